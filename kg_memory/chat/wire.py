@@ -1,0 +1,160 @@
+"""The ways in which a chat model can be asked for JSON, from strict to plain.
+
+A server that refuses one is asked in the next, and asked so from then on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_openai.chat_models.base import BaseChatOpenAI
+from pydantic import BaseModel
+
+from kg_memory.chat.render import harmless
+from kg_memory.chat.usage import Usage
+from kg_memory.effects import Prompt
+
+CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+REFUSED = frozenset({"content_filter", "refusal", "safety"})
+LIMITS = ("maxLength", "maxItems")
+
+
+class Way(Enum):
+    """How JSON is asked for."""
+
+    SCHEMA = "response_format json_schema, strict, with limits of length, without which small models may never end"
+    BARE_SCHEMA = "the same without the limits, which some servers refuse"
+    OBJECT = "response_format json_object, the schema in the prompt"
+    NATIVE = "LangChain's with_structured_output, however the provider does it"
+    TEXT = "the schema in the prompt and nothing else"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """One request to the model, answered by a `Reply`."""
+
+    messages: tuple[BaseMessage, ...]
+    prompt: Prompt[Any]
+    way: Way
+    temperature: bool = True
+    """False leaves the temperature to the server: some models take none but their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back: the text, or the value where the provider has parsed it."""
+
+    text: str
+    value: Any = None
+    cut_off: bool = False
+    refusal: str | None = None
+    usage: Usage = Usage(calls=1)
+
+
+def ways(model: BaseChatModel) -> tuple[Way, ...]:
+    """Return the ways that *model* may understand, the best first."""
+    if isinstance(model, BaseChatOpenAI):
+        return (Way.SCHEMA, Way.BARE_SCHEMA, Way.OBJECT, Way.TEXT)
+    kind = type(model)
+    if (
+        kind.with_structured_output is not BaseChatModel.with_structured_output
+        or kind.bind_tools is not BaseChatModel.bind_tools
+    ):
+        return (Way.NATIVE, Way.TEXT)
+    return (Way.TEXT,)
+
+
+def shows_schema(way: Way) -> bool:
+    """Tell whether the prompt itself must hold the schema."""
+    return way in (Way.OBJECT, Way.TEXT)
+
+
+def bound(model: BaseChatModel, send: Send) -> Runnable[Any, Any]:
+    """Return *model* made ready for *send*."""
+    if send.way is Way.NATIVE:
+        return model.with_structured_output(send.prompt.answer, include_raw=True)
+    options: dict[str, Any] = {}
+    if send.way in (Way.SCHEMA, Way.BARE_SCHEMA):
+        schema = strict_schema(send.prompt.answer, limits=send.way is Way.SCHEMA)
+        named = {"name": send.prompt.answer.__name__, "strict": True, "schema": schema}
+        options["response_format"] = {"type": "json_schema", "json_schema": named}
+    elif send.way is Way.OBJECT:
+        options["response_format"] = {"type": "json_object"}
+    if isinstance(model, BaseChatOpenAI):
+        options["stream"] = False
+        if not send.temperature:
+            options["temperature"] = None
+    return model.bind(**options) if options else model
+
+
+def config(send: Send) -> RunnableConfig:
+    """Return the run's name for traces, and the tag that keeps it out of an agent's own stream of words."""
+    return {"run_name": f"kg_memory.{send.prompt.name}", "tags": ["nostream"]}
+
+
+def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> dict[str, Any]:
+    """Return the JSON schema of *kind* as strict servers want it: closed objects, no titles."""
+    schema: dict[str, Any] = _strict(kind.model_json_schema(), () if limits else LIMITS)
+    return schema
+
+
+def schema_text(kind: type[BaseModel]) -> str:
+    """Return the schema of *kind* for a prompt."""
+    return json.dumps(strict_schema(kind), ensure_ascii=False)
+
+
+def _strict(node: Any, unwanted: Sequence[str]) -> Any:
+    if isinstance(node, list):
+        return [_strict(item, unwanted) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {key: _strict(item, unwanted) for key, item in node.items() if key not in unwanted and _is_wanted(key, item)}
+    if isinstance(node.get("properties"), dict):
+        kept["additionalProperties"] = False
+        kept["required"] = list(node["properties"])
+    return kept
+
+
+def _is_wanted(key: str, item: Any) -> bool:
+    # "title" is pydantic's heading when it is a text, a field of ours when it is a schema.
+    return not (key == "title" and isinstance(item, str))
+
+
+def reply_of(result: Any) -> Reply:
+    """Return what a run of `bound` gave as a reply."""
+    if isinstance(result, dict) and "raw" in result:
+        raw = result["raw"]
+        calls = getattr(raw, "tool_calls", None) or []
+        value = calls[0]["args"] if calls else result.get("parsed")
+        return _reply(raw, value.model_dump() if isinstance(value, BaseModel) else value)
+    return _reply(result, None)
+
+
+def reply_of_error(error: Exception) -> Reply | None:
+    """Return the reply that *error* carries: the client raises for answers cut off or filtered."""
+    completion = getattr(error, "completion", None)
+    if completion is None:
+        return None
+    choice = completion.choices[0]
+    spent = completion.usage
+    tokens = (spent.prompt_tokens or 0, spent.completion_tokens or 0) if spent else (0, 0)
+    text = harmless(choice.message.content or "")
+    refusal = "its content filter" if choice.finish_reason == "content_filter" else None
+    return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=Usage(1, *tokens))
+
+
+def _reply(message: AIMessage, value: Any) -> Reply:
+    about = message.response_metadata
+    ended = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
+    ended = str(ended or (about.get("incomplete_details") or {}).get("reason")).lower()
+    refusal = message.additional_kwargs.get("refusal") or (f"it ended with {ended}" if ended in REFUSED else None)
+    spent: Any = message.usage_metadata or {}
+    usage = Usage(1, spent.get("input_tokens") or 0, spent.get("output_tokens") or 0)
+    return Reply(harmless(str(message.text)), value, ended in CUT_OFF, refusal, usage)

@@ -1,0 +1,5 @@
+"""The command ``kg-memory``."""
+
+from kg_memory.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,108 @@
+"""``kg-memory ask``: what is remembered about a question, with dates and sources."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.screen import Screen, day
+from kg_memory.effects import Ask, Prompt
+from kg_memory.errors import ModelError
+from kg_memory.model import Episode, Fact, Found
+from kg_memory.settings import OFFLINE
+
+if TYPE_CHECKING:
+    from kg_memory.memory import GraphMemory
+
+_CONTEXT_TOKENS = 3000
+
+
+class Answer(BaseModel):
+    """What the model answers."""
+
+    sentence: str
+
+
+_ANSWER = Prompt(
+    "answer",
+    """\
+Answer the question in one or two sentences, in its own language, from the memory and from nothing else. Give the
+dates that matter. What has ended is not so any more. If the memory does not hold the answer, say that.
+
+Memory:
+$memory
+
+Question:
+$question
+""",
+    frozenset({"memory", "question"}),
+    Answer,
+)
+
+
+def ask(arguments: Namespace, screen: Screen) -> int:
+    """Search, and print the best facts and lines; with a chat model, its answer from them too."""
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        found = memory.search(arguments.question, namespace=namespace, limit=arguments.limit)
+        sentence = _answered(memory, arguments.question, namespace, screen) if found.facts or found.episodes else None
+    if screen.as_json:
+        screen.json({"namespace": namespace, "answer": sentence, **found.model_dump(mode="json")})
+    elif found.facts or found.episodes:
+        show(found, sentence, screen)
+    else:
+        screen.line(f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE")
+    return 0
+
+
+def show(found: Found, sentence: str | None, screen: Screen) -> None:
+    """Print *found*: an answer, the facts with their time and what was said, and the lines themselves."""
+    if sentence:
+        screen.line(sentence, "bold")
+        screen.line()
+    if found.facts:
+        names = {episode.id: episode.source_id for episode in found.episodes}
+        rows = [(fact.sentence, fact.valid_at, until(fact), source(fact, names)) for fact in found.facts]
+        screen.table(("fact", "since", "until", "source"), rows, ("bold", "green", "yellow", "dim"))
+        screen.line()
+    if found.episodes:
+        lines = [(episode.at, episode.speaker, episode.content, place(episode)) for episode in found.episodes]
+        screen.table(("said at", "by", "what", "source"), lines, ("cyan", "bold", "", "dim"))
+
+
+def until(fact: Fact) -> str:
+    """Return when *fact* ended, and nothing while it holds."""
+    return day(fact.invalid_at)
+
+
+def source(fact: Fact, names: dict[str, str | None] | None = None) -> str:
+    """Return who said *fact* and when, in which words."""
+    if not fact.sources:
+        return ""
+    first = fact.sources[0]
+    name = (names or {}).get(first.episode)
+    where = f" [{name}]" if name else ""
+    more = f" (and {len(fact.sources) - 1} more)" if len(fact.sources) > 1 else ""
+    return f'{first.speaker or "text"}, {day(first.at)}: "{first.quote}"{where}{more}'
+
+
+def place(episode: Episode) -> str:
+    """Return where *episode* comes from, as far as its source told."""
+    return episode.source_id or episode.thread or episode.source or episode.id
+
+
+def _answered(memory: GraphMemory, question: str, namespace: str, screen: Screen) -> str | None:
+    """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
+    model = memory.driver.model
+    if model.name == OFFLINE:
+        return None
+    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS)
+    try:
+        answer = model.answer(Ask(_ANSWER, {"memory": context, "question": question}))
+    except ModelError as error:
+        screen.note(f"the model gave no sentence: {error}")
+        return None
+    return Answer.model_validate(answer).sentence

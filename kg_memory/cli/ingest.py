@@ -1,0 +1,147 @@
+"""``kg-memory ingest``: files in, with progress; stopped and started again as one likes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from kg_memory.cli.meter import Meter
+from kg_memory.cli.opening import namespace_of, open_memory, settings_of
+from kg_memory.cli.screen import Screen
+from kg_memory.errors import InputError
+from kg_memory.model import EpisodeInput
+from kg_memory.readers import Reading, read
+from kg_memory.settings import OFFLINE
+
+if TYPE_CHECKING:
+    from kg_memory.memory import GraphMemory
+
+_SHOWN_PROBLEMS = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an ingest came to; figures count episodes unless they say otherwise."""
+
+    episodes: int
+    new: int
+    known: int
+    finished: int
+    facts: int
+    seconds: float
+    per_second: float
+    problems: list[str]
+
+
+def ingest(arguments: Namespace, screen: Screen) -> int:
+    """Read the files through once, to find their faults before anything is stored; then remember them."""
+    limit = settings_of(arguments).max_content
+    readings = [read(path, format=arguments.format, at=arguments.at, strict=arguments.strict) for path in arguments.files]
+    total, problems = _look_through(readings, limit, screen)
+    with open_memory(arguments, screen) as memory:
+        if memory.driver.model.name == OFFLINE:
+            screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
+        finished = _finish(memory, namespace_of(arguments), screen)
+        with Meter(total, screen) as meter:
+            try:
+                for reading in readings:
+                    for namespace, episodes in _apart(_fitting(reading, limit), arguments):
+                        problems += _add(memory, namespace, episodes, meter, strict=arguments.strict)
+            except KeyboardInterrupt:
+                screen.note(
+                    f"{meter.done} of {total} episodes are in the memory. Nothing is lost: run the same command again, "
+                    "and it goes on from here."
+                )
+                raise
+    outcome = Outcome(
+        meter.done, meter.new, meter.done - meter.new, finished, meter.facts, round(meter.seconds, 2),
+        round(meter.rate, 1), problems,
+    )  # fmt: skip
+    _report(outcome, screen)
+    return 0
+
+
+def _look_through(readings: list[Reading], limit: int, screen: Screen) -> tuple[int, list[str]]:
+    """Return how many episodes the files hold, and what in them cannot be read."""
+    total = 0
+    problems: list[str] = []
+    for reading in readings:
+        count = sum(1 for _ in _fitting(reading, limit))
+        screen.note(f"{reading.path}: {count} episodes ({reading.format})")
+        problems += map(str, reading.problems)
+        total += count
+    return total, problems
+
+
+def _add(
+    memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: Meter, *, strict: bool
+) -> list[str]:
+    """Remember *episodes*; return why some were refused, as when an id is stored already with another content."""
+    refused: list[str] = []
+    while True:
+        meter.next()
+        try:
+            memory.add_many(episodes, namespace=namespace, progress=meter.progress)
+            return refused
+        except InputError as error:
+            if strict:
+                raise
+            refused.append(str(error))  # the iterator stands behind the refused one: go on there
+
+
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> int:
+    """Finish the episodes that an earlier run had saved, but not read to the end; return how many."""
+    waiting = memory.stats(namespace=namespace).waiting
+    if not waiting:
+        return 0
+    screen.note(f"{waiting} saved episodes of an earlier run were not read to the end: finishing them first")
+    return len(memory.resume(namespace=namespace))
+
+
+def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
+    """Yield what is not too long to be stored; the rest is one of the reading's problems."""
+    for episode in reading:
+        if len(episode.content) <= limit:
+            yield episode
+            continue
+        problem = InputError(
+            f"{reading.path}: the content that begins {episode.content[:40]!r} has {len(episode.content)} characters, "
+            f"and the limit is {limit}: split it, or raise KG_MEMORY_MAX_CONTENT"
+        )
+        if reading.strict:
+            raise problem
+        reading.problems.append(problem)
+
+
+def _apart(episodes: Iterator[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
+    """Yield *episodes* with their namespace: all together, or conversation by conversation.
+
+    A conversation is what its threads have in common: their name up to the first slash.
+    """
+    namespace = namespace_of(arguments)
+    if not arguments.namespace_per_conversation:
+        yield namespace, episodes
+        return
+    for name, group in groupby(episodes, key=lambda episode: (episode.thread or "").split("/")[0]):
+        yield (f"{namespace}/{name}" if name else namespace), group
+
+
+def _report(outcome: Outcome, screen: Screen) -> None:
+    if screen.as_json:
+        screen.json(asdict(outcome))
+        return
+    parts = [f"{outcome.new} new"]
+    if outcome.known:
+        parts.append(f"{outcome.known} there already, skipped")
+    if outcome.finished:
+        parts.append(f"{outcome.finished} of an earlier run finished")
+    screen.line(f"{outcome.episodes} episodes: {', '.join(parts)}", "bold")
+    speed = f"{outcome.seconds:.1f} s, {outcome.per_second:.1f} episodes a second"
+    screen.line(f"{outcome.facts} facts found in them ({speed})")
+    for problem in outcome.problems[:_SHOWN_PROBLEMS]:
+        screen.note(f"left out: {problem}")
+    if len(outcome.problems) > _SHOWN_PROBLEMS:
+        screen.note(f"... and {len(outcome.problems) - _SHOWN_PROBLEMS} more (--json lists all)")

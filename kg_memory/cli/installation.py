@@ -1,0 +1,151 @@
+"""``kg-memory setup`` and ``kg-memory doctor``: get what is needed, and check that it works."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from kg_memory.cli.opening import open_memory, settings_of
+from kg_memory.cli.screen import Screen
+from kg_memory.errors import KGMemoryError
+from kg_memory.settings import OFFLINE, Settings
+
+_OLDEST_PYTHON = (3, 11)
+_OPENMP = "libgomp.so.1"
+_STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at; `mend` says what to do unless it is well."""
+
+    what: str
+    state: Literal["ok", "note", "wrong"]
+    found: str
+    mend: str = ""
+
+
+def setup(arguments: Namespace, screen: Screen) -> int:
+    """Get FalkorDB for the embedded database, unless it is there."""
+    from kg_memory.falkor import binaries
+
+    settings = settings_of(arguments)
+    found = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(say=screen.note)
+    if screen.as_json:
+        screen.json({"redis_server": str(found.redis_server), "module": str(found.module), "origin": found.origin})
+    else:
+        screen.line(f"FalkorDB is ready, from {found.origin}: {found.module.parent}")
+    return 0
+
+
+def doctor(arguments: Namespace, screen: Screen) -> int:
+    """Check everything, say what to mend, and return 1 if something must be."""
+    checks = list(_checks(arguments, settings_of(arguments), screen))
+    wrong = [check for check in checks if check.state == "wrong"]
+    if screen.as_json:
+        screen.json({"well": not wrong, "checks": [asdict(check) for check in checks]})
+        return bool(wrong)
+    screen.table(("check", "state", "found"), [(check.what, check.state, check.found) for check in checks], ("bold",))
+    for check in checks:
+        if check.mend:
+            screen.line(f"{check.what}: {check.mend}", _STYLES[check.state])
+    screen.line("Something must be mended." if wrong else "All is well.", _STYLES["wrong" if wrong else "ok"])
+    return bool(wrong)
+
+
+def _checks(arguments: Namespace, settings: Settings, screen: Screen) -> Iterator[Check]:
+    yield _python()
+    if settings.url is None:
+        yield _try("FalkorDB binaries", lambda: _binaries(settings))
+        yield _openmp()
+        yield _try("data folder", lambda: _folder(settings))
+    yield _try("language model", lambda: _model(settings))
+    yield _try("embedding model", lambda: _embeddings(settings))
+    yield _try("database", lambda: _database(arguments, screen))
+
+
+def _try(what: str, look: Callable[[], Check]) -> Check:
+    """Return what *look* finds; an error is a finding."""
+    try:
+        return look()
+    except (KGMemoryError, OSError) as error:
+        first, _, rest = str(error).partition("\n")
+        return Check(what, "wrong", type(error).__name__, f"{first}\n{rest}".strip())
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    if sys.version_info < _OLDEST_PYTHON:
+        return Check("Python", "wrong", version, "use Python 3.11 or newer")
+    return Check("Python", "ok", f"{version} on {platform.system()} {platform.machine()}")
+
+
+def _binaries(settings: Settings) -> Check:
+    from kg_memory.falkor import binaries
+
+    found = binaries.find(settings.bin_dir)
+    return Check("FalkorDB binaries", "ok", f"{found.module.parent} ({found.origin})")
+
+
+def _openmp() -> Check:
+    """Look for the library that falkordb.so is linked with, and that slim images lack."""
+    if sys.platform != "linux":
+        return Check("OpenMP library", "ok", "not needed here")
+    try:
+        ctypes.CDLL(_OPENMP)
+    except OSError:
+        mend = "install it: apt-get install libgomp1, or dnf install libgomp"
+        return Check("OpenMP library", "wrong", f"no {_OPENMP}", mend)
+    return Check("OpenMP library", "ok", _OPENMP)
+
+
+def _folder(settings: Settings) -> Check:
+    from kg_memory.falkor import binaries
+
+    folder = settings.data_dir or binaries.data_home() / "database"
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        return Check("data folder", "wrong", str(folder), f"{existing} is a file: name a folder with --data-dir")
+    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        mend = f"{existing} cannot be written: change its rights, or name another with --data-dir"
+        return Check("data folder", "wrong", str(folder), mend)
+    if existing == folder and folder.stat().st_mode & 0o077:
+        return Check("data folder", "note", str(folder), f"others may look into it: chmod 700 {folder}")
+    return Check("data folder", "ok", str(folder) if existing == folder else f"{folder} (made at first use)")
+
+
+def _model(settings: Settings) -> Check:
+    from kg_memory import opening
+
+    model = opening.model(None, settings)
+    if model.name == OFFLINE:
+        better = "for more and better facts set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
+        return Check("language model", "note", "offline: reads by rules", better)
+    return Check("language model", "ok", f"{model.name} at {settings.base_url or 'OpenAI'} (not asked)")
+
+
+def _embeddings(settings: Settings) -> Check:
+    from kg_memory import opening
+    from kg_memory.embeddings import vector_model_name
+
+    model = opening.embeddings(None, settings, opening.model(None, settings))
+    name = vector_model_name(model)
+    return Check("embedding model", "ok", name)
+
+
+def _database(arguments: Namespace, screen: Screen) -> Check:
+    began = time.monotonic()
+    with open_memory(arguments, screen) as memory:
+        count = len(memory.namespaces())
+        modules = memory.driver.database.client().connection.execute_command("MODULE", "LIST")
+    seconds = time.monotonic() - began
+    number = next(int(each[each.index("ver") + 1]) for each in modules if "graph" in each)
+    version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    return Check("database", "ok", f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces")

@@ -1,0 +1,96 @@
+"""The commands that look at what is remembered."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from kg_memory.cli.ask import place, source
+from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.screen import Cell, Screen
+from kg_memory.model import Fact, Value
+from kg_memory.temporal import Interval
+
+
+def facts(arguments: Namespace, screen: Screen) -> int:
+    """List the facts about a name, current and ended, newest first."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.facts_about(arguments.name, namespace=namespace_of(arguments))
+    if arguments.on is not None:
+        found = [fact for fact in found if held_on(fact, arguments.on)]
+    rows = [(fact.sentence, fact.valid_at, fact.invalid_at, source(fact)) for fact in found]
+    empty = f"No facts about {arguments.name!r}. kg-memory entities lists the known names."
+    _show(found, ("fact", "since", "until", "source"), rows, empty, screen)
+    return 0
+
+
+def held_on(fact: Fact, moment: datetime) -> bool:
+    """Tell whether *fact* was so at *moment*, as far as is believed now."""
+    return fact.expired_at is None and Interval(fact.valid_at, fact.invalid_at).holds(moment)
+
+
+def entities(arguments: Namespace, screen: Screen) -> int:
+    """List the entities."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.entities(namespace=namespace_of(arguments), limit=arguments.limit)
+    rows = [(each.name, each.type, ", ".join(each.aliases), each.last_seen, each.summary) for each in found]
+    empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
+    _show(found, ("name", "type", "also called", "last seen", "summary"), rows, empty, screen)
+    return 0
+
+
+def episodes(arguments: Namespace, screen: Screen) -> int:
+    """List the episodes."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.episodes(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
+    rows = [(each.at, each.speaker, each.content, place(each), each.status.value) for each in found]
+    empty = "No episodes yet. Tell the memory something: kg-memory ingest FILE"
+    _show(found, ("at", "by", "what", "source", "status"), rows, empty, screen)
+    return 0
+
+
+def stats(arguments: Namespace, screen: Screen) -> int:
+    """Count what a namespace holds, and name the others."""
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        counts = memory.stats(namespace=namespace)
+        others = [each for each in memory.namespaces() if each != namespace]
+    if screen.as_json:
+        screen.json({"namespace": namespace, **counts.model_dump(), "other_namespaces": others})
+        return 0
+    named = {name.replace("_", " "): value for name, value in counts.model_dump().items()}
+    screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
+    if counts.waiting:
+        screen.note(f"{counts.waiting} episodes are saved but not read to the end: kg-memory ingest finishes them")
+    if others:
+        screen.line(f"other namespaces: {', '.join(others)}", "dim")
+    return 0
+
+
+def reembed(arguments: Namespace, screen: Screen) -> int:
+    """Compute the vectors of a namespace anew."""
+    with open_memory(arguments, screen) as memory:
+        screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
+        made = memory.reembed(namespace=namespace_of(arguments))
+    if screen.as_json:
+        screen.json({"vectors": made})
+    else:
+        screen.line(f"{made} vectors are of the present embedding model now.")
+    return 0
+
+
+def _show(
+    found: Sequence[Value], columns: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str, screen: Screen
+) -> None:
+    if screen.as_json:
+        screen.json([_plain(value) for value in found])
+    elif rows:
+        screen.table(columns, rows, ("bold", "green", "yellow", "dim", "dim"))
+    else:
+        screen.line(empty)
+
+
+def _plain(value: Value) -> dict[str, Any]:
+    return value.model_dump(mode="json")

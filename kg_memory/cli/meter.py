@@ -1,0 +1,81 @@
+"""How far an ingest got: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.util import find_spec
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kg_memory.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from kg_memory.memory import Progress
+
+_PAUSE = 5.0
+"""Seconds between two lines."""
+
+
+class Meter:
+    """Shows what `GraphMemory.add_many` tells of its progress, over several calls."""
+
+    def __init__(self, total: int, screen: Screen) -> None:
+        self.total = total
+        self.done = self.new = self.facts = 0
+        self._before = (0, 0, 0)
+        self._screen = screen
+        self._started = self._shown = time.monotonic()
+        self._stopped: float | None = None
+        self._bar: Any = None
+        if sys.stderr.isatty() and not screen.as_json and find_spec("rich") is not None:
+            self._bar = _bar()
+            self._task = self._bar.add_task("reading", total=total, rate="")
+
+    def progress(self, progress: Progress) -> None:
+        """Show that *progress* was made in the call under way."""
+        done, new, facts = self._before
+        self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done, rate=f"{self.rate:.1f}/s")
+        elif now - self._shown >= _PAUSE and self.done < self.total:
+            self._shown = now
+            left = (self.total - self.done) / self.rate
+            self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
+
+    def next(self) -> None:
+        """Begin a new call; the figures of the last one are kept."""
+        self._before = (self.done, self.new, self.facts)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, or takes so far."""
+        return max((self._stopped or time.monotonic()) - self._started, 1e-6)
+
+    @property
+    def rate(self) -> float:
+        """Episodes a second."""
+        return self.done / self.seconds
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped = time.monotonic()
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(), TextColumn("left"), console=Console(stderr=True),
+    )  # fmt: skip

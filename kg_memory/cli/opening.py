@@ -1,0 +1,43 @@
+"""From the arguments of a command to the memory that it works on."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kg_memory.cli.screen import Screen
+from kg_memory.errors import InputError
+from kg_memory.settings import OFFLINE, Settings
+
+if TYPE_CHECKING:
+    from kg_memory.memory import GraphMemory
+
+
+def settings_of(arguments: Namespace) -> Settings:
+    """Return the settings: the arguments before the environment before the defaults.
+
+    A folder that is named wins over a server that the environment names.
+    """
+    url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
+    settings = Settings.from_env().with_(url=url, data_dir=data_dir, model=getattr(arguments, "model", None))
+    if not (settings.model or settings.api_key or settings.base_url):
+        settings = settings.with_(model=OFFLINE)
+    if data_dir is not None and url is None and settings.url is not None:
+        return replace(settings, url=None)
+    return settings
+
+
+def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
+    """Open the memory that *arguments* name; it is a context manager."""
+    from kg_memory.memory import GraphMemory
+
+    return GraphMemory.open(settings=settings_of(arguments), say=screen.note)
+
+
+def namespace_of(arguments: Namespace) -> str:
+    """Return whose memory is meant."""
+    name: str = getattr(arguments, "namespace", "default")
+    if not name:
+        raise InputError("the namespace is empty: give a name, or leave the option out")
+    return name

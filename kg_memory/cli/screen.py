@@ -1,0 +1,110 @@
+"""What commands print: tables and colours on a terminal, plain lines elsewhere, JSON when asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.util import find_spec
+from typing import Any
+
+# These turn the direction of the text around them, and so show something else than what is there.
+_TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+Cell = str | datetime | int | float | None
+
+
+class Screen:
+    """Prints results on stdout, and remarks and errors on stderr, where they do not mix with results."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.rich = not as_json and sys.stdout.isatty() and find_spec("rich") is not None
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Print one line of a result."""
+        if self.rich:
+            self._console().print(_text(text, style), soft_wrap=True)
+        else:
+            print(printable(text))
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], styles: Sequence[str] = ()) -> None:
+        """Print *rows* under *columns*; *styles* has one a column, for terminals."""
+        cells = [[cell(value) for value in row] for row in rows]
+        if self.rich:
+            self._rich_table(columns, cells, styles)
+            return
+        lines = [[name.upper() for name in columns], *cells]
+        widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
+        for row in lines:
+            padded = (text + " " * (wide - width(text)) for text, wide in zip(row, widths, strict=True))
+            print("  ".join(padded).rstrip())
+
+    def json(self, value: Any) -> None:
+        """Print *value* as JSON; nothing in it can steer a terminal."""
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        print("".join(char if char == "\n" or not _unsafe(char) else f"\\u{ord(char):04x}" for char in text))
+
+    def note(self, text: str) -> None:
+        """Print a remark about what goes on."""
+        print(printable(text), file=sys.stderr, flush=True)
+
+    def error(self, text: str) -> None:
+        """Print what went wrong."""
+        print(f"kg-memory: {printable(text)}", file=sys.stderr, flush=True)
+
+    def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for index, name in enumerate(columns):
+            table.add_column(name, style=styles[index] if index < len(styles) else "", overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        self._console().print(table)
+
+    def _console(self) -> Any:
+        from rich.console import Console
+
+        return Console(highlight=False, markup=False, emoji=False)
+
+
+def printable(text: str) -> str:
+    """Return *text* with what could steer a terminal written out, as ``\\x1b``; lines stay lines."""
+    return "".join(
+        char if char == "\n" or not _unsafe(char) else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
+def cell(value: Cell) -> str:
+    """Return *value* on one line: a day, or a minute where the time is known, for a time."""
+    if isinstance(value, datetime):
+        return day(value)
+    return "" if value is None else printable(" ".join(str(value).split()))
+
+
+def day(moment: datetime | None) -> str:
+    """Return *moment* as a day, with the minute unless it is midnight."""
+    if moment is None:
+        return ""
+    return moment.strftime("%Y-%m-%d" if (moment.hour, moment.minute) == (0, 0) else "%Y-%m-%d %H:%M")
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal *text* takes."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _unsafe(char: str) -> bool:
+    return char in _TURNING or unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")
+
+
+def _text(text: str, style: str) -> Any:
+    from rich.text import Text
+
+    return Text(printable(text), style=style)

@@ -1,0 +1,115 @@
+"""``kg-memory demo``: a story goes in, and what is known now and was known then comes out."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from argparse import Namespace
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kg_memory.cli.ask import source
+from kg_memory.cli.look import held_on
+from kg_memory.cli.opening import namespace_of, settings_of
+from kg_memory.cli.screen import Screen, day
+from kg_memory.demo import read_story
+from kg_memory.falkor import binaries
+from kg_memory.memory import GraphMemory
+from kg_memory.model import EpisodeInput, Fact, Found
+from kg_memory.settings import OFFLINE, Settings
+
+_PEOPLE = ("Nora", "Tom", "小美")
+_NOW = ("Where does Nora live?", "What does Nora drink?", "小美住在哪里？")
+_THEN = datetime(2023, 12, 24, tzinfo=UTC)
+_LINES = 2
+
+
+def demo(arguments: Namespace, screen: Screen) -> int:
+    """Tell the story to a memory in a folder of its own, and ask it about now and about then."""
+    settings, where = _settings(arguments)
+    namespace = namespace_of(arguments)
+    story = read_story()
+    began = time.monotonic()
+    with GraphMemory.open(settings=settings, say=screen.note) as memory:
+        opened = time.monotonic()
+        added = memory.add_many(story, namespace=namespace)
+        told = time.monotonic()
+        facts = [fact for name in _PEOPLE for fact in memory.facts_about(name, namespace=namespace)]
+        answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
+        counts = memory.stats(namespace=namespace)
+    facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
+    if screen.as_json:
+        screen.json({
+            "data": where, "new": sum(each.new for each in added), **counts.model_dump(),
+            "facts": [fact.model_dump(mode="json") for fact in facts],
+            "answers": [found.model_dump(mode="json") for found in answers],
+        })  # fmt: skip
+        return 0
+    screen.line("Three friends write to each other for two years, in English and in Chinese.", "bold")
+    screen.line(f"Read offline, by rules; no model, no key, no network. The memory lies in {where}")
+    _show_story(story, screen)
+    known = len(story) - sum(each.new for each in added)
+    again = f" ({known} were there from the last time: the same message is stored once)" if known else ""
+    screen.line(f"{len(story)} messages{again}; opened in {opened - began:.1f} s, read in {told - opened:.1f} s.")
+    screen.line(f"The graph has {counts.entities} entities and {counts.facts} facts.")
+    _show_ended(facts, screen)
+    for found in answers:
+        _show_answer(found, screen)
+    _show_then(facts, screen)
+    _show_next(arguments, where, screen)
+    return 0
+
+
+def _settings(arguments: Namespace) -> tuple[Settings, str]:
+    """Return offline settings, and where the memory lies: a folder of its own unless the user names a place."""
+    offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
+    if getattr(arguments, "url", None):
+        return offline, str(offline.url)
+    folder: Path = getattr(arguments, "data_dir", None) or binaries.data_home() / "demo"
+    return replace(offline, url=None, data_dir=folder), str(folder)
+
+
+def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
+    _title("What was said", screen)
+    rows = [(each.at, each.speaker, each.content) for each in story]
+    screen.table(("when", "who", "what"), rows, ("cyan", "bold", ""))
+
+
+def _show_ended(facts: list[Fact], screen: Screen) -> None:
+    ended = [fact for fact in facts if fact.invalid_at]
+    _title("What was so, and is not any more: a later message ended it", screen)
+    rows = [(fact.sentence, fact.valid_at, fact.invalid_at, source(fact)) for fact in ended]
+    screen.table(("fact", "since", "until", "source"), rows, ("bold", "green", "yellow", "dim"))
+
+
+def _show_answer(found: Found, screen: Screen) -> None:
+    _title(f"Asked now: {found.question}", screen)
+    names = {episode.id: episode.source_id for episode in found.episodes}
+    rows = [(fact.sentence, fact.valid_at, source(fact, names)) for fact in found.facts]
+    rows = rows or [(each.content, each.at, f"{each.speaker} [{each.source_id}]") for each in found.episodes]
+    screen.table(("found", "since", "source"), rows, ("bold", "green", "dim"))
+
+
+def _show_then(facts: list[Fact], screen: Screen) -> None:
+    _title(f"Asked about then: what was so on {day(_THEN)}?", screen)
+    rows = [(fact.sentence, fact.valid_at, fact.invalid_at) for fact in facts if fact.valid_at and held_on(fact, _THEN)]
+    screen.table(("fact", "since", "until"), rows, ("bold", "green", "yellow"))
+
+
+def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
+    place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
+    _title("What to do next", screen)
+    screen.line(f'kg-memory ask "Who works at Polaris Robotics?" {place}')
+    screen.line(f"kg-memory facts Nora --on 2024-06-01 {place}")
+    screen.line("kg-memory ingest FILE            your own conversation: JSON Lines, message lists, plain text chats")
+    screen.line("kg-memory doctor                 which model reads, and how to have a better one")
+
+
+def _title(text: str, screen: Screen) -> None:
+    screen.line()
+    screen.line(text, "bold magenta")
+
+
+def _began(fact: Fact) -> tuple[bool, datetime]:
+    return fact.valid_at is not None, fact.valid_at or fact.created_at

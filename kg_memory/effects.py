@@ -1,0 +1,92 @@
+"""All I/O, as values: ask the model, embed, query the graph, look at the clock.
+
+Steps yield them; `kg_memory.driver` performs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from kg_memory.flow import Flow
+
+Answer = TypeVar("Answer", bound=BaseModel)
+Vector = list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt(Generic[Answer]):
+    """What is asked: prose with ``$names``, and the typed answer that it must get."""
+
+    name: str
+    text: str
+    fields: frozenset[str]
+    answer: type[Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``."""
+
+    prompt: Prompt[Any]
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed *texts*; answered by one vector a text."""
+
+    texts: tuple[str, ...]
+    role: Literal["document", "query"] = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Run *cypher* on the namespace's graph; answered by its rows, as dicts by column.
+
+    A read on a namespace that has no graph yet is answered by no rows.
+    """
+
+    cypher: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    write: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What time it is; answered in microseconds since the epoch, never twice the same."""
+
+
+def now() -> Flow[int]:
+    """Return the time, in microseconds since the epoch."""
+    micros: int = yield Now()
+    return micros
+
+
+def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
+    """Ask the model and return its validated answer."""
+    answer: Answer = yield Ask(prompt, fields)
+    return answer
+
+
+def embed(texts: Sequence[str], role: Literal["document", "query"] = "document") -> Flow[list[Vector]]:
+    """Return one vector for each of *texts*; none asked, none returned."""
+    if not texts:
+        return []
+    vectors: list[Vector] = yield Embed(tuple(texts), role)
+    return vectors
+
+
+def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+    """Run a read-only query and return its rows."""
+    rows: list[dict[str, Any]] = yield Query(cypher, params)
+    return rows
+
+
+def write(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+    """Run a writing query (atomic, never retried blindly) and return its rows."""
+    rows: list[dict[str, Any]] = yield Query(cypher, params, write=True)
+    return rows

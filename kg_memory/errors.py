@@ -1,0 +1,90 @@
+"""Every error that kg-memory raises, in one tree.
+
+    KGMemoryError
+    |-- SettingsError          a setting, a URL or an argument of ``open`` is wrong
+    |-- MissingExtra           an optional dependency is not installed
+    |-- InputError             what was handed in cannot be stored or asked (also a ValueError)
+    |-- DatabaseError
+    |   |-- DatabaseMissing    no FalkorDB to be had here
+    |   |-- DatabaseStartError the embedded server did not start
+    |   |-- DatabaseUnavailable the server cannot be reached, or went away
+    |   |-- DatabaseVersionError the server's FalkorDB is too old
+    |   |-- QueryError         the server refused a query
+    |   `-- SchemaError        the stored schema is newer than this package, or broken
+    |-- EmbeddingError         the embedding model failed, or gave something that is no vector
+    |   `-- EmbeddingMismatch  the graph was built with another embedding model
+    `-- ModelError             the language model gave no usable answer
+        |-- ModelUnavailable   rate limit, server error, timeout, no connection
+        |-- ModelRefusal       the model declined to answer
+        `-- AnswerError        the answer stayed invalid after the repairs
+
+Each message ends with what to do about it.
+"""
+
+
+class KGMemoryError(Exception):
+    """The root of all errors raised on purpose by this package."""
+
+
+class SettingsError(KGMemoryError, ValueError):
+    """A setting, a URL or an argument of ``open`` is wrong."""
+
+
+class MissingExtra(KGMemoryError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+class InputError(KGMemoryError, ValueError):
+    """What was handed in cannot be stored or asked."""
+
+
+class DatabaseError(KGMemoryError):
+    """Anything about FalkorDB."""
+
+
+class DatabaseMissing(DatabaseError):
+    """No FalkorDB is to be had here; the message names every way to get one."""
+
+
+class DatabaseStartError(DatabaseError):
+    """The embedded server did not start."""
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The server cannot be reached, or went away in the middle of a query."""
+
+
+class DatabaseVersionError(DatabaseError):
+    """The server's FalkorDB is older than the first one that keeps its data."""
+
+
+class QueryError(DatabaseError):
+    """The server refused a query."""
+
+
+class SchemaError(DatabaseError):
+    """The stored schema is newer than this package, or broken."""
+
+
+class EmbeddingError(KGMemoryError):
+    """The embedding model failed, or gave something that is no vector."""
+
+
+class EmbeddingMismatch(EmbeddingError):
+    """The graph was built with another embedding model or dimension."""
+
+
+class ModelError(KGMemoryError):
+    """The language model gave no usable answer."""
+
+
+class ModelUnavailable(ModelError):
+    """Rate limit, server error, timeout or no connection, after the retries."""
+
+
+class ModelRefusal(ModelError):
+    """The model declined to answer."""
+
+
+class AnswerError(ModelError):
+    """The answer stayed invalid after the repairs."""

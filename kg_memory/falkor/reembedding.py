@@ -1,0 +1,79 @@
+"""Embedding everything anew: the way from one embedding model to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from langchain_core.embeddings import Embeddings
+
+from kg_memory.embeddings import vector_model_name
+from kg_memory.errors import InputError
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import Database, graph_key
+
+BATCH = 100
+UNDER_WAY = "(being embedded anew)"
+
+TEXTS = {
+    "Episode": "CASE WHEN n.speaker IS NULL THEN n.content ELSE n.speaker + ': ' + n.content END",
+    "Fact": "n.sentence",
+    "Entity": "n.name",
+    "Community": "n.name",
+}
+COUNT = "MATCH (n:{label}) WHERE n.embedding IS NOT NULL RETURN count(n) AS total"
+PAGE = """
+MATCH (n:{label})
+WHERE n.id > $after AND n.embedding IS NOT NULL
+WITH n ORDER BY n.id LIMIT $limit
+RETURN n.id AS id, {text} AS text
+"""
+STORE = "UNWIND $rows AS row MATCH (n:{label} {{id: row.id}}) SET n.embedding = vecf32(row.embedding)"
+DROP = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
+WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
+
+
+class Embedder(Protocol):
+    """What is needed to embed into a database."""
+
+    embeddings: Embeddings
+    database: Database
+
+    def dimension(self) -> int: ...
+
+
+def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
+    """Replace every vector of *namespace* by one of *embedder*'s model; tell *progress* (done, total).
+
+    Until it is through, the graph says that it is under way and opens with no model; a run that was
+    broken off is simply done again. Errors: `InputError` when the namespace holds nothing.
+    """
+    database, key = embedder.database, graph_key(namespace)
+    if not database.query(key, schema.READ_META, {}, write=False):
+        raise InputError(f"the namespace {namespace!r} holds nothing: check its name")
+    dimension = embedder.dimension()
+    database.query(key, WRITE_MODEL, {"model": UNDER_WAY, "dimension": dimension}, write=True)
+    total = sum(database.query(key, COUNT.format(label=label), {}, write=False)[0]["total"] for label in TEXTS)
+    done = 0
+    for label, text in TEXTS.items():
+        with schema.unless_there():
+            database.query(key, DROP.format(label=label), {}, write=True)
+        after = ""
+        while page := database.query(
+            key, PAGE.format(label=label, text=text), {"after": after, "limit": BATCH}, write=False
+        ):
+            vectors = embedder.embeddings.embed_documents([row["text"] for row in page])
+            rows: list[dict[str, Any]] = [
+                {"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)
+            ]
+            database.query(key, STORE.format(label=label), {"rows": rows}, write=True)
+            after = page[-1]["id"]
+            done += len(page)
+            if progress:
+                progress(done, total)
+        with schema.unless_there():
+            database.query(key, schema.vector_index(label, dimension), {}, write=True)
+    schema.wait(database, key)
+    name = vector_model_name(embedder.embeddings)
+    database.query(key, WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
+    return done

@@ -1,0 +1,126 @@
+"""What a namespace's graph must have before its first write: indices, constraints, a version.
+
+Made once a graph and remembered in its ``(:Meta)`` node; later versions migrate forwards.
+Indices come first because a MERGE on a label that does not exist yet makes duplicates under
+concurrency, and unique constraints stand only on values of our own making (fixed-length hashes
+and uuids): the server crashes on an empty, padded or very long value in one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kg_memory import words
+from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
+from kg_memory.falkor.connect import Database
+
+VERSION = 1
+KINDS = ("Episode", "Fact", "Entity", "Community")
+RANGE = {
+    "Meta": ("id",),
+    "Episode": ("id", "thread_key", "status"),
+    "Entity": ("id", "key"),
+    "Alias": ("key",),
+    "Fact": ("id",),
+    "Belief": ("id",),
+    "Community": ("id",),
+    "Term": ("s",),
+}
+UNIQUE = (("Episode", "id"), ("Entity", "key"), ("Alias", "key"), ("Fact", "id"), ("Community", "id"))
+HNSW = "M: 16, efConstruction: 200, efRuntime: 200"
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+"""Queries that bring a graph from version n - 1 to version n."""
+
+READ_META = "MATCH (m:Meta {id: 'schema'}) RETURN m.version AS version, m.dimension AS dimension, m.model AS model, m.words AS words"
+WRITE_META = """
+MERGE (m:Meta {id: 'schema'})
+ON CREATE SET m.version = $version, m.dimension = $dimension, m.model = $model, m.words = $words
+"""
+RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
+INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
+CONSTRAINT_STATES = "CALL db.constraints() YIELD label, status RETURN label, status"
+WAIT = 0.02
+ALREADY = ("already indexed", "already exists", "no such index")
+
+
+def ensure(database: Database, key: str, dimension: int, model: str) -> None:
+    """Make the graph *key* ready for writing vectors of *dimension* by the embedding *model*.
+
+    Errors: `EmbeddingMismatch` when it was made with another; `SchemaError` when it is newer than this package.
+    """
+    if not check(database, key, dimension, model):
+        _create(database, key, dimension)
+        meta = {"version": VERSION, "dimension": dimension, "model": model, "words": words.VERSION}
+        database.query(key, WRITE_META, meta, write=True)
+        check(database, key, dimension, model)
+
+
+def check(database: Database, key: str, dimension: int | None, model: str) -> bool:
+    """Tell whether the graph *key* is there, once it is ready to be read; migrate it if it is older.
+
+    Errors: as `ensure`.
+    """
+    rows = database.query(key, READ_META, {}, write=False)
+    if not rows:
+        return False
+    meta = rows[0]
+    if meta["version"] > VERSION:
+        raise SchemaError(f"the graph has schema {meta['version']}, this package knows {VERSION}: upgrade kg-memory")
+    if meta["words"] > words.VERSION:
+        raise SchemaError("the graph's word index was made by a newer kg-memory: upgrade kg-memory")
+    if meta["model"] != model or (dimension is not None and meta["dimension"] != dimension):
+        raise EmbeddingMismatch(
+            f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
+            f"({dimension or 'unknown'}): open it with that model, or run `kg-memory reembed` to change it"
+        )
+    for version in range(meta["version"] + 1, VERSION + 1):
+        for migration in MIGRATIONS[version]:
+            database.query(key, migration, {}, write=True)
+        database.query(key, RAISE_VERSION, {"version": version}, write=True)
+    wait(database, key)
+    return True
+
+
+def wait(database: Database, key: str) -> None:
+    """Wait until every index and constraint of *key* is in use: a vector search fails on one that is being built.
+
+    Errors: `SchemaError` when a constraint cannot hold.
+    """
+    while True:
+        states = [row["status"] for row in database.query(key, INDEX_STATES, {}, write=False)]
+        states += [row["status"] for row in database.query(key, CONSTRAINT_STATES, {}, write=False)]
+        if "FAILED" in states:
+            raise SchemaError("a unique constraint failed, the graph holds duplicates: export it and import it anew")
+        if all(state == "OPERATIONAL" for state in states):
+            return
+        time.sleep(WAIT)
+
+
+def vector_index(label: str, dimension: int) -> str:
+    """Return the query that makes the vector index of *label*."""
+    options = f"dimension: {dimension}, similarityFunction: 'cosine', {HNSW}"
+    return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
+
+
+def _create(database: Database, key: str, dimension: int) -> None:
+    statements = [f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in RANGE.items() for name in names]
+    statements += [vector_index(label, dimension) for label in KINDS]
+    for statement in statements:
+        with unless_there():
+            database.query(key, statement, {}, write=True)
+    for label, name in UNIQUE:
+        with unless_there():
+            database.constrain(key, label, name)
+    wait(database, key)
+
+
+@contextmanager
+def unless_there() -> Iterator[None]:
+    """Let it pass that what is made is there already, or what is dropped is gone: another process may have been first."""
+    try:
+        yield
+    except QueryError as error:
+        if not any(phrase in str(error).lower() for phrase in ALREADY):
+            raise

@@ -1,0 +1,170 @@
+"""The queries of retrieval: named constants with parameters only, one a kind; no embedding ever comes back.
+
+A fact is seen in the light of two instants: what was believed at ``$believed_at`` to be so at ``$as_of``.
+"""
+
+from __future__ import annotations
+
+from kg_memory.falkor.cypher import ENTITY_MAP, EPISODE_MAP, FACT_MAP
+
+SIZES = """
+CALL db.meta.stats() YIELD labels
+CALL { MATCH (d:Episode) WITH d LIMIT 300 RETURN avg(d.n) AS episodes }
+CALL { MATCH (d:Fact) WITH d LIMIT 300 RETURN avg(d.n) AS facts }
+CALL { MATCH (d:Entity) WITH d LIMIT 300 RETURN avg(d.n) AS entities }
+CALL { MATCH (d:Community) WITH d LIMIT 300 RETURN avg(d.n) AS communities }
+RETURN labels, {episodes: episodes, facts: facts, entities: entities, communities: communities} AS lengths
+"""
+"""How many nodes each label has, and how long they are on average, judged by some of them."""
+
+TERMS = """
+MATCH (t:Term)
+WHERE t.s IN $terms
+RETURN t.s AS term, outdegree(t, 'IN_EPISODE') AS episodes, outdegree(t, 'IN_FACT') AS facts,
+  outdegree(t, 'IN_ENTITY') AS entities, outdegree(t, 'IN_COMMUNITY') AS communities
+"""
+
+NAMED_ENTITIES = """
+MATCH (a:Alias)
+WHERE a.key IN $keys
+MATCH (a)-[:NAMES]->(e:Entity)
+RETURN e.id AS id, collect(a.key) AS keys, indegree(e, 'MENTIONS') AS mentions
+"""
+
+RECENT_ENTITIES = """
+MATCH (d:Episode {thread_key: $thread_key})
+WITH d ORDER BY d.at DESC, d.created_at DESC LIMIT $limit
+MATCH (d)-[:MENTIONS]->(e:Entity)
+RETURN DISTINCT e.id AS id, indegree(e, 'MENTIONS') AS mentions
+"""
+
+_HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at
+  AND b.valid_at <= $as_of AND b.invalid_at > $as_of"""
+_TRUE = f"""
+MATCH (d)-[:HELD]->(b:Belief)
+WHERE {_HOLDS}
+WITH DISTINCT d, score"""
+
+_BEST = """
+WITH d, score ORDER BY score DESC, d.id LIMIT $limit
+RETURN d.id AS id, score
+"""
+
+
+def _by_words(relation: str, label: str, condition: str = "") -> str:
+    """Return the query that ranks by BM25, its terms and their weights given."""
+    length = "$b * coalesce(d.n, $average) / $average"
+    return f"""
+UNWIND $terms AS q
+MATCH (t:Term {{s: q.term}})-[p:{relation}]->(d:{label})
+WITH d, sum(q.idf * p.f / (p.f + $k1 * (1.0 - $b + {length}))) AS score{condition}{_BEST}"""
+
+
+def _by_meaning(label: str, condition: str = "") -> str:
+    """Return the query that ranks by cosine similarity."""
+    return f"""
+CALL db.idx.vector.queryNodes('{label}', 'embedding', $depth, vecf32($vector)) YIELD node AS d, score AS distance
+WITH d, 1.0 - distance AS score{condition}{_BEST}"""
+
+
+EPISODES_BY_WORDS = _by_words("IN_EPISODE", "Episode")
+FACTS_BY_WORDS = _by_words("IN_FACT", "Fact", _TRUE)
+ENTITIES_BY_WORDS = _by_words("IN_ENTITY", "Entity")
+COMMUNITIES_BY_WORDS = _by_words("IN_COMMUNITY", "Community")
+
+FACTS_BY_MEANING = _by_meaning("Fact", _TRUE)
+ENTITIES_BY_MEANING = _by_meaning("Entity")
+COMMUNITIES_BY_MEANING = _by_meaning("Community")
+
+EPISODES_BY_MEANING = """
+WITH vecf32($vector) AS vector
+CALL db.idx.vector.queryNodes('Episode', 'embedding', $depth, vector) YIELD node AS d, score AS distance
+OPTIONAL MATCH (d)-[:NEXT]-(other:Episode)
+WHERE abs(other.at - d.at) <= $gap AND other.embedding IS NOT NULL
+WITH d, 1.0 - distance AS own, collect(1.0 - vec.cosineDistance(other.embedding, vector)) AS near
+WITH d, own + $share * (reduce(total = 0.0, one IN near | total + one) + (2 - size(near)) * own) AS score
+ORDER BY score DESC, d.id LIMIT $limit
+RETURN d.id AS id, score
+"""
+"""A line of conversation means what it says and a share of what its neighbours say; a missing one is like itself."""
+
+EPISODE_LINKS = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+OPTIONAL MATCH (d)-[:MENTIONS]->(e:Entity)
+WHERE e.id IN $entities
+RETURN d.id AS id, d.speaker AS speaker, collect(e.id) AS entities
+"""
+
+FACT_LINKS = """
+UNWIND $ids AS id
+MATCH (d:Fact {id: id})
+MATCH (s:Entity)-[:SUBJECT_OF]->(d)
+OPTIONAL MATCH (d)-[:OBJECT_IS]->(o:Entity)
+RETURN d.id AS id, s.id AS subject, collect(o.id) AS objects
+"""
+
+FACTS_NEAR = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+CALL {{
+  WITH e
+  MATCH (e)-[:SUBJECT_OF]->(d:Fact)
+  RETURN d
+  UNION
+  WITH e
+  MATCH (d:Fact)-[:OBJECT_IS]->(e)
+  RETURN d
+}}
+MATCH (d)-[:HELD]->(b:Belief)
+WHERE {_HOLDS}
+WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
+WITH id, collect(d)[0..$limit] AS latest
+UNWIND latest AS d
+WITH DISTINCT d
+MATCH (s:Entity)-[:SUBJECT_OF]->(d)
+OPTIONAL MATCH (d)-[:OBJECT_IS]->(o:Entity)
+RETURN d.id AS id, s.id AS subject, collect(o.id) AS objects
+"""
+"""One step of breadth-first search: the latest facts of each entity, and the entities at their other ends."""
+
+COMMUNITIES_OF = """
+UNWIND $ids AS id
+MATCH (e:Entity {id: id})
+MATCH (d:Community)-[:HAS_MEMBER]->(e)
+RETURN d.id AS id, collect(e.id) AS entities
+"""
+
+FACTS_BY_ID = f"""
+UNWIND $ids AS id
+MATCH (f:Fact {{id: id}})
+MATCH (f)-[:HELD]->(b:Belief)
+WHERE {_HOLDS}
+WITH f, b ORDER BY b.said_at DESC, b.id
+WITH f, collect(b {{.valid_at, .invalid_at, .created_at, .expired_at}})[0] AS belief
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WITH f, belief, s, collect(DISTINCT o.name) AS objects
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WITH f, belief, s, objects, x, st ORDER BY x.at, x.id
+RETURN {FACT_MAP} AS fact, belief, objects, collect({{episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at,
+  start: st.start, end: st.end, quote: substring(x.content, st.start, st.end - st.start)}})[0..$sources] AS sources
+"""
+
+ENTITIES_BY_ID = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+RETURN {ENTITY_MAP} AS entity
+"""
+
+EPISODES_BY_ID = f"""
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})
+RETURN {EPISODE_MAP} AS episode
+"""
+
+COMMUNITIES_BY_ID = """
+UNWIND $ids AS id
+MATCH (c:Community {id: id})
+RETURN c {.id, .name, .summary} AS community
+"""

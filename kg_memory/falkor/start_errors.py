@@ -1,0 +1,136 @@
+"""Why an embedded server did not start, and what to do about it: read from its log, its output, and the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import platform
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from kg_memory.errors import DatabaseMissing, DatabaseStartError
+from kg_memory.falkor.binaries import WAYS_OUT, Binaries
+
+TAIL = 12
+LITTLE_SPACE = 1_000_000
+
+PACKAGES = {"libgomp": "libgomp1", "libssl": "libssl3", "libcrypto": "libssl3", "libstdc++": "libstdc++6"}
+"""Debian's and Ubuntu's packages of what falkordb.so is linked with."""
+
+
+@contextlib.contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """Raise an operating system's error about *folder* as a `DatabaseStartError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseStartError(f"The database in {folder} cannot be opened ({error}): {_of_the_system(error)}.") from error
+
+
+def explained(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
+    """Return the error for a server that ended while it started; *output* is what it printed."""
+    with contextlib.suppress(OSError):
+        output = (folder / "run" / "redis.log").read_text(errors="replace") + output
+    tail = _tail(output)
+    kind, advice = _advice(output, folder, binaries)
+    said = f" It said:\n{tail}" if tail else " It said nothing."
+    return kind(f"The database server of {folder} ended while it started.{said}\n{advice}")
+
+
+def not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
+    """Return the error for a redis-server that the system does not run at all."""
+    if error.errno == errno.ENOEXEC:
+        why = f"it is not made for this machine ({platform.system()}, {platform.machine()})"
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        why = f"it is not executable: run 'chmod +x {shlex.quote(str(binaries.redis_server))}', or mount it without noexec"
+    else:
+        why = f"the system says: {error}"
+    return DatabaseMissing(f"{binaries.redis_server} ({binaries.origin}) cannot be run: {why}.\n{WAYS_OUT}")
+
+
+def unreachable(run: Path) -> DatabaseStartError:
+    """Return the error for a server that holds the folder, but has no socket any more."""
+    with contextlib.suppress(OSError):
+        number = (run / "pid").read_text().strip()
+        return DatabaseStartError(
+            f"A database server (process {number}) still holds {run.parent}, but cannot be reached at its socket: "
+            f"end it with 'kill {number}' (it saves first), then try again."
+        )
+    return DatabaseStartError(
+        f"A process still holds {run / 'server.lock'}, but no database server can be reached: end that process "
+        "('fuser' with the file's name shows it), then try again."
+    )
+
+
+def _tail(said: str) -> str:
+    """Return the last lines that say something: of a crash its beginning, not the registers and stacks after it."""
+    head, crash, report = said.partition("=== REDIS BUG REPORT START")
+    lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
+    return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
+
+
+def _advice(said: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
+    """Return the class of the error, and what to do, by what the server said."""
+    if not re.search(r"Module '\w+' loaded from", said):
+        missing = _about_the_module(said, binaries)
+        if missing:
+            return DatabaseMissing, missing
+    if "No space left" in said or "Disk quota" in said or shutil.disk_usage(folder).free < LITTLE_SPACE:
+        return DatabaseStartError, "The disk is full: free some space, then try again; nothing that was saved is lost."
+    if re.search(r"Bad file format reading|Unexpected end of file|[Mm]anifest", said):
+        return DatabaseStartError, _mend(folder, binaries)
+    if re.search(r"while loading from disk|loading the append only|RDB (file|CRC)|Internal error in RDB", said):
+        return DatabaseStartError, f"The data in {folder / 'aof'} is damaged: put a backup of that folder in its place."
+    if re.search(r"[Ff]ailed opening Unix socket|bind:", said):
+        return DatabaseStartError, "The folder's file system has no unix sockets: choose a folder on a local disk."
+    if "Permission denied" in said:
+        return DatabaseStartError, f"Make {folder} and all in it readable and writable for this user, or choose another."
+    return DatabaseStartError, f"Mend what it says and try again; the whole log is {folder / 'run' / 'redis.log'}."
+
+
+def _about_the_module(said: str, binaries: Binaries) -> str | None:
+    """Say why falkordb.so was not loaded; None if the server did not come so far."""
+    library = re.search(r"((lib[\w+]+)\.so[.\d]*): cannot open shared object file", said)
+    if library:
+        package = PACKAGES.get(library[2], library[2])
+        return f"The library {library[1]} is missing: run 'apt-get install {package}' (Debian, Ubuntu), then try again."
+    if re.search(r"version `GLIBC\w*_[\d.]+' not found", said):
+        return f"This system's C or C++ library is too old for {binaries.module}.\n{WAYS_OUT}"
+    if "execute permissions" in said:
+        return f"Run 'chmod +x {shlex.quote(str(binaries.module))}', then try again."
+    if "failed to load" in said or "REDIS BUG REPORT" in said:
+        return f"{binaries.module} is damaged, or not made for this machine ({platform.machine()}).\n{WAYS_OUT}"
+    return None
+
+
+def _mend(folder: Path, binaries: Binaries) -> str:
+    """Say how to mend a damaged append-only file: redis-server checks it when called by the checker's name."""
+    manifest = shlex.quote(str(folder / "aof" / "appendonly.aof.manifest"))
+    command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
+    return (
+        f"The append-only file is damaged. Copy {folder / 'aof'} to a safe place, then cut the damaged end off with\n"
+        f"  bash -c {shlex.quote(command)}\nand try again; or put a backup in its place."
+    )
+
+
+def _of_the_system(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "the disk is full, free some space"
+        case errno.EACCES | errno.EPERM:
+            return "this user may not write there, change its rights or choose another folder"
+        case errno.EROFS:
+            return "the disk is read-only, choose another folder"
+        case errno.EEXIST | errno.ENOTDIR:
+            return "it is a file or lies in one, choose a folder"
+        case errno.ENAMETOOLONG:
+            return "its path is too long, choose a shorter one"
+        case errno.ENOLCK | errno.EOPNOTSUPP:
+            return "its file system has no locks or no sockets, choose a folder on a local disk"
+        case errno.EMFILE | errno.ENFILE | errno.EAGAIN | errno.ENOMEM:
+            return "the system is short of files, processes or memory, close some or raise the limit"
+        case _:
+            return "mend that, or choose another folder"

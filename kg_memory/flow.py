@@ -1,0 +1,90 @@
+"""Steps written once: a flow yields effects, a driver performs them, sync or async.
+
+A flow is a generator that yields values describing I/O (see `effects`) and is sent
+their answers, so a step is tested with ``next`` and ``send`` and has no async twin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Flow = Generator[Any, Any, T]
+Perform = Callable[[Any], Any]
+APerform = Callable[[Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Flows that may run side by side; answered by the list of their results."""
+
+    flows: tuple[Flow[Any], ...]
+
+
+class Driver(Protocol):
+    """Runs flows for one namespace; `kg_memory.driver` has the real one."""
+
+    def run(self, flow: Flow[T], namespace: str) -> T: ...
+
+    async def arun(self, flow: Flow[T], namespace: str) -> T: ...
+
+
+def every(flows: Iterable[Flow[T]]) -> Flow[list[T]]:
+    """Run *flows* side by side and return their results in order.
+
+    The first error is raised once all have ended.
+    """
+    results: list[T] = yield Every(tuple(flows))
+    return results
+
+
+def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
+    """Drive *flow* to its end; `Every` goes to *pool*, or runs in order without one."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                answer = _run_every(effect, perform, pool) if isinstance(effect, Every) else perform(effect)
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+async def arun(flow: Flow[T], perform: APerform) -> T:
+    """Drive *flow* to its end on the running event loop."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                answer = await (_arun_every(effect, perform) if isinstance(effect, Every) else perform(effect))
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
+    if pool is None or len(effect.flows) < 2:
+        return [run(flow, perform) for flow in effect.flows]
+    # The nested flows get no pool: a worker that waits for workers can wait for ever.
+    futures = [pool.submit(run, flow, perform) for flow in effect.flows]
+    for future in futures:
+        future.exception()
+    return [future.result() for future in futures]
+
+
+async def _arun_every(effect: Every, perform: APerform) -> list[Any]:
+    results = await asyncio.gather(*(arun(flow, perform) for flow in effect.flows), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return list(results)

@@ -1,0 +1,87 @@
+"""What makes two episodes, entities or facts the same one: canonical names and ids, purely.
+
+Ids are uuid5 of the namespace and what identifies the thing there, so the same input gives the
+same id wherever and however often it is read. Keys are fixed-length hashes: safe in an index and
+in a unique constraint whatever the text was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+LONGEST_NAME = 512
+"""Bytes of a name that count; what is longer is cut."""
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
+
+
+def clean(text: str) -> str:
+    """Return *text* as the database can hold it: NUL and lone surrogates become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def display(name: str) -> str:
+    """Return *name* on one line, without control characters, cut to `LONGEST_NAME` bytes."""
+    kept = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in clean(name))
+    joined = " ".join(kept.split())
+    return joined.encode()[:LONGEST_NAME].decode("utf-8", "ignore").strip()
+
+
+def canonical(name: str) -> str:
+    """Return the form under which *name* is compared: NFKC, case-folded, on one line, cut."""
+    return display(unicodedata.normalize("NFKC", display(name)).casefold())
+
+
+def alias_key(name: str) -> str:
+    """Return the key of a name, whatever the type of what it names."""
+    return _hash(canonical(name))
+
+
+def entity_key(name: str, type_: str) -> str:
+    """Return the key of the entity that was first called *name* and has that type."""
+    return _hash(canonical(type_), canonical(name))
+
+
+def thread_key(thread: str | None) -> str:
+    """Return the key of a conversation thread; messages without one share the namespace's own."""
+    return _hash("thread", thread or "")
+
+
+def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
+    """Return the id of the episode that *parts* identify within *namespace*."""
+    return _uuid(namespace, "episode", *(part or "" for part in parts))
+
+
+def entity_id(namespace: str, key: str) -> str:
+    """Return the id of the entity with that key."""
+    return _uuid(namespace, "entity", key)
+
+
+def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
+    """Return the id of a fact: who, what, whom (as entity keys), and in which words."""
+    return _uuid(namespace, "fact", subject, predicate, *sorted(objects), canonical_sentence(sentence))
+
+
+def canonical_sentence(sentence: str) -> str:
+    """Return the form under which fact sentences are compared: NFKC, case-folded, letters and digits only."""
+    folded = unicodedata.normalize("NFKC", clean(sentence)).casefold()
+    return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
+
+
+def belief_id(namespace: str, fact: str, episode: str, valid_at: int, invalid_at: int) -> str:
+    """Return the id of the belief that *episode* gave about *fact*."""
+    return _uuid(namespace, "belief", fact, episode, str(valid_at), str(invalid_at))
+
+
+def _uuid(namespace: str, *parts: str) -> str:
+    inner = uuid5(_ROOT, _hash(namespace))
+    return str(uuid5(UUID(str(inner)), _hash(*parts)))
+
+
+def _hash(*parts: str) -> str:
+    joined = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]

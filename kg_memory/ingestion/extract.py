@@ -1,0 +1,85 @@
+"""Step 2, extract: the entities that the episode mentions, its speaker first (Zep 2.2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kg_memory.effects import Prompt, ask
+from kg_memory.flow import Flow, every
+from kg_memory.identity import canonical, display
+from kg_memory.ingestion.state import IngestionState, NewEntity, Piece
+from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
+from kg_memory.prompts.answers import ExtractedEntities, ExtractedEntity
+from kg_memory.settings import Settings
+
+PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
+    "message": EXTRACT_MESSAGE,
+    "text": EXTRACT_TEXT,
+    "json": EXTRACT_JSON,
+}
+PERSON = "Person"
+PRONOUNS = frozenset(
+    "i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours "
+    "they them their theirs this that these those who someone somebody everyone everybody anyone nobody "
+    "我 你 您 他 她 它 我们 你们 他们 她们 它们 咱们 自己 大家 这 那 这个 那个 这些 那些 谁 有人".split()
+)
+_HAS_LETTER = re.compile(r"\w")
+
+
+def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Ask which entities each piece of the episode mentions, and join them."""
+    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
+    found = (entity for answer in answers for entity in answer.entities)
+    return {"entities": join(speaker(state, settings), found, settings)}
+
+
+def fields(state: IngestionState, piece: Piece) -> dict[str, Any]:
+    """Return what every prompt about a piece is told: the piece as an episode, and what came before it."""
+    episode = state["episode"]
+    return {
+        "episode": {
+            "kind": episode["kind"],
+            "content": piece["content"],
+            "speaker": episode["speaker"],
+            "at": episode["at_iso"],
+        },
+        "previous": state["previous"],
+    }
+
+
+def speaker(state: IngestionState, settings: Settings) -> list[NewEntity]:
+    """Return the speaker as an entity: always extracted, always first (A15)."""
+    name = display(state["episode"]["speaker"] or "")
+    return [{"name": name, "type": entity_type(PERSON, settings)}] if name else []
+
+
+def join(known: Sequence[NewEntity], found: Iterable[ExtractedEntity], settings: Settings) -> list[NewEntity]:
+    """Return *known* and those of *found* that are entities and not yet there, at most `max_entities`."""
+    joined = {canonical(entity["name"]): entity for entity in known}
+    for entity in found:
+        name = display(entity.name)
+        key = canonical(name)
+        if key and key not in joined and key not in PRONOUNS and _HAS_LETTER.search(key):
+            joined[key] = {"name": name, "type": entity_type(entity.type, settings)}
+    return list(joined.values())[: settings.max_entities]
+
+
+def entity_type(name: str, settings: Settings) -> str:
+    """Return the declared type called *name*, else the default one, which is the first."""
+    names = {each.name.casefold(): each.name for each in settings.entity_types}
+    return names.get(name.strip().casefold(), settings.entity_types[0].name)
+
+
+def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
+    kind = state["episode"]["kind"]
+    given = fields(state, piece)
+    if kind == "json":
+        del given["previous"]
+    answer = yield from ask(
+        PROMPTS[kind], **given, entity_types=[asdict(each) for each in settings.entity_types],
+        instructions=settings.instructions,
+    )  # fmt: skip
+    return answer

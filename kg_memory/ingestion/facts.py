@@ -1,0 +1,73 @@
+"""Step 5, facts: what the episode says about its entities, each with the characters that say it (Zep 2.2.2)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+from kg_memory.effects import ask
+from kg_memory.flow import Flow, every
+from kg_memory.identity import clean, fact_id
+from kg_memory.ingestion.extract import fields
+from kg_memory.ingestion.state import IngestionState, NewFact, Piece
+from kg_memory.prompts import FACTS
+from kg_memory.prompts.answers import ExtractedFact, ExtractedFacts
+from kg_memory.settings import Settings
+
+DEFAULT_PREDICATE = "RELATES_TO"
+
+
+def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Ask which facts each piece states between the entities, and join them; a fact of several is a hyper-edge."""
+    if len(state["entities"]) < 2:
+        return {"facts": []}
+    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
+    found: dict[str, NewFact] = {}
+    for piece, answer in zip(state["pieces"], answers, strict=True):
+        for stated in answer.facts[: settings.max_facts]:
+            fact = _fact(state, piece, stated)
+            if fact is not None:
+                found.setdefault(fact["id"], fact)
+    return {"facts": list(found.values())}
+
+
+def locate(quote: str, content: str) -> tuple[int, int]:
+    """Return where *quote* stands in *content*, whatever its case and spaces; all of it where it does not."""
+    parts = [re.escape(part) for part in quote.split()]
+    found = re.search(r"\s+".join(parts), content, re.IGNORECASE) if parts else None
+    return found.span() if found else (0, len(content))
+
+
+def predicate(text: str) -> str:
+    """Return *text* in SCREAMING_SNAKE_CASE, whatever its script."""
+    return "_".join(re.findall(r"\w+", clean(text).replace("_", " ")))[:64].upper() or DEFAULT_PREDICATE
+
+
+def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
+    entities = [{"id": place, "name": each["name"], "type": each["type"]} for place, each in enumerate(state["entities"])]
+    answer = yield from ask(
+        FACTS, **fields(state, piece), entities=entities, fact_types=[asdict(each) for each in settings.fact_types],
+        instructions=settings.instructions,
+    )  # fmt: skip
+    return answer
+
+
+def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact) -> NewFact | None:
+    """Return the fact, or ``None`` where it does not join two distinct entities that exist, or says nothing."""
+    entities = state["entities"]
+    objects = [each for each in dict.fromkeys(stated.objects) if each != stated.subject and 0 <= each < len(entities)]
+    sentence = " ".join(clean(stated.sentence).split())
+    if not 0 <= stated.subject < len(entities) or not objects or not sentence:
+        return None
+    name = predicate(stated.predicate)
+    start, end = locate(stated.quote, piece["content"])
+    subject_key = entities[stated.subject]["key"]
+    object_keys = [entities[each]["key"] for each in objects]
+    return {
+        "id": fact_id(state["namespace"], subject_key, name, object_keys, sentence),
+        "subject": stated.subject, "predicate": name, "objects": objects, "sentence": sentence,
+        "start": piece["start"] + start, "end": piece["start"] + end,
+        "said_from": stated.valid_at, "said_until": stated.invalid_at,
+        "confidence": min(max(stated.confidence, 0.0), 1.0), "edge_type": stated.edge_type,
+    }  # fmt: skip

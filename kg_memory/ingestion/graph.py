@@ -1,0 +1,41 @@
+"""The ingestion graph: all that an episode passes on its way in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+
+from kg_memory.flow import Driver
+from kg_memory.ingestion.date import date
+from kg_memory.ingestion.dedupe import dedupe
+from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.facts import facts
+from kg_memory.ingestion.invalidate import invalidate
+from kg_memory.ingestion.receive import receive
+from kg_memory.ingestion.reflect import reflect
+from kg_memory.ingestion.resolve import resolve
+from kg_memory.ingestion.save import save
+from kg_memory.ingestion.state import IngestionInput, IngestionState
+from kg_memory.ingestion.summarise import summarise
+from kg_memory.nodes import node
+from kg_memory.settings import Settings
+
+STEPS = (receive, extract, reflect, resolve, facts, dedupe, date, invalidate, save, summarise)
+
+
+def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, None, IngestionInput, IngestionState]:
+    """Return the graph, to be compiled; its nodes run sync and async."""
+    graph = StateGraph(IngestionState, input_schema=IngestionInput)
+    for step in STEPS:
+        graph.add_node(step.__name__, node(step, driver, settings))
+    graph.add_edge(START, "receive")
+    graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
+    for before, after in zip(STEPS[1:], STEPS[2:], strict=False):
+        graph.add_edge(before.__name__, after.__name__)
+    graph.add_edge("summarise", END)
+    return graph
+
+
+def _unless_done(state: IngestionState) -> Literal["extract", "done"]:
+    return "done" if state["done"] else "extract"

@@ -1,0 +1,154 @@
+"""Step 8, invalidate: which known facts a new one ends, and what is believed from now on (Zep 2.2.3).
+
+A contradicted fact ends where the contradicting one begins. Beliefs are never overwritten: those
+that no longer follow from the statements are closed, and the new ones recorded beside them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import chain
+from typing import Any
+
+from kg_memory.effects import ask, embed, read
+from kg_memory.falkor import cypher
+from kg_memory.flow import Flow, every
+from kg_memory.identity import belief_id
+from kg_memory.ingestion.dedupe import known, told
+from kg_memory.ingestion.state import IngestionState, NewBelief, NewFact
+from kg_memory.prompts import INVALIDATE
+from kg_memory.settings import Settings
+from kg_memory.temporal import OPEN_END, Belief, Period, Statement, periods, revise
+
+FARTHEST = 0.5
+"""Cosine distance beyond which a fact of the same subject is no candidate; the same predicate is one at any."""
+
+
+def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Find what the new facts contradict among facts that share an endpoint, and revise the beliefs."""
+    contradicted = yield from _contradicted(state, settings)
+    facts: list[NewFact] = [
+        {**fact, "contradicts": sorted(contradicted[new])} for new, fact in enumerate(state["facts"])
+    ]
+    history = yield from _history(facts)
+    for fact in facts:
+        history.say(identity(fact), _statement(fact, state["episode"]))
+        history.oppose(identity(fact), fact["contradicts"])
+    closed: list[str] = []
+    beliefs: list[NewBelief] = []
+    ended: set[str] = set()
+    for fact in sorted(history.touched([identity(fact) for fact in facts])):
+        held = history.beliefs[fact]
+        wanted = periods(fact, history.said_about(fact), history.rivals[fact])
+        gone, recorded = revise(held, wanted)
+        closed += gone
+        beliefs += [_belief(state, fact, period) for period in recorded]
+        if any(each.period.invalid_at == OPEN_END for each in held) and all(p.invalid_at != OPEN_END for p in wanted):
+            ended.add(fact)
+    return {"facts": facts, "closed": closed, "beliefs": beliefs, "ended": sorted(ended)}
+
+
+class History:
+    """What was said about some facts, what is believed of them, and which of them cannot hold together."""
+
+    def __init__(self) -> None:
+        self.statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = defaultdict(dict)
+        self.beliefs: defaultdict[str, list[Belief]] = defaultdict(list)
+        self.rivals: defaultdict[str, set[str]] = defaultdict(set)
+
+    def say(self, fact: str, statement: Statement) -> None:
+        """Add a statement; one that is there already changes nothing."""
+        self.statements[fact][statement.id, statement.valid_at, statement.invalid_at] = statement
+
+    def oppose(self, fact: str, others: list[str]) -> None:
+        """Note that *fact* cannot hold together with any of *others*."""
+        for other in others:
+            if other != fact:
+                self.rivals[fact].add(other)
+                self.rivals[other].add(fact)
+
+    def touched(self, facts: list[str]) -> set[str]:
+        """Return *facts* and their rivals: those whose periods may have changed."""
+        return set(facts).union(*(self.rivals[fact] for fact in facts))
+
+    def said_about(self, fact: str) -> list[Statement]:
+        """Return all statements about *fact* and its rivals."""
+        return [each for one in (fact, *self.rivals[fact]) for each in self.statements[one].values()]
+
+
+def identity(fact: NewFact) -> str:
+    """Return the id under which the fact is stored: the known one's, when it says the same."""
+    return fact["same_as"] or fact["id"]
+
+
+def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict[int, set[str]]]:
+    """Ask, in one question, which known facts each new one contradicts."""
+    entities = state["entities"]
+    vectors = yield from embed([fact["sentence"] for fact in state["facts"]])
+    asked = [
+        {
+            "new": new,
+            "subject": entities[fact["subject"]]["id"],
+            "objects": [entities[each]["id"] for each in fact["objects"]],
+            "predicate": fact["predicate"],
+            "embedding": vectors[new],
+            "not": identity(fact),
+        }
+        for new, fact in enumerate(state["facts"])
+        if any(entities[each]["known"] for each in (fact["subject"], *fact["objects"]))
+    ]
+    contradicted: defaultdict[int, set[str]] = defaultdict(set)
+    if not asked:
+        return contradicted
+    found_rows = yield from every(
+        (
+            read(cypher.RIVALS_BY_SUBJECT, facts=asked, farthest=FARTHEST, limit=settings.candidates),
+            read(cypher.RIVALS_BY_OBJECT, facts=asked, limit=settings.candidates),
+        )
+    )
+    candidates: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in chain(*found_rows):
+        if all(row["fact"]["id"] != each["fact"]["id"] for each in candidates[row["new"]]):
+            candidates[row["new"]].append(row)
+    if not candidates:
+        return contradicted
+    told_facts = [
+        {**told(state["facts"][new], state), "id": new, "existing": [known(row, place) for place, row in enumerate(found)]}
+        for new, found in sorted(candidates.items())
+    ]
+    answer = yield from ask(INVALIDATE, facts=told_facts)
+    for each in answer.contradictions:
+        found = candidates.get(each.fact, [])
+        contradicted[each.fact] |= {found[place]["fact"]["id"] for place in each.contradicts if 0 <= place < len(found)}
+    return contradicted
+
+
+def _history(facts: list[NewFact]) -> Flow[History]:
+    """Read what is known of the facts that may change, of their rivals, and of the rivals of those."""
+    history = History()
+    touched = sorted({fact["same_as"] for fact in facts if fact["same_as"]}.union(*(fact["contradicts"] for fact in facts)))
+    if not touched:
+        return history
+    rows = yield from read(cypher.HISTORY, facts=touched)
+    for row in rows:
+        history.oppose(row["fact"], row["rivals"])
+        for said in row["statements"]:
+            history.say(row["fact"], Statement(fact=row["fact"], **said))
+        history.beliefs[row["fact"]] = [
+            Belief(each["id"], Period(each["valid_at"], each["invalid_at"], each["said_at"])) for each in row["beliefs"]
+        ]
+    return history
+
+
+def _statement(fact: NewFact, episode: dict[str, Any]) -> Statement:
+    return Statement(identity(fact), episode["id"], episode["at"], fact["valid_at"], fact["invalid_at"])
+
+
+def _belief(state: IngestionState, fact: str, period: Period) -> NewBelief:
+    return {
+        "id": belief_id(state["namespace"], fact, state["episode"]["id"], period.valid_at, period.invalid_at),
+        "fact": fact,
+        "valid_at": period.valid_at,
+        "invalid_at": period.invalid_at,
+        "said_at": period.said_at,
+    }

@@ -1,0 +1,187 @@
+"""Step 1, receive: check the episode and save it, before anything else can fail (Zep 2.1)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kg_memory import words
+from kg_memory.effects import now, read, write
+from kg_memory.errors import InputError
+from kg_memory.falkor import cypher
+from kg_memory.flow import Flow
+from kg_memory.identity import clean, episode_id, thread_key
+from kg_memory.ingestion.state import IngestionState, Piece
+from kg_memory.model import EpisodeKind
+from kg_memory.nodes import checked_namespace
+from kg_memory.settings import Settings
+from kg_memory.temporal import EPOCH, instant, micros
+
+OWN, NEXT_TO, NEAR = 4, 2, 1
+"""How much a word counts for its own episode, for those next to it and for those two away."""
+NEIGHBOUR_LENGTH = 2000
+NEIGHBOUR_GAP = 6 * 3600 * 1_000_000
+"""Episodes further apart in time (microseconds) are no neighbours: another sitting, another subject."""
+JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
+
+
+def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Save the episode, readable and searchable by its words at once; the same one again changes nothing.
+
+    Errors: `InputError` says what is wrong with the input.
+    """
+    created_at = yield from now()
+    episode = checked(state, settings, created_at)
+    limit = max(settings.previous_messages, 2)
+    around = yield from read(
+        cypher.NEIGHBOURS, id=episode["id"], thread_key=episode["thread_key"], at=episode["at"], limit=limit,
+        length=NEIGHBOUR_LENGTH,
+    )  # fmt: skip
+    before = [each for each in around if each["side"] < 0]
+    after = [each for each in around if each["side"] > 0]
+    lengths, postings = indexed(episode, before, after)
+    [saved] = yield from write(
+        cypher.SAVE_EPISODE, episode={**episode, "status": "new"}, lengths=lengths, postings=postings,
+        before=[each["id"] for each in before[:1]], after=[each["id"] for each in after[:1]],
+    )  # fmt: skip
+    if saved["content"] != episode["content"]:
+        raise InputError(
+            f"source_id {episode['source_id']!r} is already stored with another content: an episode never changes, "
+            "give the new text a source_id of its own"
+        )
+    previous = [
+        {"speaker": each["speaker"], "content": each["content"], "at": _iso(each["at"])}
+        for each in reversed(before[: settings.previous_messages])
+    ]
+    return {
+        "namespace": checked_namespace(state.get("namespace")),
+        "episode": {**episode, "at_iso": _iso(episode["at"])},
+        "new": saved["new"],
+        "done": saved["status"] == "done",
+        "previous": previous,
+        "pieces": pieces(episode["content"], settings.chunk_size),
+        "entities": [],
+        "facts": [],
+    }
+
+
+def checked(state: IngestionState, settings: Settings, created_at: int) -> dict[str, Any]:
+    """Return the episode as it is stored: cleaned, identified and dated."""
+    content = state.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise InputError("the content is empty: give a message, a text or a JSON record")
+    if len(content) > settings.max_content:
+        raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
+    kind = _kind(state.get("kind") or "message", content)
+    namespace = checked_namespace(state.get("namespace"))
+    texts = {name: _text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
+    at = parse_at(state.get("at"), created_at)
+    content = clean(content)
+    source_id = texts["source_id"]
+    parts = ("id", texts["source"], source_id) if source_id else (kind, content, texts["speaker"], texts["thread"], str(at))
+    return {
+        "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "created_at": created_at,
+        "thread_key": thread_key(texts["thread"]), **texts,
+    }  # fmt: skip
+
+
+def parse_at(at: object, created_at: int) -> int:
+    """Return the reference time in microseconds; a naive one is UTC, a missing one is now.
+
+    Errors: `InputError` for anything that is no date.
+    """
+    if at is None or at == "":
+        return created_at
+    if isinstance(at, str):
+        try:
+            at = datetime.fromisoformat(at)
+        except ValueError:
+            raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z") from None
+    if not isinstance(at, datetime):
+        raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
+    return micros(at if at.tzinfo else at.replace(tzinfo=UTC), default=0)
+
+
+def pieces(content: str, size: int) -> list[Piece]:
+    """Split *content* into pieces of at most *size* characters, each at the best joint in its second half."""
+    found: list[Piece] = []
+    start = 0
+    while start < len(content):
+        end = min(start + size, len(content))
+        if end < len(content):
+            window = content[start:end]
+            places = (window.rfind(joint, size // 2) + len(joint) for joint in JOINTS if joint in window[size // 2 :])
+            end = start + next(places, size)
+        found.append({"content": content[start:end], "start": start})
+        start = end
+    return found
+
+
+def indexed(
+    episode: Mapping[str, Any], before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the lengths and postings that the episode adds to the word index: its own, and those shared with its neighbours.
+
+    Each of two neighbours carries the other's words too, so that a line finds its context.
+    """
+    own = words.count(line(episode) + " " + _date_words(episode["at"]))
+    places: dict[str, dict[str, int]] = {}
+    lengths: dict[str, int] = {}
+
+    def add(counts: Mapping[str, int], place: str, weight: int) -> None:
+        for term, frequency in counts.items():
+            there = places.setdefault(term, {})
+            there[place] = there.get(place, 0) + weight * frequency
+        lengths[place] = lengths.get(place, 0) + weight * sum(counts.values())
+
+    add(own, episode["id"], OWN)
+    shared = words.count(line(episode)[:NEIGHBOUR_LENGTH])
+    for side in (before, after):
+        for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
+            if abs(other["at"] - episode["at"]) <= NEIGHBOUR_GAP:
+                add(words.count(line(other)), episode["id"], weight)
+                add(shared, other["id"], weight)
+    postings = [
+        {"term": term, "in": [{"id": place, "f": f} for place, f in sorted(there.items())]}
+        for term, there in sorted(places.items())
+    ]
+    return [{"id": place, "n": n} for place, n in lengths.items()], postings
+
+
+def line(episode: Mapping[str, Any]) -> str:
+    """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
+    return f"{episode['speaker']}: {episode['content']}" if episode["speaker"] else str(episode["content"])
+
+
+def _date_words(at: int) -> str:
+    moment = instant(at) or EPOCH
+    return moment.strftime("%d %B %Y").lstrip("0")
+
+
+def _iso(at: int) -> str:
+    return (instant(at) or EPOCH).isoformat()
+
+
+def _kind(kind: object, content: str) -> str:
+    try:
+        known = EpisodeKind(str(kind))
+    except ValueError:
+        kinds = ", ".join(EpisodeKind)
+        raise InputError(f"the kind is {kind!r}: use one of {kinds}") from None
+    if known is EpisodeKind.JSON:
+        try:
+            json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the content is not valid JSON ({error}): mend it, or store it with kind='text'") from None
+    return known.value
+
+
+def _text(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputError(f"{name} is {value!r}: give a string")
+    return re.sub(r"[\r\n\t]+", " ", clean(value)) or None

@@ -1,0 +1,40 @@
+"""Step 3, reflect: what the extraction missed, and what of it the episode does not support (Zep 2.2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from kg_memory.effects import ask
+from kg_memory.flow import Flow, every
+from kg_memory.identity import canonical
+from kg_memory.ingestion.extract import fields, join, speaker
+from kg_memory.ingestion.state import IngestionState, NewEntity, Piece
+from kg_memory.prompts import REFLECT
+from kg_memory.prompts.answers import Reflection
+from kg_memory.settings import Settings
+
+
+def reflect(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Look at the extraction again, `settings.reflections` times or until nothing changes."""
+    entities = state["entities"]
+    always = {canonical(entity["name"]) for entity in speaker(state, settings)}
+    for _ in range(settings.reflections):
+        answers = yield from every(_ask(state, piece, entities, settings) for piece in state["pieces"])
+        # A name is unsupported only if no piece supports it.
+        unsupported = set.intersection(*({canonical(name) for name in answer.unsupported} for answer in answers))
+        kept = [each for each in entities if canonical(each["name"]) not in unsupported - always]
+        missed = (entity for answer in answers for entity in answer.missed)
+        reflected = join(kept, (each for each in missed if canonical(each.name) not in unsupported), settings)
+        if reflected == entities:
+            break
+        entities = reflected
+    return {"entities": entities}
+
+
+def _ask(state: IngestionState, piece: Piece, entities: list[NewEntity], settings: Settings) -> Flow[Reflection]:
+    answer = yield from ask(
+        REFLECT, **fields(state, piece), entity_types=[asdict(each) for each in settings.entity_types],
+        entities=[{"name": each["name"], "type": each["type"]} for each in entities],
+    )  # fmt: skip
+    return answer

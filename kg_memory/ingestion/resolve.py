@@ -1,0 +1,132 @@
+"""Step 4, resolve: which entities are known already, under this name or another (Zep 2.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kg_memory import words
+from kg_memory.effects import Vector, ask, embed, read
+from kg_memory.falkor import cypher
+from kg_memory.flow import Flow, every
+from kg_memory.identity import alias_key, canonical, entity_id, entity_key
+from kg_memory.ingestion.extract import fields
+from kg_memory.ingestion.state import IngestionState, NewEntity
+from kg_memory.prompts import RESOLVE
+from kg_memory.settings import Settings
+
+Candidate = dict[str, Any]
+
+
+def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Find each entity among the known ones: by its names, its meaning and its words.
+
+    The same name and type is the same entity, and so is a name from `merge_threshold` of similarity;
+    what stays ambiguous is asked in one question for all.
+    """
+    entities = state["entities"]
+    namespace = state["namespace"]
+    vectors = yield from embed([each["name"] for each in entities])
+    known = yield from candidates(entities, vectors, settings)
+    decided = {new: same for new, found in known.items() if (same := _certain(entities[new], found, settings))}
+    unsure = {new: found for new, found in known.items() if new not in decided and found}
+    names: dict[int, str] = {}
+    if unsure:
+        answered, names = yield from _ask(state, unsure)
+        decided |= answered
+    resolved = (
+        _known(entity, decided[new], names.get(new)) if new in decided else _unknown(entity, namespace)
+        for new, entity in enumerate(entities)
+    )
+    return {"entities": list({each["key"]: each for each in resolved}.values())}
+
+
+def candidates(
+    entities: Sequence[NewEntity], vectors: Sequence[Vector], settings: Settings
+) -> Flow[dict[int, list[Candidate]]]:
+    """Return the known entities that each new one may be, by its place, best first."""
+    names = [
+        {"new": new, "alias": alias_key(each["name"]), "embedding": vector, "terms": sorted(set(words.tokens(each["name"])))}
+        for new, (each, vector) in enumerate(zip(entities, vectors, strict=True))
+    ]
+    if not names:
+        return {}
+    limit = settings.candidates
+    searches = (
+        read(cypher.ENTITIES_BY_ALIAS, names=names),
+        read(cypher.ENTITIES_BY_MEANING, names=names, limit=limit, threshold=settings.ask_threshold or 0.0),
+        read(cypher.ENTITIES_BY_WORDS, names=names, limit=limit),
+    )
+    found = yield from every(searches)
+    return {new: _best((row for rows in found for row in rows if row["new"] == new), limit) for new in range(len(entities))}
+
+
+def _best(rows: Iterable[Mapping[str, Any]], limit: int) -> list[Candidate]:
+    best: dict[str, Candidate] = {}
+    for row in rows:
+        entity = dict(row["entity"])
+        known = best.setdefault(entity["id"], {**entity, "score": row["score"]})
+        known["score"] = max(known["score"], row["score"])
+    return sorted(best.values(), key=lambda each: (-each["score"], each["id"]))[:limit]
+
+
+def _certain(entity: NewEntity, found: Sequence[Candidate], settings: Settings) -> Candidate | None:
+    """Return the one candidate that *entity* is beyond doubt, if there is one."""
+    default = settings.entity_types[0].name
+    fitting = [each for each in found if each["type"] == entity["type"] or default in (each["type"], entity["type"])]
+    called = [each for each in fitting if alias_key(entity["name"]) in _keys(each)]
+    if called:
+        same_type = [each for each in called if each["type"] == entity["type"]]
+        return (same_type or called)[0] if len(same_type or called) == 1 else None
+    close = [each for each in fitting if each["score"] >= (settings.merge_threshold or 1.0)]
+    return close[0] if len(close) == 1 and _digits(close[0]["name"]) == _digits(entity["name"]) else None
+
+
+def _ask(
+    state: IngestionState, unsure: Mapping[int, Sequence[Candidate]]
+) -> Flow[tuple[dict[int, Candidate], dict[int, str]]]:
+    asked = [
+        {
+            "id": new,
+            "name": state["entities"][new]["name"],
+            "type": state["entities"][new]["type"],
+            "candidates": [
+                {"id": place, **{name: each[name] for name in ("name", "type", "summary", "aliases", "score")}}
+                for place, each in enumerate(found)
+            ],
+        }
+        for new, found in unsure.items()
+    ]
+    answer = yield from ask(RESOLVE, **fields(state, state["pieces"][0]), entities=asked)
+    same: dict[int, Candidate] = {}
+    names: dict[int, str] = {}
+    for each in answer.resolutions:
+        found = unsure.get(each.entity, ())
+        if each.same_as is not None and 0 <= each.same_as < len(found):
+            same[each.entity] = found[each.same_as]
+            names[each.entity] = each.name
+    return same, names
+
+
+def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
+    """Return the known entity, under the fullest name that was given for it, with the new name as an alias."""
+    given = {canonical(each): each for each in (same["name"], entity["name"], *same["aliases"])}
+    fullest = given.get(canonical(name or ""), same["name"])
+    aliases = [each for each in (entity["name"],) if each not in same["aliases"] and each != same["name"]]
+    return {
+        "name": fullest, "type": same["type"], "key": same["key"], "id": same["id"], "known": True,
+        "renamed": fullest != same["name"], "aliases": aliases,
+    }  # fmt: skip
+
+
+def _unknown(entity: NewEntity, namespace: str) -> NewEntity:
+    key = entity_key(entity["name"], entity["type"])
+    return {**entity, "key": key, "id": entity_id(namespace, key), "known": False, "renamed": False, "aliases": []}
+
+
+def _keys(candidate: Candidate) -> set[str]:
+    return {alias_key(name) for name in (candidate["name"], *candidate["aliases"])}
+
+
+def _digits(name: str) -> list[str]:
+    return [char for char in name if char.isdigit()]

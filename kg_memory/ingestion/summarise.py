@@ -1,0 +1,60 @@
+"""Step 10, summarise: what is true now of each entity that the episode touched, kept short (A17)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kg_memory import words
+from kg_memory.effects import ask, read, write
+from kg_memory.falkor import cypher
+from kg_memory.flow import Flow
+from kg_memory.ingestion.save import NAME_WEIGHT
+from kg_memory.ingestion.state import IngestionState
+from kg_memory.prompts import SUMMARISE
+from kg_memory.settings import Settings
+
+FACTS = 20
+"""How many of an entity's latest current facts make its summary."""
+LONGEST = 400
+"""Characters up to which the facts themselves are the summary, and no model is asked."""
+
+
+def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
+    """Refresh the summaries of the entities whose facts changed; the model is asked only about those with many."""
+    entities = state["entities"]
+    keys = sorted({entities[place]["key"] for fact in state["facts"] for place in (fact["subject"], *fact["objects"])})
+    if not keys:
+        return {}
+    rows = yield from read(cypher.FACTS_TO_SUMMARISE, keys=keys, limit=FACTS)
+    summaries = {row["key"]: " ".join(reversed(row["facts"])) for row in rows}
+    long = [row for row in rows if len(summaries[row["key"]]) > LONGEST]
+    if long:
+        asked = [
+            {"id": place, **{name: row[name] for name in ("name", "type", "summary", "facts")}}
+            for place, row in enumerate(long)
+        ]
+        answer = yield from ask(SUMMARISE, entities=asked)
+        given = {each.entity: " ".join(each.summary.split()) for each in answer.summaries}
+        summaries |= {row["key"]: given.get(place) or _shortened(row["facts"]) for place, row in enumerate(long)}
+    changed = [row for row in rows if summaries[row["key"]] != row["summary"]]
+    if changed:
+        yield from write(cypher.SAVE_SUMMARIES, summaries=[_stored(row, summaries[row["key"]]) for row in changed])
+    return {}
+
+
+def _shortened(facts: list[str]) -> str:
+    """Return the latest facts that fit, oldest of them first: what stands in for a summary that was not given."""
+    kept: list[str] = []
+    for sentence in facts:
+        if kept and sum(map(len, kept)) + len(sentence) > LONGEST:
+            break
+        kept.insert(0, sentence)
+    return " ".join(kept)
+
+
+def _stored(row: dict[str, Any], summary: str) -> dict[str, Any]:
+    terms = words.count(summary) + words.count(" ".join((row["name"], *row["aliases"])), NAME_WEIGHT)
+    return {
+        "key": row["key"], "summary": summary, "n": sum(terms.values()),
+        "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
+    }  # fmt: skip

@@ -1,0 +1,76 @@
+"""Cut a text into sentences, and tell which of them state something."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kg_memory.offline.lexicon import STARTERS
+
+_END = re.compile(r"(?<![\s.])(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？；]+[”’」』）]*|(?=\n))|\n")
+_ABBREVIATION = re.compile(r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|inc|ltd|no|approx|u\.s|u\.k)|\b[A-Z])\.$", re.IGNORECASE)
+_QUESTION_START = re.compile(
+    r"(?:so|and|but|well|btw|also|oh|hey|\w+,)?\s*(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|was|were|have|has|can|could|"
+    r"would|will|should|any|ever|got)(?:'s|'re|n't)?\s+(?:you|your|u|i|it|that|this|there|they|we|he|she|the|a|an|about|are|is|do|did|was|"
+    r"have|has|would|could|will|s)\b",
+    re.IGNORECASE,
+)
+_CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
+_WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
+_LONGEST = 400
+"""The most characters of a sentence; text without an end is cut at a space or comma."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """The characters ``content[start:end]``, which are `text`."""
+
+    start: int
+    end: int
+    text: str
+
+    @property
+    def asks(self) -> bool:
+        """Tell whether it is a question."""
+        bare = self.text.rstrip("\"'”’)」』） \t")
+        if bare.endswith(("?", "？")):
+            return True
+        return _CHINESE_QUESTION.search(self.text) is not None
+
+    @property
+    def says_something(self) -> bool:
+        """Tell whether it is more than a greeting, a thank or an exclamation."""
+        words = _WORD.findall(self.text)
+        han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
+        latin = [word for word in words if word.casefold() not in STARTERS]
+        return han >= 4 or len(latin) - han >= 3
+
+
+def sentences(content: str) -> list[Sentence]:
+    """Cut *content* into sentences, without the white space around them."""
+    found: list[Sentence] = []
+    start = 0
+    for match in _END.finditer(content):
+        if _ABBREVIATION.search(content[max(start, match.end() - 8) : match.end()]):
+            continue
+        _append(found, content, start, match.end())
+        start = match.end()
+    _append(found, content, start, len(content))
+    return found
+
+
+def _append(found: list[Sentence], content: str, start: int, end: int) -> None:
+    while end - start > _LONGEST:
+        cut = max(content.rfind(mark, start + _LONGEST // 2, start + _LONGEST) for mark in " ,，、;")
+        cut = cut + 1 if cut > 0 else start + _LONGEST
+        _trimmed(found, content, start, cut)
+        start = cut
+    _trimmed(found, content, start, end)
+
+
+def _trimmed(found: list[Sentence], content: str, start: int, end: int) -> None:
+    text = content[start:end]
+    start += len(text) - len(text.lstrip())
+    text = text.strip()
+    if text:
+        found.append(Sentence(start, start + len(text), text))

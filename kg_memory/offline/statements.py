@@ -1,0 +1,291 @@
+"""Read the statements of an English text: who does what with what, and whether it begins, ends or is planned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kg_memory.offline import lexicon
+from kg_memory.offline.mentions import PERSON, Mention, mentions, without_overlaps
+from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
+from kg_memory.offline.sentences import Sentence, sentences
+
+MOST_OBJECTS = 3
+LONGEST = 300
+"""The most characters of the sentences that make one statement."""
+GENERAL = "SAYS_ABOUT"
+_GOES_ON = re.compile(r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE)
+_SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
+_CLAUSE_START = re.compile(r"\b(?:and|but|or|so|then)\b|[,;:()]|\s[-–—]+\s|--")
+_WORDS = re.compile(r"[\w']+")
+_PRONOUN = frozenset("i we you he she they it who that which this there".split())
+_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bno longer|\bwithout)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_PLANNED = re.compile(
+    r"(?:\b(?:will|would|might|may|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|hop(?:e|es|ing) to|thinking (?:of|about)|considering|"
+    r"if|should|like to|love to|try(?:ing)? to|about to|dream of|let's|to)|['’]ll|['’]d)\s(?:\w+\s){0,1}$",
+    re.IGNORECASE,
+)
+_FREE = re.compile(
+    r"\s(?:the |a |an |my |our |his |her |their |new |old )*(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
+    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
+    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
+)
+_CLAUSE_END = re.compile(r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b", re.IGNORECASE)
+_PRESENT = re.compile(r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE)
+_CAUSE = re.compile(r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE)
+
+
+def _light(word: str) -> bool:
+    """Tell whether a word may stand between a subject and its verb."""
+    return word in lexicon.AUXILIARIES or word in lexicon.FUNCTION or word.endswith("ly") or word in ("ve", "m", "s", "d", "ll", "re", "got")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What the characters ``content[start:end]`` say: *subject* *predicate* *objects*, all named."""
+
+    subject: Mention
+    predicate: str
+    objects: tuple[Mention, ...]
+    start: int
+    end: int
+    change: Change
+    confidence: float
+    causal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one text mentions and states."""
+
+    mentions: tuple[Mention, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Who speaks, to whom, and which names were met before."""
+
+    speaker: str | None = None
+    listener: str | None = None
+    known: tuple[str, ...] = ()
+    he_or_she: Mention | None = None
+
+
+def read_english(content: str, scene: Scene) -> Reading:
+    """Return what *content* mentions and states, in the order of the text."""
+    mentioned: list[Mention] = []
+    stated: list[Statement] = []
+    all_mentions = mentions(content, scene.speaker, scene.known)
+    last_person: Mention | None = scene.he_or_she
+    main: Mention | None = None
+    for sentence in sentences(content):
+        inside = [one for one in all_mentions if sentence.start <= one.start < sentence.end]
+        mentioned += [one for one in inside if one.named]
+        named = [one for one in inside if one.named]
+        main = main or (named[0] if named else None)
+        if not sentence.asks and sentence.says_something:
+            reader = _SentenceReader(sentence, inside, scene, last_person, main)
+            _join(stated, reader.read(), sentence)
+        people = [one for one in named if one.type == PERSON and one.name not in (scene.speaker, scene.listener)]
+        last_person = people[-1] if people else last_person
+    return Reading(tuple(mentioned), tuple(stated))
+
+
+def _join(stated: list[Statement], new: list[Statement], sentence: Sentence) -> None:
+    """Append *new*; what only goes on about the sentence before ("It was so inspiring") is added to its statement."""
+    last = stated[-1] if stated else None
+    weak = len(new) == 1 and new[0].predicate == GENERAL
+    near = last is not None and sentence.start - last.end <= 2 and sentence.end - last.start <= LONGEST
+    if last is None or not weak or not near or not _GOES_ON.match(sentence.text):
+        stated += new
+        return
+    known = {one.name for one in (last.subject, *last.objects)}
+    objects = last.objects
+    if last.predicate not in FUNCTIONAL and last.predicate not in OPPOSITES:
+        objects = (*objects, *(one for one in new[0].objects if one.name not in known))[: MOST_OBJECTS + 1]
+    stated[-1] = replace(last, objects=objects, end=sentence.end)
+
+
+class _SentenceReader:
+    """Reads one sentence; holds what its rules look at."""
+
+    def __init__(
+        self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
+    ) -> None:
+        self.sentence = sentence
+        self.scene = scene
+        self.person = person
+        self.main = main
+        self.speaker = Mention(sentence.start, sentence.start, scene.speaker, PERSON, named=True) if scene.speaker else None
+        # A name that is only called ("Thanks, Jon!") is not what the sentence is about.
+        self.mentions = [one for one in inside if not self._called(one)]
+
+    def read(self) -> list[Statement]:
+        """Return the statements of the sentence: those that match a pattern, else one about what it mentions."""
+        found = [one for match in self._matches() if (one := self._matched(*match)) is not None]
+        used = {one.name for statement in found for one in (statement.subject, *statement.objects)}
+        left = [one for one in self.mentions if one.name not in used and (one.named or not found)]
+        if left and not found:
+            general = self._general(left)
+            found += [general] if general else []
+        elif left and found:
+            found[-1] = self._widened(found[-1], left)
+        return _merged(found)
+
+    def _called(self, mention: Mention) -> bool:
+        if mention.name != self.scene.listener and mention.type != PERSON:
+            return False
+        content, offset = self.sentence.text, self.sentence.start
+        before, after = content[: mention.start - offset].rstrip(), content[mention.end - offset :].lstrip()
+        alone = not after or after[0] in ",!.?;:-–—…"
+        return alone and (not before or before[-1] in ",!.;-–—" or len(before.split()) == 1)
+
+    def _matches(self) -> list[tuple[Pattern, int, int]]:
+        """Return the patterns that match, in order, none inside another."""
+        text = self.sentence.text.replace("’", "'")
+        spans: list[tuple[Pattern, int, int]] = []
+        for pattern in ENGLISH:
+            for match in pattern.verb.finditer(text):
+                if all(match.end() <= start or end <= match.start() for _, start, end in spans):
+                    spans.append((pattern, match.start(), match.end()))
+        return sorted(spans, key=lambda one: one[1])
+
+    def _matched(self, pattern: Pattern, start: int, end: int) -> Statement | None:
+        text = self.sentence.text
+        subject = self._subject(text[:start])
+        if subject is None:
+            return None
+        objects = self._objects(pattern, start, end, subject)
+        if not objects:
+            return None
+        change, predicate = pattern.change, pattern.predicate
+        before = text[:start].replace("’", "'")
+        if change in ("is", "happens") and _PLANNED.search(before):
+            change, predicate = "plans", "PLANS"
+        elif change != "ends" and _NEGATED.search(before):
+            if change == "is" and predicate in ("LIVES_IN", "WORKS_AT", "USES"):
+                change = "ends"
+            else:
+                return None
+        sure = 0.8 if pattern.change in ("is", "ends") else 0.7
+        return Statement(
+            subject, predicate, objects, self.sentence.start, self.sentence.end, change, sure, self._causal()
+        )
+
+    def _causal(self) -> bool:
+        return _CAUSE.search(self.sentence.text) is not None
+
+    def _subject(self, before: str) -> Mention | None:
+        """Return who does it: the subject right before the verb, or the one that "and" carries on; else nobody."""
+        lead = _CLAUSE_START.split(before)[-1]
+        words = [word for word in _WORDS.findall(lead.casefold().replace("’", "'"))]
+        carried = lead is not before and not lead.strip()
+        pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
+        if pronoun is not None and all(_light(word) for word in words[pronoun + 1 :]):
+            return self._person(words[pronoun].split("'")[0])
+        named = self._named_before(before)
+        if named is not None:
+            return named
+        if all(_light(word) for word in words):
+            earlier = _SUBJECT.findall(before[: len(before) - len(lead)]) if len(lead) < len(before) else []
+            if earlier:
+                return self._person(earlier[-1].casefold())
+            return None if carried and self.speaker is None else (self.speaker or self.main)
+        return None
+
+    def _person(self, pronoun: str) -> Mention | None:
+        if pronoun in ("i", "we"):
+            return self.speaker
+        return self.person if pronoun in ("he", "she") else None
+
+    def _named_before(self, before: str) -> Mention | None:
+        """Return the name that only light words part from the verb."""
+        offset = self.sentence.start
+        for one in reversed(self.mentions):
+            if one.named and one.end - offset <= len(before):
+                words = _WORDS.findall(before[one.end - offset :].casefold().replace("’", "'"))
+                return one if all(_light(word) for word in words) else None
+        return None
+
+    def _objects(self, pattern: Pattern, start: int, end: int, subject: Mention) -> tuple[Mention, ...]:
+        offset = self.sentence.start
+        text = self.sentence.text
+        clause = _CLAUSE_END.search(text, end + 1)
+        stop = clause.start() if clause else len(text)
+        found = [one for one in self.mentions if end <= one.start - offset < stop and one.name != subject.name]
+        nearest = found[0].start - offset - end if found else 99
+        if pattern.free and (nearest > 12 or not found):
+            words = _FREE.match(text, end)
+            named = _free(words, offset, pattern.kind) if words else None
+            if named is not None and named.name != subject.name:
+                found = [named, *(one for one in found if one.start >= named.end)]
+        if pattern.change == "happens" or pattern.change == "plans":
+            return tuple(found[:MOST_OBJECTS])
+        if pattern.free or pattern.kind == PERSON:
+            return tuple(_typed(one, pattern) for one in found[:1])
+        return tuple(found[:MOST_OBJECTS])
+
+    def _general(self, left: Sequence[Mention]) -> Statement | None:
+        """Return one statement that links what the sentence mentions, when it is about somebody or something."""
+        text = self.sentence.text
+        about_me = re.search(r"\b(?:I|we|my|our|me|us)\b", text) is not None
+        subject = self.speaker
+        objects = [one for one in left if subject is None or one.name != subject.name]
+        if subject is None:
+            subject = self.main or (left[0] if left else None)
+            objects = [one for one in left if subject is not None and one.name != subject.name]
+        if subject is None or not objects:
+            return None
+        if self.speaker and not about_me and re.search(r"\byou(?:r|'re|'ve|'ll|'d)?\b", text.replace("’", "'"), re.IGNORECASE):
+            return None  # praise and advice
+        if self.speaker and not about_me and not any(one.named for one in objects) and len(objects) < 2:
+            return None  # "Friendship is important": nothing about anybody
+        predicate = GENERAL if self.speaker else "RELATES_TO"
+        return Statement(
+            subject, predicate, tuple(objects[:MOST_OBJECTS]), self.sentence.start, self.sentence.end,
+            "is" if _PRESENT.search(text) else "happens", 0.4, self._causal(),
+        )  # fmt: skip
+
+    def _widened(self, last: Statement, left: Sequence[Mention]) -> Statement:
+        """Return *last* with the names that no statement of the sentence has, unless it holds for one object only."""
+        if last.predicate in FUNCTIONAL or last.predicate in OPPOSITES:
+            return last
+        extra = [one for one in left if one.name != last.subject.name]
+        objects = (*last.objects, *extra)[: MOST_OBJECTS + 1]
+        return replace(last, objects=objects)
+
+
+def _free(words: re.Match[str], offset: int, kind: str) -> Mention | None:
+    name = words["words"].rstrip(".,!?;:'’")
+    name = name.removesuffix("'s").removesuffix("’s")
+    lows = name.casefold().split()
+    while lows and lows[-1] in lexicon.STOP:
+        lows.pop()
+    kept = name.split()[: len(lows)]
+    if not kept or all(low in lexicon.STOP or low in lexicon.VAGUE_NOUNS for low in lows) or lows[0] in lexicon.SUBJECTS:
+        return None
+    name = " ".join(kept)
+    start = words.start("words") + offset
+    return Mention(start, start + len(name), name, kind, named=kept[0][0].isupper())
+
+
+def _typed(mention: Mention, pattern: Pattern) -> Mention:
+    """Return *mention* with the type that the pattern tells, where its own is only a guess."""
+    if mention.type == PERSON or mention.kin:
+        return mention
+    return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
+
+
+def _merged(found: Sequence[Statement]) -> list[Statement]:
+    """Keep one statement for the same subject and objects, and one weak one beside the strong ones."""
+    kept: list[Statement] = []
+    for statement in sorted(found, key=lambda one: -one.confidence):
+        names = {one.name for one in statement.objects}
+        if not any(other.subject.name == statement.subject.name and names <= {one.name for one in other.objects} for other in kept):
+            kept.append(statement)
+    return sorted(kept, key=lambda one: one.objects[0].start)
+
+
+__all__ = ["MOST_OBJECTS", "Reading", "Scene", "Statement", "read_english", "without_overlaps"]

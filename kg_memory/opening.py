@@ -1,0 +1,116 @@
+"""What `GraphMemory.open` opens: the server, the model and the embedding model that the settings name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+
+from kg_memory.chat import ChatModel, chat_model
+from kg_memory.driver import Model
+from kg_memory.embeddings import embedding_model, steady, vector_model_name
+from kg_memory.errors import SettingsError
+from kg_memory.falkor import binaries, launch
+from kg_memory.offline import OfflineModel
+from kg_memory.offline.embeddings import LocalEmbeddings
+from kg_memory.settings import OFFLINE, Settings
+
+logger = logging.getLogger("kg_memory")
+
+OPENAI_MODEL = "gpt-4.1-mini"
+OPENAI_EMBEDDINGS = "text-embedding-3-small"
+THRESHOLDS = (0.92, 0.60)
+LOCAL_THRESHOLDS = (0.985, 0.92)
+"""Cosines of names from which two are one, and from which the model is asked. The local model's lie close
+together: unrelated names reach 0.89, "Acme" and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95."""
+
+
+class NamedServer:
+    """The server that the settings name."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def url(self) -> str:
+        return self._url
+
+    def close(self) -> None:
+        """Nothing to let go: the server is somebody else's."""
+
+
+class EmbeddedServer:
+    """The embedded server of the data folder, joined or started when its URL is asked for."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._say = say
+        self._server: launch.Server | None = None
+
+    def url(self) -> str:
+        self.close()
+        settings = self._settings
+        self._server = launch.join(
+            settings.data_dir or binaries.data_home() / "database",
+            binaries.find(settings.bin_dir),
+            fsync=settings.fsync,
+            idle_seconds=settings.idle_seconds,
+            allow_old=settings.allow_old_falkordb,
+            say=self._say,
+        )
+        return self._server.url
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+def host(settings: Settings, say: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:
+    """Return where the database is; *say* is told about waits."""
+    return EmbeddedServer(settings, say or logger.info) if settings.url is None else NamedServer(settings.url)
+
+
+def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Model:
+    """Return what answers questions: the given model, the one that the settings name, else the default.
+
+    The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
+    """
+    if isinstance(given, BaseChatModel):
+        return ChatModel(given)
+    if given is not None and not isinstance(given, str):
+        if not hasattr(given, "answer"):
+            raise SettingsError(f"the model is a {type(given).__name__}: pass a LangChain chat model, a name or 'offline'")
+        return given
+    name = given or settings.model
+    if name is None and (settings.api_key or settings.base_url):
+        name = OPENAI_MODEL
+    if name is None or name == OFFLINE:
+        if name is None:
+            logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
+        return OfflineModel()
+    return ChatModel(chat_model(name, settings.base_url, settings.api_key, settings.model_timeout))
+
+
+def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
+    """Return the embedding model: the given one, the one that the settings name, else the one that goes with *model*."""
+    if isinstance(given, Embeddings):
+        return steady(given)
+    if given is not None and not isinstance(given, str):
+        raise SettingsError(f"embeddings is a {type(given).__name__}: pass a LangChain Embeddings object or 'offline'")
+    name = given or settings.embedding_model
+    if name is None:
+        name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and model.name != OFFLINE else OFFLINE
+    if name == OFFLINE:
+        return steady(LocalEmbeddings())
+    url = settings.embedding_base_url or settings.base_url
+    return embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
+
+
+def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
+    """Return *settings* with the name thresholds that suit the embedding model, where none were set."""
+    merge, ask = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LocalEmbeddings.model else THRESHOLDS
+    return settings.with_(
+        merge_threshold=merge if settings.merge_threshold is None else None,
+        ask_threshold=ask if settings.ask_threshold is None else None,
+    )

@@ -1,0 +1,136 @@
+"""The typed answers that prompts must get: objects of lists.
+
+No field has a default: a strict JSON schema names every one. Small slips of weaker models are
+straightened before the validation, so that a good fact is not lost for a bad label.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
+
+
+def _known_edge_type(value: Any) -> Any:
+    """Return *value* as an edge type; what is none is the most general one."""
+    name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
+    return name if name in get_args(EdgeType) else "semantic"
+
+
+def _within_one(value: Any) -> Any:
+    """Return the number *value* clamped to 0..1; what is no number is a doubtful 0.5."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0.5
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.5
+
+
+def _null(value: Any) -> Any:
+    """Return None for the words that stand for it."""
+    return None if isinstance(value, str) and value.strip().lower() in ("", "null", "none", "n/a", "unknown") else value
+
+
+def _listed(value: Any) -> Any:
+    """Return a single id as the list that it should have been."""
+    return [value] if isinstance(value, int | str) else value
+
+
+Time = Annotated[str | None, BeforeValidator(_null)]
+Id = Annotated[int | None, BeforeValidator(_null)]
+
+
+class ExtractedEntity(BaseModel):
+    """One entity, named as fully as the text allows."""
+
+    name: str = Field(max_length=512)
+    type: str = Field(description="the name of one of the given entity types", max_length=64)
+
+
+class ExtractedEntities(BaseModel):
+    """The entities of an episode, the speaker first."""
+
+    entities: list[ExtractedEntity] = Field(max_length=50)
+
+
+class Reflection(BaseModel):
+    """What an extraction missed, and what of it the episode does not support."""
+
+    missed: list[ExtractedEntity] = Field(max_length=50)
+    unsupported: list[str] = Field(max_length=50)
+
+
+class Resolution(BaseModel):
+    """Which known entity a new one is, if any."""
+
+    entity: int = Field(description="the id of the new entity")
+    same_as: Id = Field(description="the id of the candidate that it is, or null")
+    name: str = Field(description="the most complete name of the two", max_length=512)
+
+
+class Resolutions(BaseModel):
+    """One resolution a new entity."""
+
+    resolutions: list[Resolution] = Field(max_length=50)
+
+
+class ExtractedFact(BaseModel):
+    """One fact between given entities."""
+
+    subject: int = Field(description="the id of the entity that the fact is about")
+    predicate: str = Field(description="the relation in SCREAMING_SNAKE_CASE", max_length=64)
+    objects: Annotated[list[int], BeforeValidator(_listed)] = Field(description="the ids of the other entities, usually one", max_length=10)
+    sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
+    quote: str = Field(description="the words of the episode that state it, copied exactly", max_length=4000)
+    valid_at: Time = Field(description="ISO 8601: since when it is so, or null")
+    invalid_at: Time = Field(description="ISO 8601: when it ceased to be so, or null")
+    edge_type: Annotated[EdgeType, BeforeValidator(_known_edge_type)]
+    confidence: Annotated[float, BeforeValidator(_within_one)] = Field(description="0 to 1")
+
+
+class ExtractedFacts(BaseModel):
+    """The facts of an episode."""
+
+    facts: list[ExtractedFact] = Field(max_length=50)
+
+
+class Duplicate(BaseModel):
+    """Whether a new fact says what a known one says."""
+
+    fact: int = Field(description="the id of the new fact")
+    same_as: Id = Field(description="the id of the known fact that says the same, or null")
+
+
+class Duplicates(BaseModel):
+    """One verdict a new fact."""
+
+    duplicates: list[Duplicate] = Field(max_length=50)
+
+
+class Contradiction(BaseModel):
+    """Which known facts can no longer be so when a new one is."""
+
+    fact: int = Field(description="the id of the new fact")
+    contradicts: list[int] = Field(description="the ids of the known facts that it contradicts", max_length=50)
+
+
+class Contradictions(BaseModel):
+    """One verdict a new fact that contradicts something."""
+
+    contradictions: list[Contradiction] = Field(max_length=50)
+
+
+class Summary(BaseModel):
+    """What is known of one entity, in a few sentences."""
+
+    entity: int = Field(description="the id of the entity")
+    summary: str = Field(max_length=1000)
+
+
+class Summaries(BaseModel):
+    """One summary an entity."""
+
+    summaries: list[Summary] = Field(max_length=50)

@@ -1,0 +1,143 @@
+"""What to do when a remote model fails: try again, after how long, or give up.
+
+Sources: RFC 9110 10.2.3 (Retry-After), OpenAI's ``retry-after-ms``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from kg_memory.flow import Flow
+
+PASSING_STATUS = frozenset({408, 409, 425, 429})
+# The SDKs share no root for "nothing came back"; these are the names that httpx, httpx2, requests, openai and
+# anthropic use.
+TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
+PASSING_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait before the next attempt."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sleepers:
+    """How to wait; tests put in something that does not."""
+
+    sync: Callable[[float], None] = time.sleep
+    asynchronous: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is known of a failed request."""
+
+    status: int | None
+    """The HTTP status, where the server answered at all."""
+    passing: bool
+    """Whether the same request may succeed later."""
+    wait: float | None
+    """Seconds for which the server asks to be left alone."""
+    reason: str
+    refused: bool = False
+    """Whether the content was the matter, by the server's own filter."""
+    timeout: bool = False
+    """Whether no answer came in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a request is made in all, and how long is waited between (seconds)."""
+
+    attempts: int = 5
+    timeouts: int = 2
+    """How often in all where each attempt runs into the timeout: a slow model does not get faster."""
+    first: float = 0.5
+    longest: float = 30.0
+    longest_asked: float = 90.0
+    """A server that asks for more than this is given up at once: waiting is for whoever called."""
+
+    def before(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
+        """Return the seconds to wait before *attempt* (the second is 2), or None to give up."""
+        if not failure.passing or attempt > (self.timeouts if failure.timeout else self.attempts):
+            return None
+        if failure.wait is not None:
+            # A little more than asked for, so that many waiting at once do not come back at once.
+            return None if failure.wait > self.longest_asked else failure.wait + 0.25 * draw()
+        return min(self.longest, self.first * 2.0 ** (attempt - 2)) * (0.5 + 0.5 * draw())
+
+
+def patiently(request: Any, patience: Patience) -> Flow[Any]:
+    """Yield *request* until it is answered; the last error is raised when *patience* ends."""
+    attempt = 1
+    while True:
+        try:
+            return (yield request)
+        except Exception as error:
+            attempt += 1
+            seconds = patience.before(attempt, diagnose(error))
+            if seconds is None:
+                raise
+        yield Pause(seconds)
+
+
+def diagnose(error: Exception) -> Failure:
+    """Return what *error* says about the request, whichever client raised it."""
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    status = status if isinstance(status, int) else None
+    reason = " ".join(str(getattr(error, "message", None) or error or type(error).__name__).split())[:LONGEST_REASON]
+    return Failure(
+        status,
+        passing=_is_passing(error, status),
+        wait=_asked_wait(getattr(response, "headers", None)),
+        reason=reason,
+        refused=getattr(error, "code", None) in ("content_filter", "content_policy_violation"),
+        timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
+    )
+
+
+def _is_passing(error: Exception, status: int | None) -> bool:
+    if status is not None:
+        spent = getattr(error, "code", None) == "insufficient_quota"
+        return (status in PASSING_STATUS or status >= 500) and status != 501 and not spent
+    return bool(getattr(error, "is_retryable", False) or _names(error) & PASSING_NAMES)
+
+
+def _names(error: Exception) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _asked_wait(headers: Any) -> float | None:
+    """Return the seconds that the response's *headers* ask to wait, if they do."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return _sane(float(milliseconds) / 1000)
+        text = headers.get("retry-after")
+    except (AttributeError, ValueError):
+        return None
+    if not text:
+        return None
+    try:
+        return _sane(float(text))
+    except ValueError:
+        pass
+    try:
+        return _sane(parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _sane(seconds: float) -> float | None:
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -1,0 +1,46 @@
+"""Step 3, construct: the winners as values, and as a text for a prompt (Zep 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kg_memory.effects import read
+from kg_memory.falkor import rows
+from kg_memory.falkor import search_cypher as cypher
+from kg_memory.flow import Flow, every
+from kg_memory.model import Found, Value
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.state import KINDS, Kind, RetrievalState
+from kg_memory.settings import Settings
+
+DEFAULT_TOKENS = 2000
+SOURCES = 5
+"""How many sources of a fact are told, the earliest first."""
+
+BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float], Value]]] = {
+    "facts": (cypher.FACTS_BY_ID, "fact", rows.fact),
+    "entities": (cypher.ENTITIES_BY_ID, "entity", rows.entity),
+    "communities": (cypher.COMMUNITIES_BY_ID, "community", rows.community),
+    "episodes": (cypher.EPISODES_BY_ID, "episode", rows.episode),
+}
+
+
+def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
+    """Fetch the winners by id, and write the best of them down within `max_tokens`."""
+    values = yield from every(_values(kind, state) for kind in KINDS)
+    found = Found(question=state.get("question") or "", **dict(zip(KINDS, values, strict=True)))
+    context = render(found, state.get("max_tokens", DEFAULT_TOKENS))
+    return {"found": found.model_dump(mode="json"), "context": context}
+
+
+def _values(kind: Kind, state: RetrievalState) -> Flow[tuple[Value, ...]]:
+    """Return the winners of one kind, best first; one that has been deleted meanwhile is left out."""
+    ranked = state["ranked"].get(kind, [])
+    if not ranked:
+        return ()
+    query, name, value = BY_ID[kind]
+    extra = {**state["instants"], "sources": SOURCES} if kind == "facts" else {}
+    told = yield from read(query, ids=[id_ for id_, _ in ranked], **extra)
+    by_id = {row[name]["id"]: row if kind == "facts" else row[name] for row in told}
+    return tuple(value(by_id[id_], score) for id_, score in ranked if id_ in by_id)

@@ -1,0 +1,189 @@
+"""Step 1, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
+
+Words are ranked by Okapi BM25 over the postings in the graph, meaning by cosine similarity in the vector
+index, and the graph is walked breadth-first from the entities that the question names, those that the
+searches found, and those that the conversation last spoke of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kg_memory.effects import Vector, embed, now, read
+from kg_memory.errors import InputError
+from kg_memory.falkor import search_cypher as cypher
+from kg_memory.flow import Flow, every
+from kg_memory.identity import clean, thread_key
+from kg_memory.retrieval.expand import communities_of, episode_links, seeds, walk
+from kg_memory.retrieval.names import name_keys
+from kg_memory.retrieval.state import KINDS, Hits, Kind, RetrievalState, Scored
+from kg_memory.settings import Settings
+from kg_memory.temporal import micros
+from kg_memory.words import tokens
+
+LONGEST_QUESTION = 2000
+MOST_TERMS = 256
+DEPTH = 100
+"""How many hits of each way of searching are fused."""
+FILTERED_DEPTH = 300
+"""How many nearest facts are looked at for those that hold: the vector index cannot filter."""
+MOST_POSTINGS = 20_000
+"""Rare words first, until so many postings are read: common words cost much and tell little."""
+RECENT = 4
+"""How many last episodes of the conversation are walked from (Zep 3.1: recent episodes as seeds)."""
+# k1 and b did best on turns of conversation.
+K1, B = 0.9, 0.4
+NEIGHBOUR_SHARE = 0.3
+NEIGHBOUR_GAP = 6 * 3600 * 1_000_000
+"""Episodes further apart in time (microseconds) are no neighbours."""
+
+LABELS: Mapping[Kind, str] = {
+    "facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode",
+}  # fmt: skip
+BY_WORDS: Mapping[Kind, str] = {
+    "facts": cypher.FACTS_BY_WORDS,
+    "entities": cypher.ENTITIES_BY_WORDS,
+    "communities": cypher.COMMUNITIES_BY_WORDS,
+    "episodes": cypher.EPISODES_BY_WORDS,
+}
+BY_MEANING: Mapping[Kind, str] = {
+    "facts": cypher.FACTS_BY_MEANING,
+    "entities": cypher.ENTITIES_BY_MEANING,
+    "communities": cypher.COMMUNITIES_BY_MEANING,
+    "episodes": cypher.EPISODES_BY_MEANING,
+}
+
+
+def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
+    """Find candidates of each kind; a question without a letter or digit finds none.
+
+    Errors: `InputError` when `as_of` or `believed_at` is no date.
+    """
+    time = yield from now()
+    instants = {name: _micros(name, state.get(name), time) for name in ("as_of", "believed_at")}
+    hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
+    question = clean(str(state.get("question") or ""))[:LONGEST_QUESTION]
+    if not any(char.isalnum() for char in question):
+        return {"instants": instants, "hits": hits}
+    terms = list(dict.fromkeys(tokens(question)))[:MOST_TERMS]
+    vectors, sizes, frequencies, named, recent = yield from every(
+        (
+            embed([question], role="query"),
+            read(cypher.SIZES),
+            read(cypher.TERMS, terms=terms),
+            read(cypher.NAMED_ENTITIES, keys=name_keys(question)),
+            _recent(state.get("thread")),
+        )
+    )
+    if not sizes:
+        return {"instants": instants, "hits": hits}  # nothing was ever stored here
+    counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in LABELS.items()}
+    found = yield from every(
+        flow
+        for kind in KINDS
+        for flow in (
+            _by_words(kind, weighed(frequencies, kind, counts[kind]), sizes[0]["lengths"][kind], instants),
+            _by_meaning(kind, vectors[0] if counts[kind] else None, instants),
+        )
+    )
+    for kind, words, meaning in zip(KINDS, found[::2], found[1::2], strict=True):
+        hits[kind]["words"], hits[kind]["meaning"] = _scored(words), _scored(meaning)
+    yield from _along_the_graph(hits, named, recent, counts["episodes"], instants)
+    return {"instants": instants, "hits": hits}
+
+
+def weighed(frequencies: Sequence[Mapping[str, Any]], kind: Kind, documents: int) -> list[dict[str, Any]]:
+    """Return the terms to look up with their BM25 weights, rare ones first, within `MOST_POSTINGS`."""
+    known = sorted((row[kind], row["term"]) for row in frequencies if row[kind])
+    chosen: list[dict[str, Any]] = []
+    postings = 0
+    for frequency, term in known:
+        postings += frequency
+        if chosen and postings > MOST_POSTINGS:
+            break
+        chosen.append({"term": term, "idf": rarity(frequency, documents)})
+    return chosen
+
+
+def rarity(frequency: int, documents: int) -> float:
+    """Return the inverse document frequency of BM25, which is never negative."""
+    frequency = min(frequency, documents)
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def _by_words(
+    kind: Kind, terms: list[dict[str, Any]], average: float | None, instants: Mapping[str, int]
+) -> Flow[list[dict[str, Any]]]:
+    if not terms:
+        return []
+    constants = {"k1": K1, "b": B, "average": average or 1.0, "limit": DEPTH}
+    rows = yield from read(BY_WORDS[kind], terms=terms, **constants, **(instants if kind == "facts" else {}))
+    return rows
+
+
+def _by_meaning(kind: Kind, vector: Vector | None, instants: Mapping[str, int]) -> Flow[list[dict[str, Any]]]:
+    if vector is None:
+        return []
+    constants: dict[str, Any] = {"depth": DEPTH, "limit": DEPTH}
+    if kind == "facts":
+        constants = {"depth": FILTERED_DEPTH, "limit": DEPTH, **instants}
+    if kind == "episodes":
+        constants |= {"share": NEIGHBOUR_SHARE, "gap": NEIGHBOUR_GAP}
+    rows = yield from read(BY_MEANING[kind], vector=vector, **constants)
+    return rows
+
+
+def _along_the_graph(
+    hits: dict[Kind, Hits],
+    named: Sequence[Mapping[str, Any]],
+    recent: Sequence[Mapping[str, Any]],
+    episodes: int,
+    instants: Mapping[str, int],
+) -> Flow[None]:
+    """Add to *hits* what lies near the entities that the question is about."""
+    rare = {row["id"]: rarity(row["mentions"], episodes) for row in (*named, *recent)}
+    start = seeds(rare, [row["id"] for row in named], hits["entities"])
+    if not start:
+        return
+    walked, links, groups = yield from every(
+        (
+            walk(start, _ids(hits["facts"]), instants),
+            episode_links({row["id"]: row["keys"] for row in named}, rare, _ids(hits["episodes"])),
+            communities_of(start),
+        )
+    )
+    hits["facts"]["graph"], hits["entities"]["graph"] = _best(walked[0]), _best(walked[1])
+    hits["episodes"]["graph"], hits["communities"]["graph"] = _best(links), _best(groups)
+
+
+def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
+    if not thread:
+        return []
+    rows = yield from read(cypher.RECENT_ENTITIES, thread_key=thread_key(clean(thread)), limit=RECENT)
+    return rows
+
+
+def _ids(hits: Hits) -> list[str]:
+    return list(dict.fromkeys(name for arm in (hits["words"], hits["meaning"]) for name, _ in arm))
+
+
+def _scored(rows: Sequence[Mapping[str, Any]]) -> list[Scored]:
+    return [[row["id"], round(row["score"], 6)] for row in rows]
+
+
+def _best(scores: Mapping[str, float]) -> list[Scored]:
+    ranked = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+    return [[name, round(score, 6)] for name, score in ranked]
+
+
+def _micros(name: str, text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {text!r}: give ISO 8601 text such as 2024-05-01T10:00:00Z") from None
+    return micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC), default=default)

@@ -1,0 +1,152 @@
+"""All settings, in one frozen value; `Settings.from_env` is the only reader of the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, Self, get_type_hints
+
+from kg_memory.errors import SettingsError
+
+ENV_PREFIX = "KG_MEMORY_"
+OFFLINE = "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityType:
+    """An entity type of the ontology: its name, and when to use it."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactType:
+    """A fact type of the ontology: its predicate, the entity types it may join, and its meaning.
+
+    Fact types are preferred where they fit; other predicates stay allowed (Zep 2.2.2).
+    """
+
+    name: str
+    description: str
+    signature: tuple[tuple[str, str], ...] = ()
+
+
+ENTITY_TYPES = (
+    EntityType("Entity", "anything that fits no other type"),
+    EntityType("Person", "a human being, by name or by role"),
+    EntityType("Organization", "a company, team, school, club or authority"),
+    EntityType("Place", "a city, country, address, building or region"),
+    EntityType("Event", "something that happens at a time, with a name or a clear description"),
+    EntityType("Product", "a tool, device, work, brand or other thing that can be named"),
+    EntityType("Topic", "a field, activity, interest or idea"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set; each field is also the variable ``KG_MEMORY_<FIELD>``.
+
+    Durations are in seconds, sizes in characters unless said otherwise.
+    """
+
+    url: str | None = None
+    """``falkor://``, ``falkors://`` (TLS) or ``unix://`` of a server; ``None`` is the embedded one."""
+    data_dir: Path | None = None
+    """Folder of the embedded database; the platform's user data folder when ``None``."""
+    bin_dir: Path | None = None
+    """Folder with ``redis-server`` and ``falkordb.so``; looked for when ``None``."""
+    fsync: Literal["always", "everysec"] = "always"
+    idle_seconds: float = 300.0
+    """How long the embedded server lingers after its last client left."""
+    allow_old_falkordb: bool = False
+
+    model: str | None = None
+    """A chat model's name, or ``offline``; when ``None``, OpenAI's if there is a key, else ``offline``."""
+    base_url: str | None = None
+    """An OpenAI-compatible server; OpenAI itself when ``None``."""
+    api_key: str | None = field(default=None, repr=False)
+    model_timeout: float = 60.0
+    embedding_model: str | None = None
+    """An embedding model's name, or ``offline``; follows `model` when ``None``."""
+    embedding_base_url: str | None = None
+    embedding_dimensions: int | None = None
+
+    previous_messages: int = 4
+    """How many earlier messages of the thread the extraction sees (Zep 2.2.1: n = 4)."""
+    reflections: int = 1
+    """How many times the extraction looks for what it missed."""
+    merge_threshold: float | None = None
+    """Cosine similarity of names from which two entities are one without asking; by the embedding model if ``None``."""
+    ask_threshold: float | None = None
+    """Cosine similarity of names from which the model is asked whether two entities are one; likewise."""
+    candidates: int = 10
+    """How many known entities or facts a new one is compared with, at most."""
+    max_content: int = 1_000_000
+    chunk_size: int = 6_000
+    """Longer content is read in pieces of about this size, split where the text has a joint."""
+    max_entities: int = 50
+    max_facts: int = 50
+    """How many entities and facts are kept of one piece; the rest is dropped and reported."""
+    entity_types: tuple[EntityType, ...] = ENTITY_TYPES
+    fact_types: tuple[FactType, ...] = ()
+    instructions: str = ""
+    """The user's own additions to the extraction prompts."""
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
+        """Read the settings from ``KG_MEMORY_*``, and OpenAI's own key and URL variables.
+
+        Errors: `SettingsError` names the variable that is wrong.
+        """
+        environment = MappingProxyType(dict(os.environ if environment is None else environment))
+        hints = get_type_hints(cls)
+        found: dict[str, Any] = {}
+        for each in fields(cls):
+            text = environment.get(ENV_PREFIX + each.name.upper())
+            if text and each.name not in ("entity_types", "fact_types"):
+                found[each.name] = _parse(each.name, text, str(hints[each.name]))
+        found.setdefault("api_key", environment.get("OPENAI_API_KEY"))
+        found.setdefault("base_url", environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE"))
+        return cls(**found)
+
+    def with_(self, **changes: Any) -> Self:
+        """Return a copy with *changes*; those that are ``None`` are left as they are."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Errors: `SettingsError` names the setting and what it may be.
+        """
+        if self.fsync not in ("always", "everysec"):
+            raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
+        lower, upper = (0 if t is None else t for t in (self.ask_threshold, self.merge_threshold or 1))
+        if not 0 <= lower <= upper <= 1:
+            raise SettingsError("thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them")
+        for name in ("idle_seconds", "previous_messages", "reflections"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
+        for name in ("candidates", "max_content", "max_entities", "max_facts", "chunk_size", "model_timeout"):
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
+        if not self.entity_types:
+            raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
+
+
+def _parse(name: str, text: str, hint: str) -> Any:
+    """Return *text* as the setting *name* wants it, by the words of its type *hint*."""
+    try:
+        if "bool" in hint:
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
+        if "int" in hint:
+            return int(text)
+        if "float" in hint:
+            return float(text)
+        return Path(text).expanduser() if "Path" in hint else text
+    except (ValueError, KeyError):
+        kind = "yes or no" if "bool" in hint else "a number"
+        raise SettingsError(f"{ENV_PREFIX}{name.upper()} is {text!r}: set it to {kind}, or unset it") from None

@@ -1,0 +1,144 @@
+"""The words of a text, as the word index counts them: one tokenizer for documents and questions.
+
+Words of any script are folded (NFKC, case, accents) and split at punctuation, underscores and camelCase.
+Latin words are stemmed as English. Scripts that put no spaces between words are cut into pairs of characters:
+Chinese (split at its function words first), Thai, Lao, Khmer and Burmese; Japanese, where Han, hiragana and
+katakana are runs of their own; and Korean, whose words carry endings. A run of one character is a word itself
+(a lone hiragana is a particle and left out). Simplified and traditional Chinese are not folded together.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import groupby, pairwise
+from threading import Lock
+
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+# Stored in the graph: a word index made by another version must be made anew.
+VERSION = 1
+MAX_LENGTH = 64
+
+# Marks that people leave out when they type: Latin, Greek and Cyrillic accents, Hebrew and Arabic
+# vowel points, the Arabic stretch, keycaps and variation selectors. Indic and Thai vowels are letters.
+_OPTIONAL_MARKS = re.compile(
+    r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+_FOLDS = str.maketrans(
+    {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
+    | {"’": "'", "ʼ": "'", "\u200b": " "}
+    | dict.fromkeys("\u00ad\u200c\u200d\u2060\ufeff")
+)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+_ENGLISH_STOP = frozenset(
+    """
+    a about after again all also am an and any are as at be because been before being both but by could did do does
+    doing down each few for from further had has have having he her here hers herself him himself his how i if in into
+    is it its itself just let me more most my myself no nor not of off on once only or other our ours ourselves out
+    over same she should so some such than that the their theirs them themselves then there these they this those
+    through to too under until up very was we were what when where which while who whom whose why with would you your
+    yours yourself yourselves d ll m re s t ve
+    """.split()
+)
+# Contractions, which would otherwise leave "don" of "don't" behind.
+_CONTRACTION = re.compile(
+    r"(?<!\w)(?:(?:ai|are|ca|could|did|do|does|had|has|have|is|must|need|should|was|were|wo|would)n't"
+    r"|can't|i'm|let's|(?:he|it|she|that|there|what|when|where|who|why|how)'(?:s|d|ll)"
+    r"|(?:i|they|we|you)'(?:d|ll|re|ve))(?!\w)",
+    re.IGNORECASE,
+)
+_CHINESE_STOP = re.compile(
+    "为什么|什么时候|怎么样|什么|怎么|怎样|哪里|哪儿|哪个|哪些|多少|我们|你们|他们|她们|它们|咱们|自己|这个|那个|这些|那些|这里|那里|这样|那样"
+    "|因为|所以|但是|可是|不过|如果|虽然|然后|而且|或者|以及|还是|已经|正在|没有|一个|一些|一下"
+    "|[的了吗呢吧啊呀嘛哦嗯么着我你您他她它们谁这那哪是在也都就还又很把被]"
+)
+
+_WORD, _HAN, _HIRAGANA, _PAIRED = "word", "han", "hiragana", "paired"
+_RANGES = (
+    (0x0E00, 0x0EFF, _PAIRED),  # Thai, Lao
+    (0x1000, 0x109F, _PAIRED),  # Burmese
+    (0x1100, 0x11FF, "hangul"),
+    (0x1780, 0x17FF, _PAIRED),  # Khmer
+    (0x3005, 0x3007, _HAN),
+    (0x3041, 0x309F, _HIRAGANA),
+    (0x30A0, 0x30FF, "katakana"),
+    (0x31F0, 0x31FF, "katakana"),
+    (0x3400, 0x9FFF, _HAN),
+    (0xAC00, 0xD7FF, "hangul"),
+    (0xF900, 0xFAFF, _HAN),
+    (0x20000, 0x3FFFF, _HAN),
+)
+_stemmer = EnglishStemmer()
+_stemming = Lock()  # a stemmer keeps the word it works on in itself
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of *text* in order, stop words left out; never raises, and no word is empty."""
+    text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
+    text = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", text).translate(_FOLDS))
+    text = _THOUSANDS.sub("", _CONTRACTION.sub(" ", text))
+    found: list[str] = []
+    for kind, run in groupby(text, _kind):
+        if kind == _WORD:
+            found.extend(_words("".join(run)))
+        elif kind == _HAN:
+            for piece in _CHINESE_STOP.split("".join(run)):
+                found.extend(_pairs(piece))
+        elif kind:
+            pairs = list(_pairs("".join(run)))
+            found.extend(pairs if kind != _HIRAGANA or len(pairs[0]) > 1 else ())
+    return found
+
+
+def count(text: str, weight: int = 1) -> Counter[str]:
+    """Return how often each word is in *text*, times *weight*."""
+    return Counter({word: times * weight for word, times in Counter(tokens(text)).items()})
+
+
+def _words(run: str) -> Iterator[str]:
+    """Yield the word *run* itself, and the parts of a camelCase or lettered number."""
+    run = run[:MAX_LENGTH]
+    yield from _one(run)
+    parts = _PARTS.findall(run) if run.isascii() else []
+    if len(parts) > 1:
+        for part in parts:
+            if len(part) > 1:
+                yield from _one(part)
+
+
+def _one(word: str) -> Iterator[str]:
+    if word.isdecimal():
+        yield str(int(word))
+        return
+    word = word.casefold()[:MAX_LENGTH]
+    if word not in _ENGLISH_STOP:
+        yield _stem(word) if word.isascii() and word.isalpha() else word
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for first, second in pairwise(run):
+        yield first + second
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    with _stemming:
+        return _stemmer.stemWord(word) or word
+
+
+@lru_cache(maxsize=65_536)
+def _kind(character: str) -> str:
+    """Return the kind of run that *character* belongs to; "" for what stands between words."""
+    if unicodedata.category(character)[0] not in "LMN":
+        return ""
+    point = ord(character)
+    return next((kind for first, last, kind in _RANGES if first <= point <= last), _WORD)

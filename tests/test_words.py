@@ -1,0 +1,133 @@
+"""The one tokenizer of the word index."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.words import MAX_LENGTH, count, tokens
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("She was running to the shops", ["run", "shop"]),
+        ("I moved to Oslo in May 2023", ["move", "oslo", "may", "2023"]),
+        ("user_id", ["user", "id"]),
+        ("getUserName", ["getusernam", "get", "user", "name"]),
+        ("HTTPServer", ["httpserver", "http", "server"]),
+        ("half-hearted, isn't it?", ["half", "heart"]),
+        ("we don’t know O’Brien’s dog", ["know", "o", "brien", "dog"]),
+        ("2023-05-01 at 10am for $1,000", ["2023", "5", "1", "10am", "10", "1000"]),
+        ("mp3", ["mp3", "mp"]),
+        ("it is what it is", []),
+    ],
+)
+def test_english_is_split_folded_and_stemmed(text: str, words: list[str]) -> None:
+    assert tokens(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我的猫叫什么名字？", ["猫叫", "名字"]),
+        ("她搬到了北京。", ["搬到", "北京"]),
+        ("猫", ["猫"]),
+        ("２０２３年５月", ["2023", "年", "5", "月"]),
+        ("東京に行きました", ["東京", "行", "きま", "まし", "した"]),
+        ("コーヒー", ["コー", "ーヒ", "ヒー"]),
+        ("학교에서", ["학교", "교에", "에서"]),
+        ("ไทย", ["ไท", "ทย"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("我用 Python 写代码", ["用", "python", "写代", "代码"]),
+    ],
+)
+def test_scripts_without_spaces_become_pairs_of_characters(text: str, words: list[str]) -> None:
+    assert tokens(text) == words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("CAFÉ", "cafe"),
+        ("Ärger", "ärger"),
+        ("Łódź", "lodz"),
+        ("İstanbul", "istanbul"),
+        ("Straße", "STRASSE"),
+        ("Иван", "иван"),
+        ("Ελλάδα", "ελλαδα"),
+        ("كِتَابٌ", "كتاب"),
+        ("ﬁne", "fine"),
+        ("Ｔｏｋｙｏ", "tokyo"),
+        ("٤٢", "42"),
+        ("soft\u00adware", "software"),
+        ("é", "e\u0301"),
+    ],
+)
+def test_spellings_of_one_word_are_one_word(one: str, other: str) -> None:
+    assert tokens(one) == tokens(other) != []
+
+
+def test_a_question_finds_the_inflected_word_of_a_document() -> None:
+    assert set(tokens("Which dogs were adopted?")) & set(tokens("Ann is adopting a dog")) == {"adopt", "dog"}
+
+
+def test_a_chinese_question_shares_words_with_its_answer() -> None:
+    assert {"北京"} <= set(tokens("你现在住在北京吗？")) & set(tokens("我上个月搬到了北京。"))
+
+
+WORDLESS = ["", " \n\t", "?!… —", "\x00\x1f\x7f", "\ud800\udfff", "__", "''", "🎉👍🏽", "\u0301", "of the"]
+
+
+@pytest.mark.parametrize("text", WORDLESS)
+def test_a_text_without_words_has_none(text: str) -> None:
+    assert tokens(text) == []
+
+
+def test_control_characters_and_lone_surrogates_only_split() -> None:
+    assert tokens("red\x00green\ud800blue") == ["red", "green", "blue"]
+
+
+def test_a_word_of_a_hundred_thousand_letters_is_cut() -> None:
+    assert tokens("x" * 100_000) == ["x" * MAX_LENGTH]
+
+
+def test_a_number_of_a_hundred_thousand_digits_is_cut() -> None:
+    assert tokens("7" * 100_000) == ["7" * MAX_LENGTH]
+
+
+def test_words_with_a_meaning_of_their_own_are_not_stop_words() -> None:
+    assert tokens("Will, May and Mark") == ["will", "may", "mark"]
+
+
+def test_counts_are_times_the_weight() -> None:
+    assert count("dog cat dogs", weight=4) == {"dog": 8, "cat": 4}
+
+
+def test_threads_stem_alike() -> None:
+    text = " ".join(f"{stem}{suffix}" for stem in ("run", "swim", "paint") for suffix in ("s", "ning", "ed", "er"))
+    fresh = [f"{text} salt{number}ing peppers{number % 7}ed" for number in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(tokens, fresh)) == [tokens(each) for each in fresh]
+
+
+@given(ANY_TEXT)
+def test_any_text_gives_words_that_are_short_and_never_empty(text: str) -> None:
+    words = tokens(text)
+    assert all(0 < len(word) <= MAX_LENGTH for word in words)
+    assert words == tokens(text)
+
+
+@given(ANY_TEXT)
+def test_words_can_be_stored_as_text(text: str) -> None:
+    for word in tokens(text):
+        word.encode()
+        assert "\x00" not in word
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_two_texts_have_the_words_of_both(one: str, other: str) -> None:
+    assert tokens(f"{one}\n{other}") == tokens(one) + tokens(other)
