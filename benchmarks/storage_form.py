@@ -1,4 +1,4 @@
-"""Facts as relationships or as nodes: the same data in three forms, measured one after the other.
+"""Facts as relationships or as nodes: the same data in three forms, measured side by side.
 
     python benchmarks/storage_form.py [--facts 50000] [--quick] [--out FILE.json]
 
@@ -6,7 +6,8 @@ R   (:Entity)-[:FACT]->(:Entity), one relationship a belief, evidence as a list,
 N1  (:Entity)-[:SUBJECT_OF]->(:Fact)-[:OBJECT_IS]->(:Entity), one node a belief, words as postings
 N2  the same, one node a fact, and (:Fact)-[:HELD]->(:Belief) for each belief
 
-Prints a table (milliseconds, median and 95th percentile) and writes flat figures such as ``N2_bm25_p50_ms``.
+Prints a table and writes flat figures such as ``N2_bm25_p50_ms``. Times are milliseconds: median, 95th percentile
+and the server's mean processor time, which is the steadier on a busy machine. Runs on Linux.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,12 @@ from kg_memory.falkor import binaries
 from kg_memory.temporal import OPEN_END
 
 Row = dict[str, Any]
+Vector = np.ndarray[Any, np.dtype[Any]]
 
 START, NOW, DAY = 1_577_836_800_000_000, 1_767_225_600_000_000, 86_400_000_000  # 2020 to 2026, in microseconds
+# A server that rebuilds its vector index takes connections and answers nothing for seconds.
+PATIENT: Row = {"socket_timeout": None, "retry": Retry(NoBackoff(), 0)}
+WARM = 20
 
 
 class Data:
@@ -46,8 +52,9 @@ class Data:
         self.random, rng = random.Random(seed), np.random.default_rng(seed)
         entities, episodes = max(facts // 5, 50), max(facts * 2 // 5, 50)
         self.entities = [{"id": f"e{i}", "name": f"entity {i}"} for i in range(entities)]
-        self.episodes = [
-            {"id": f"x{i}", "at": START + i * (NOW - START) // episodes, "content": f"turn {i} " + "word " * 20} for i in range(episodes)
+        self.episodes: list[Row] = [
+            {"id": f"x{i}", "at": START + i * (NOW - START) // episodes, "content": f"turn {i} " + "word " * 20}
+            for i in range(episodes)
         ]
         centres = rng.standard_normal((max(facts // 50, 1), DIMENSION))
         vectors = centres[rng.integers(len(centres), size=facts)] + 0.9 * rng.standard_normal((facts, DIMENSION))
@@ -59,7 +66,7 @@ class Data:
         self.facts = [self._fact(i, subjects[i], objects[i], words[i]) for i in range(facts)]
         self.beliefs = [belief for fact in self.facts for belief in self._beliefs(fact)]
 
-    def _fact(self, i: int, subject: int, object_: int, words: np.ndarray) -> Row:
+    def _fact(self, i: int, subject: int, object_: int, words: Vector) -> Row:
         terms = [f"w{word}" for word in dict.fromkeys(words.tolist())][: self.random.randint(7, 12)]
         evidence = self.random.sample(self.episodes, self.random.choice((1, 1, 1, 2, 3)))
         return {
@@ -81,7 +88,7 @@ class Data:
         later = min(at + 200 * DAY, NOW - DAY)
         periods = [(at - DAY, OPEN_END, at, OPEN_END)]
         if number % 10 == 3:
-            periods = [(at - DAY, at + 50 * DAY, at, OPEN_END), (later, OPEN_END, later, OPEN_END)]
+            periods = [(at - DAY, (at + later) // 2, at, OPEN_END), (later, OPEN_END, later, OPEN_END)]
         elif number % 10 == 6:
             periods = [(at - DAY, OPEN_END, at, later), (at - DAY, later, later, OPEN_END)]
         for i, period in enumerate(periods):
@@ -90,8 +97,9 @@ class Data:
 
     def rows(self, what: str, form: str) -> Iterable[Row]:
         """Return the rows that load *what* into *form*."""
-        if what in ("entities", "episodes", "facts"):
-            return getattr(self, what)
+        whole: dict[str, list[Row]] = {"entities": self.entities, "episodes": self.episodes, "facts": self.facts}
+        if what in whole:
+            return whole[what]
         if what == "beliefs":
             keys = ("id", "fact", "valid_at", "invalid_at", "created_at", "expired_at")
             return self.beliefs if form != "N2" else [{key: row[key] for key in keys} for row in self.beliefs]
@@ -145,9 +153,10 @@ class Data:
             }
 
 
-def _zipf(count: int, shift: int, power: float) -> np.ndarray:
-    weights = 1 / (np.arange(1, count + 1) + shift) ** power
-    return weights / weights.sum()
+def _zipf(count: int, shift: int, power: float) -> Vector:
+    weights: Vector = 1 / (np.arange(1, count + 1) + shift) ** power
+    shares: Vector = weights / weights.sum()
+    return shares
 
 
 def literal(value: Any) -> str:
@@ -167,7 +176,17 @@ class Server:
     def __init__(self, redis_server: Path, module: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="kg-form-"))
         self.socket = self.folder / "s"
-        self.command = [str(redis_server), "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder), "--save", ""]
+        self.command = [
+            str(redis_server),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(self.socket),
+            "--dir",
+            str(self.folder),
+            "--save",
+            "",
+        ]
         self.command += ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"]
         self.command += ["--logfile", str(self.folder / "log"), "--loadmodule", str(module)]
         self.start()
@@ -176,7 +195,7 @@ class Server:
         """Start it; return the seconds until every index answers."""
         began = time.perf_counter()
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL)
-        self.redis = redis.Redis(unix_socket_path=str(self.socket), retry=Retry(NoBackoff(), 0), decode_responses=True)
+        self.redis = redis.Redis(unix_socket_path=str(self.socket), decode_responses=True, **PATIENT)
         while not self._ready():
             if self.process.poll() is not None:
                 raise SystemExit(f"redis-server stopped: {(self.folder / 'log').read_text()[-2000:]}")
@@ -193,11 +212,16 @@ class Server:
 
     def query(self, text: str, params: Row, command: str = "GRAPH.RO_QUERY") -> list[Any]:
         head = "CYPHER " + " ".join(f"{key}={literal(value)}" for key, value in params.items()) + " " if params else ""
-        answer: Any = self.redis.execute_command(command, "g", head + text)
+        answer: Any = self.redis.execute_command(command, "g", head + text)  # type: ignore[no-untyped-call]
         return answer[1] if len(answer) == 3 else []
 
     def write(self, text: str, params: Row) -> list[Any]:
         return self.query(text, params, "GRAPH.QUERY")
+
+    def cpu_ms(self) -> float:
+        """Return the processor time of all its threads since it was started."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
     def rss_mb(self) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -219,68 +243,92 @@ class Server:
 
 
 @contextmanager
-def _server(redis_server: Path, module: Path) -> Iterator[Server]:
-    server = Server(redis_server, module)
+def _servers(count: int, redis_server: Path, module: Path) -> Iterator[list[Server]]:
+    servers: list[Server] = []
     try:
-        yield server
+        servers.extend(Server(redis_server, module) for _ in range(count))
+        yield servers
     finally:
-        server.stop()
-        shutil.rmtree(server.folder, ignore_errors=True)
-
-
-def timed(run: Callable[[Row], list[Any]], params: Iterable[Row], warm: int = 0) -> tuple[list[float], list[Any]]:
-    """Return the milliseconds of each *run*, but for the first *warm*, and what it returned."""
-    times, answers = [], []
-    for each in params:
-        began = time.perf_counter()
-        answers.append(run(each))
-        times.append((time.perf_counter() - began) * 1000)
-    return times[warm:], answers[warm:]
+        for server in servers:
+            server.stop()
+            shutil.rmtree(server.folder, ignore_errors=True)
 
 
 def load(server: Server, form: Form, data: Data) -> Row:
-    """Fill the graph of *form*; return the seconds it took, by part."""
+    """Fill the graph of *form* and restart its server; return the seconds, in all and of processor, and the sizes."""
     for index in form.indices:
         server.write(index, {})
-    took = {}
+    figures: Row = {"load_s": 0.0, "load_cpu_s": 0.0}
     for what, query in form.loads:
         began = time.perf_counter()
         rows = list(data.rows(what, form.name))
         for i in range(0, len(rows), 500):
             batch = [{key: value for key, value in row.items() if f"r.{key}" in query} for row in rows[i : i + 500]]
             server.write(query, {"rows": batch})
-        took[f"load_{what}_s"] = time.perf_counter() - began
-    return {"load_s": sum(took.values()), **took}
-
-
-def measure(server: Server, form: Form, data: Data, runs: int) -> tuple[Row, dict[str, list[Any]]]:
-    """Return the figures of *form*, and the facts that each read found."""
-    figures = load(server, form, data)
-    figures |= {"rss_mb": server.rss_mb(), "aof_mb": server.aof_mb()}
+        figures[f"load_{what}_s"] = time.perf_counter() - began
+        figures["load_s"] += figures[f"load_{what}_s"]
+    figures |= {"load_cpu_s": server.cpu_ms() / 1000, "rss_mb": server.rss_mb(), "aof_mb": server.aof_mb()}
     server.rewrite()
     figures["rdb_mb"] = server.aof_mb()
     server.stop()
     figures["restart_s"] = server.start()
-    figures["rss_restarted_mb"] = server.rss_mb()
-    found = {}
-    asked = list(data.questions(runs + 20))
+    return figures | {"restart_cpu_s": server.cpu_ms() / 1000, "rss_restarted_mb": server.rss_mb()}
+
+
+@dataclass
+class Trial:
+    """A form on its server, and what was measured of it."""
+
+    form: Form
+    server: Server
+    figures: Row
+
+
+def race(name: str, trials: list[Trial], texts: list[str], params: list[Row], command: str) -> list[list[set[str]]]:
+    """Run one query after the other on each server in turn, so that what else the machine does hits all alike.
+
+    Returns the facts that each found. The first `WARM` are not counted.
+    """
+    found: list[list[set[str]]] = [[] for _ in trials]
+    times: list[list[float]] = [[] for _ in trials]
+    used = [0.0 for _ in trials]
+    for number, each in enumerate(params):
+        if number == WARM:
+            used = [trial.server.cpu_ms() for trial in trials]
+        for i, (trial, text) in enumerate(zip(trials, texts, strict=True)):
+            began = time.perf_counter()
+            rows = trial.server.query(text, each, command)
+            times[i].append((time.perf_counter() - began) * 1000)
+            found[i].append({row[0] for row in rows})
+    for i, trial in enumerate(trials):
+        taken = times[i][WARM:]
+        trial.figures[f"{name}_p50_ms"] = statistics.median(taken)
+        trial.figures[f"{name}_p95_ms"] = statistics.quantiles(taken, n=20)[18]
+        trial.figures[f"{name}_cpu_ms"] = (trial.server.cpu_ms() - used[i]) / len(taken)
+        trial.figures[f"{name}_rows"] = statistics.mean(map(len, found[i][WARM:]))
+        trial.figures[f"{name}_agrees"] = agreement(found[0], found[i])
+    return found
+
+
+def measure(trials: list[Trial], data: Data, runs: int) -> None:
+    """Fill in the figures of every trial."""
+    for trial in trials:
+        trial.figures |= load(trial.server, trial.form, data)
+        print(f"{trial.form.name} is loaded", flush=True)
+    asked = list(data.questions(runs + WARM))
     for name in asked[0]:
-        text = form.reads[name.removesuffix("_now").removesuffix("_then")]
-        times, answers = timed(lambda params, text=text: server.query(text, params), (each[name] for each in asked), 20)
-        figures |= _spread(name, times)
-        found[name] = [{row[0] for row in rows} for rows in answers]
-        figures[f"{name}_rows"] = statistics.mean(map(len, found[name]))
-    server.redis.config_set("appendfsync", "always")
-    figures |= _spread("write", timed(lambda params: server.write(form.write, params), data.messages(runs + 20), 20)[0])
-    episodes = [{"episode": each["id"]} for each in random.Random(17).sample(data.episodes, min(runs + 20, len(data.episodes)))]
-    figures |= _spread("forget", timed(lambda params: server.write(form.forget, params), episodes, 20)[0])
-    figures["facts_left"], figures["beliefs_left"] = server.query(form.count, {})[0]
-    return figures, found
-
-
-def _spread(name: str, times: list[float]) -> Row:
-    cuts = statistics.quantiles(times, n=20)
-    return {f"{name}_p50_ms": statistics.median(times), f"{name}_p95_ms": cuts[18]}
+        read = name.removesuffix("_now").removesuffix("_then")
+        race(
+            name, trials, [trial.form.reads[read] for trial in trials], [each[name] for each in asked], "GRAPH.RO_QUERY"
+        )
+    for trial in trials:
+        trial.server.redis.config_set("appendfsync", "always")
+    messages = list(data.messages(runs + WARM))
+    race("write", trials, [trial.form.write for trial in trials], messages, "GRAPH.QUERY")
+    episodes = [{"episode": each["id"]} for each in random.Random(17).sample(data.episodes, runs + WARM)]
+    race("forget", trials, [trial.form.forget for trial in trials], episodes, "GRAPH.QUERY")
+    for trial in trials:
+        trial.figures["facts_left"], trial.figures["beliefs_left"] = trial.server.query(trial.form.count, {})[0]
 
 
 def agreement(one: list[set[str]], other: list[set[str]]) -> float:
@@ -291,13 +339,22 @@ def agreement(one: list[set[str]], other: list[set[str]]) -> float:
 def table(results: dict[str, Row]) -> str:
     """Return the figures as text, one line each, one column a form."""
     forms = list(results)
-    lines = [f"{'':24}" + "".join(f"{form:>20}" for form in forms)]
-    for key in results[forms[0]]:
-        if key.endswith("_p95_ms"):
+    lines = [f"{'':24}" + "".join(f"{form:>24}" for form in forms)]
+    keys = dict.fromkeys(key for row in results.values() for key in row)
+    for key in keys:
+        if key.endswith(("_p95_ms", "_cpu_ms")):
             continue
-        cells = [f"{row[key]:.2f}" + (f" / {row[key.replace('p50', 'p95')]:.2f}" if "p50" in key else "") for row in results.values() if key in row]
-        lines.append(f"{key:24}" + "".join(f"{cell:>20}" for cell in cells))
+        cells = [_cell(row, key) for row in results.values()]
+        lines.append(f"{key:24}" + "".join(f"{cell:>24}" for cell in cells))
     return "\n".join(lines)
+
+
+def _cell(row: Row, key: str) -> str:
+    if key not in row:
+        return "-"
+    if not key.endswith("_p50_ms"):
+        return f"{row[key]:.2f}"
+    return " / ".join(f"{row[key.replace('p50', part)]:.2f}" for part in ("p50", "p95", "cpu"))
 
 
 def main() -> None:
@@ -313,18 +370,16 @@ def main() -> None:
     facts, runs = (2_000, 30) if args.quick else (args.facts, 200)
     found = binaries.find() if not (args.redis_server and args.module) else None
     paths = (found.redis_server, found.module) if found else (args.redis_server, args.module)
-    data = Data(facts)
-    results: dict[str, Row] = {}
-    first: dict[str, list[Any]] = {}
-    for form in (each for each in FORMS if each.name in args.forms.split(",")):
-        with _server(*paths) as server:
-            results[form.name], answers = measure(server, form, data, runs)
-        first = first or answers
-        results[form.name] |= {f"{name}_agrees": agreement(first[name], answers[name]) for name in answers}
-        print(f"{form.name} done", flush=True)
+    forms = [form for form in FORMS if form.name in args.forms.split(",")]
+    with _servers(len(forms), *paths) as servers:
+        trials = [Trial(form, server, {}) for form, server in zip(forms, servers, strict=True)]
+        measure(trials, Data(facts), runs)
+    results = {trial.form.name: trial.figures for trial in trials}
     print(table(results))
     if args.out:
-        flat = {"facts": facts, "runs": runs} | {f"{form}_{key}": value for form, row in results.items() for key, value in row.items()}
+        flat = {"facts": facts, "runs": runs} | {
+            f"{form}_{key}": value for form, row in results.items() for key, value in row.items()
+        }
         args.out.write_text(json.dumps(flat, indent=2) + "\n")
 
 

@@ -17,9 +17,17 @@ ENDED = "valid_at: old.valid_at, invalid_at: $at, created_at: $at, expired_at: $
 ENTITIES = "UNWIND $rows AS r CREATE (:Entity {id: r.id, name: r.name})"
 EPISODES = "UNWIND $rows AS r CREATE (:Episode {id: r.id, at: r.at, content: r.content})"
 TERMS = "UNWIND $rows AS r CREATE (:Term {s: r.s})"
-POSTINGS = "UNWIND $rows AS r MATCH (t:Term {s: r.s}) UNWIND r.facts AS id MATCH (f:Fact {id: id}) CREATE (t)-[:IN_FACT {f: 1}]->(f)"
-EVIDENCE = "UNWIND $rows AS r MATCH (x:Episode {id: r.episode}) UNWIND r.facts AS id MATCH (f:Fact {id: id}) CREATE (x)-[:STATES]->(f)"
-BELIEFS = f"UNWIND $rows AS r MATCH (f:Fact {{id: r.fact}}) CREATE (f)-[:HELD]->(:Belief {{id: r.id, {PERIOD.format('r')}}})"
+POSTINGS = (
+    "UNWIND $rows AS r MATCH (t:Term {s: r.s})"
+    " UNWIND r.facts AS id MATCH (f:Fact {id: id}) CREATE (t)-[:IN_FACT {f: 1}]->(f)"
+)
+EVIDENCE = (
+    "UNWIND $rows AS r MATCH (x:Episode {id: r.episode})"
+    " UNWIND r.facts AS id MATCH (f:Fact {id: id}) CREATE (x)-[:STATES]->(f)"
+)
+BELIEFS = (
+    f"UNWIND $rows AS r MATCH (f:Fact {{id: r.fact}}) CREATE (f)-[:HELD]->(:Belief {{id: r.id, {PERIOD.format('r')}}})"
+)
 NEW_EPISODE = "CREATE (x:Episode {id: $episode, at: $at, content: $content}) WITH x\n"
 
 R_ENDS = "RETURN f.fact, f.sentence, startNode(f).name, endNode(f).name, f.valid_at, f.invalid_at"
@@ -29,15 +37,17 @@ N1_ENDS, N2_ENDS = f"{N_ENDS}, f.valid_at, f.invalid_at", f"{N_ENDS}, b.valid_at
 R_READS = {
     "entity": f"""MATCH (e:Entity {{id: $entity}})-[f:FACT]-(:Entity) WHERE {HELD.format("f")}
         WITH f ORDER BY f.valid_at DESC LIMIT 50 {R_ENDS}""",
-    "vector": f"""CALL db.idx.vector.queryRelationships('FACT', 'embedding', 60, vecf32($vector)) YIELD relationship AS f, score
-        WITH f, score WHERE {HELD.format("f")} WITH f, score ORDER BY score LIMIT 20 {R_ENDS}, score""",
+    "vector": f"""CALL db.idx.vector.queryRelationships('FACT', 'embedding', 60, vecf32($vector))
+        YIELD relationship AS f, score WITH f, score WHERE {HELD.format("f")}
+        WITH f, score ORDER BY score LIMIT 20 {R_ENDS}, score""",
     "bm25": f"""UNWIND $terms AS term CALL db.idx.fulltext.queryRelationships('FACT', term) YIELD relationship
         WITH term, collect(relationship) AS hits WITH hits, {IDF.format("size(hits)")} AS idf UNWIND hits AS f
         WITH f, sum(idf * {WEIGHT.format(f="1.0", d="f")}) AS score BEST {R_ENDS}, score""",
     "hops": f"""MATCH (e:Entity)-[f:FACT]-(o:Entity) WHERE e.id IN $entities AND {HELD.format("f")}
         WITH f, o LIMIT 100 WITH collect(f) AS first, collect(DISTINCT o) AS ring
         UNWIND ring AS e MATCH (e)-[f:FACT]-(:Entity) WHERE {HELD.format("f")}
-        WITH first, f LIMIT 200 WITH first, collect(f) AS second UNWIND first + second AS f WITH DISTINCT f LIMIT 100 {R_ENDS}""",
+        WITH first, f LIMIT 200 WITH first, collect(f) AS second
+        UNWIND first + second AS f WITH DISTINCT f LIMIT 100 {R_ENDS}""",
     "pair": f"""MATCH (:Entity {{id: $subject}})-[f:FACT]->(:Entity {{id: $object}})
         WHERE f.expired_at = $open {R_ENDS}, f.id""",
 }
@@ -73,7 +83,10 @@ def _cut(reads: dict[str, str], held: str, then: str) -> dict[str, str]:
         "bm25": f"ORDER BY score DESC LIMIT 60 WITH f, score {held} WITH {then}, score ORDER BY score DESC LIMIT 20",
         "bm25_exact": f"{held} WITH {then}, score ORDER BY score DESC LIMIT 20",
     }
-    cut = {name: reads["bm25"].replace("BEST", order if name == "bm25" else "WITH f, score " + order) for name, order in best.items()}
+    cut = {
+        name: reads["bm25"].replace("BEST", order if name == "bm25" else "WITH f, score " + order)
+        for name, order in best.items()
+    }
     return {**reads, **cut}
 
 
@@ -81,15 +94,19 @@ N1_HELD = f"WHERE {HELD.format('f')}"
 N2_HELD = f"MATCH (f)-[:HELD]->(b) WHERE {HELD.format('b')}"
 R_READS = _cut(R_READS, N1_HELD, "f")
 N1_READS = _cut(_n_reads(N1_HELD, "f", N1_ENDS, "WHERE f.expired_at = $open"), N1_HELD, "f")
-N2_READS = _cut(_n_reads(N2_HELD, "b, f", N2_ENDS, "MATCH (f)-[:HELD]->(b) WHERE b.expired_at = $open"), N2_HELD, "b, f")
+N2_READS = _cut(
+    _n_reads(N2_HELD, "b, f", N2_ENDS, "MATCH (f)-[:HELD]->(b) WHERE b.expired_at = $open"), N2_HELD, "b, f"
+)
 
-R_WRITE = f"""{NEW_EPISODE}CALL {{ WITH x UNWIND $facts AS r MATCH (s:Entity {{id: r.subject}}), (o:Entity {{id: r.object}})
+R_WRITE = f"""{NEW_EPISODE}CALL {{ WITH x UNWIND $facts AS r
+    MATCH (s:Entity {{id: r.subject}}), (o:Entity {{id: r.object}})
     CREATE (s)-[:FACT {{id: r.id, {FACT}, {PERIOD.format("r")}, episodes: [$episode]}}]->(o) }}
   CALL {{ WITH x MATCH ()-[old:FACT {{id: $closed}}]->() SET old.expired_at = $at
     WITH old, startNode(old) AS s, endNode(old) AS o
     CREATE (s)-[:FACT {{id: $belief, {OLD}, {ENDED}, episodes: old.episodes + [$episode]}}]->(o) }}
   RETURN x.id"""
-N_WRITE = """MATCH (s:Entity {id: r.subject}), (o:Entity {id: r.object}) CREATE (s)-[:SUBJECT_OF]->(f:Fact {%s})-[:OBJECT_IS]->(o)
+N_WRITE = """MATCH (s:Entity {id: r.subject}), (o:Entity {id: r.object})
+    CREATE (s)-[:SUBJECT_OF]->(f:Fact {%s})-[:OBJECT_IS]->(o)
     CREATE (x)-[:STATES]->(f)
     WITH f, r UNWIND r.terms AS term MERGE (t:Term {s: term}) CREATE (t)-[:IN_FACT {f: 1}]->(f)"""
 N1_WRITE = f"""{NEW_EPISODE}CALL {{ WITH x UNWIND $facts AS r {N_WRITE % f"id: r.id, {FACT}, {PERIOD.format('r')}"} }}
@@ -99,7 +116,8 @@ N1_WRITE = f"""{NEW_EPISODE}CALL {{ WITH x UNWIND $facts AS r {N_WRITE % f"id: r
     WITH DISTINCT old, f MATCH (t:Term)-[p:IN_FACT]->(old) CREATE (t)-[:IN_FACT {{f: p.f}}]->(f) }}
   RETURN x.id"""
 N2_WRITE = f"""{NEW_EPISODE}CALL {{ WITH x UNWIND $facts AS r {N_WRITE % f"id: r.fact, {FACT}"} }}
-  CALL {{ WITH x UNWIND $facts AS r MATCH (f:Fact {{id: r.fact}}) CREATE (f)-[:HELD]->(:Belief {{id: r.id, {PERIOD.format("r")}}}) }}
+  CALL {{ WITH x UNWIND $facts AS r MATCH (f:Fact {{id: r.fact}})
+    CREATE (f)-[:HELD]->(:Belief {{id: r.id, {PERIOD.format("r")}}}) }}
   CALL {{ WITH x MATCH (f:Fact)-[:HELD]->(old:Belief {{id: $closed}}) SET old.expired_at = $at
     CREATE (f)-[:HELD]->(:Belief {{id: $belief, {ENDED}}}) CREATE (x)-[:STATES]->(f) }}
   RETURN x.id"""
@@ -132,7 +150,12 @@ def _range(label: str, *names: str) -> tuple[str, ...]:
 
 
 BASE = (*_range("Entity", "id"), *_range("Episode", "id"))
-NODES = (*BASE, *_range("Term", "s"), *_range("Fact", "id"), f"CREATE VECTOR INDEX FOR (f:Fact) ON (f.embedding) {VECTOR}")
+NODES = (
+    *BASE,
+    *_range("Term", "s"),
+    *_range("Fact", "id"),
+    f"CREATE VECTOR INDEX FOR (f:Fact) ON (f.embedding) {VECTOR}",
+)
 N1_FACTS = f"""UNWIND $rows AS r MATCH (s:Entity {{id: r.subject}}), (o:Entity {{id: r.object}})
   CREATE (s)-[:SUBJECT_OF]->(:Fact {{id: r.id, {FACT}, {PERIOD.format("r")}}})-[:OBJECT_IS]->(o)"""
 N2_FACTS = f"""UNWIND $rows AS r MATCH (s:Entity {{id: r.subject}}), (o:Entity {{id: r.object}})

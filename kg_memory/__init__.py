@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kg_memory.errors import KGMemoryError
     from kg_memory.memory import GraphMemory, Progress
-    from kg_memory.model import Added, Community, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus
-    from kg_memory.model import Fact, Found, Source, Stats
+    from kg_memory.model import (
+        Added,
+        Community,
+        Entity,
+        Episode,
+        EpisodeInput,
+        EpisodeKind,
+        EpisodeStatus,
+        Fact,
+        Found,
+        Source,
+        Stats,
+    )
     from kg_memory.settings import EntityType, FactType, Settings
 
 __all__ = [

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
@@ -29,6 +29,7 @@ REMEMBERED_VECTORS = 4096
 THREADS = 8
 
 
+@runtime_checkable
 class Model(Protocol):
     """What answers an `Ask`: a chat model, or the offline reader."""
 

@@ -42,10 +42,10 @@ def embedding_model(
         )
     model = OpenAIEmbeddings(
         model=name,
-        base_url=base_url,
-        api_key=SecretStr(api_key or NO_KEY),
+        openai_api_base=base_url,
+        openai_api_key=SecretStr(api_key or NO_KEY),
         dimensions=dimensions,
-        timeout=timeout,
+        request_timeout=timeout,
         max_retries=0,
         # Counting tokens downloads a vocabulary, and sends token ids that other servers cannot read.
         check_embedding_ctx_length=False,

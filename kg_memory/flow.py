@@ -33,12 +33,12 @@ class Driver(Protocol):
     async def arun(self, flow: Flow[T], namespace: str) -> T: ...
 
 
-def every(flows: Iterable[Flow[T]]) -> Flow[list[T]]:
+def every(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
     """Run *flows* side by side and return their results in order.
 
     The first error is raised once all have ended.
     """
-    results: list[T] = yield Every(tuple(flows))
+    results: list[Any] = yield Every(tuple(flows))
     return results
 
 

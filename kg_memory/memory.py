@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -170,9 +170,7 @@ class GraphMemory:
             tally.count(_added(await self.ingestion.ainvoke({**_flat(each), "namespace": namespace})))
         return tally.added
 
-    def resume(
-        self, *, namespace: str = DEFAULT, progress: Callable[[Progress], None] | None = None
-    ) -> list[Added]:
+    def resume(self, *, namespace: str = DEFAULT, progress: Callable[[Progress], None] | None = None) -> list[Added]:
         """Finish the episodes that were saved but not read to the end, earliest first."""
         added: list[Added] = []
         while waiting := self._run(reading.waiting(WAITING_AT_ONCE), namespace):
@@ -285,7 +283,7 @@ class _Tally:
 
     def __init__(self, episodes: Iterable[Any], progress: Callable[[Progress], None] | None) -> None:
         self.added: list[Added] = []
-        self._total = len(episodes) if hasattr(episodes, "__len__") else None
+        self._total = len(episodes) if isinstance(episodes, Sized) else None
         self._progress = progress
         self._new = self._facts = 0
         self._began = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
@@ -78,10 +79,10 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
     """
     if isinstance(given, BaseChatModel):
         return ChatModel(given)
-    if given is not None and not isinstance(given, str):
-        if not hasattr(given, "answer"):
-            raise SettingsError(f"the model is a {type(given).__name__}: pass a LangChain chat model, a name or 'offline'")
+    if isinstance(given, Model):
         return given
+    if given is not None and not isinstance(given, str):
+        raise SettingsError(f"the model is a {type(given).__name__}: pass a LangChain chat model, a name or 'offline'")
     name = given or settings.model
     if name is None and (settings.api_key or settings.base_url):
         name = OPENAI_MODEL
@@ -93,7 +94,7 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
 
 
 def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
-    """Return the embedding model: the given one, the one that the settings name, else the one that goes with *model*."""
+    """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
     if isinstance(given, Embeddings):
         return steady(given)
     if given is not None and not isinstance(given, str):

@@ -97,7 +97,7 @@ def diagnose(error: Exception) -> Failure:
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
-    reason = " ".join(str(getattr(error, "message", None) or error or type(error).__name__).split())[:LONGEST_REASON]
+    reason = " ".join(str(getattr(error, "message", None) or error).split())[:LONGEST_REASON] or type(error).__name__
     return Failure(
         status,
         passing=_is_passing(error, status),

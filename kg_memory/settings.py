@@ -126,7 +126,9 @@ class Settings:
             raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
         lower, upper = (0 if t is None else t for t in (self.ask_threshold, self.merge_threshold or 1))
         if not 0 <= lower <= upper <= 1:
-            raise SettingsError("thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them")
+            raise SettingsError(
+                "thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them"
+            )
         for name in ("idle_seconds", "previous_messages", "reflections"):
             if getattr(self, name) < 0:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")

@@ -10,7 +10,8 @@ period and when it was held; it is closed, never overwritten, when the periods c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -61,14 +62,24 @@ class Statement:
     invalid_at: int = OPEN_END
 
     @property
-    def only_ends(self) -> bool:
-        """Whether all that it tells is an end ("no longer")."""
-        return self.valid_at == OPEN_START and self.invalid_at != OPEN_END
+    def undated(self) -> bool:
+        """Whether it does not tell since when."""
+        return self.valid_at == OPEN_START
 
     @property
-    def rank(self) -> tuple[int, int, str]:
-        """Its place in history: when it begins (an undated one when it was said), then who spoke last."""
-        return (self.said_at if self.valid_at == OPEN_START else self.valid_at, self.said_at, self.id)
+    def only_ends(self) -> bool:
+        """Whether all that it tells is an end in the past ("no longer")."""
+        return self.undated and self.invalid_at <= self.said_at
+
+    @property
+    def begin(self) -> int:
+        """When it begins; an undated one when it was said, as it was so then."""
+        return self.said_at if self.undated else self.valid_at
+
+    @property
+    def rank(self) -> tuple[int, int, str, str]:
+        """Its place in history: when it begins, then who spoke last; the rest only makes the order total."""
+        return (self.begin, self.said_at, self.id, self.fact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,50 +103,72 @@ def periods(fact: str, statements: Collection[Statement], rivals: Collection[str
     """Return when *fact* holds, earliest first, by all *statements* about it and about its *rivals*.
 
     A statement holds until its own end, until *fact* is said to end, or until a rival begins,
-    whichever is first. Of two that begin together the one said later holds.
+    whichever is first. Of two that begin together the one said later holds. An undated one has an
+    unknown start where nothing came before it, else it begins when it was said.
     """
     own = [each for each in statements if each.fact == fact]
-    against = [each for each in statements if each.fact in rivals and not each.only_ends]
-    ends = [each.invalid_at for each in own if each.only_ends]
-    found = [_stretch(each, ends, against) for each in own if not each.only_ends]
-    joined = _join(sorted((each for each in found if each is not None), key=_begins))
-    if joined or not ends:
-        return tuple(joined)
-    last = max(own, key=lambda each: each.rank)
-    return (Period(OPEN_START, min(ends), last.said_at),)
+    against = [each for each in statements if each.fact != fact and each.fact in rivals]
+    found = [_stretch(each, own, against) for each in own if not each.only_ends]
+    found.append(_former(fact, own, against))
+    return tuple(_join(sorted((each for each in found if each is not None), key=lambda each: each.valid_at)))
 
 
 def revise(held: Iterable[Belief], wanted: Sequence[Period]) -> tuple[list[str], list[Period]]:
     """Return the ids of the *held* beliefs to close, and the periods to record, so that *wanted* is believed."""
-    believed: Mapping[tuple[int, int], str] = {(b.period.valid_at, b.period.invalid_at): b.id for b in held}
-    spans = {(period.valid_at, period.invalid_at) for period in wanted}
-    closed = [id_ for span, id_ in believed.items() if span not in spans]
-    return closed, [period for period in wanted if (period.valid_at, period.invalid_at) not in believed]
+    missing = {(period.valid_at, period.invalid_at): period for period in wanted}
+    # One that is held twice, by two writers at once, is closed once.
+    closed = [b.id for b in held if missing.pop((b.period.valid_at, b.period.invalid_at), None) is None]
+    return closed, list(missing.values())
 
 
-def _stretch(each: Statement, ends: Iterable[int], against: Sequence[Statement]) -> Period | None:
+def _stretch(each: Statement, own: Sequence[Statement], against: Sequence[Statement]) -> Period | None:
     """Return how long one statement holds, or ``None`` when something else holds from its first moment."""
-    begin = each.rank[0]
-    later = (rival.rank[0] for rival in against if rival.rank > each.rank)
-    end = min(each.invalid_at, *(end for end in ends if end > begin), *later, OPEN_END)
-    if end <= begin:
+    others = [other for other in (*own, *against) if not other.only_ends]
+    first = all(each.rank <= other.rank for other in others) and not _former_ends((*own, *against))
+    begin = OPEN_START if each.undated and first else each.begin
+    later = (rival.begin for rival in against if not rival.only_ends and rival.rank > each.rank)
+    end = min(each.invalid_at, *(other.invalid_at for other in own if _ends(other, each)), *later, OPEN_END)
+    return Period(begin, end, each.said_at) if begin < end else None
+
+
+def _ends(other: Statement, each: Statement) -> bool:
+    """Tell whether *other*, about the same fact, ends what *each* states."""
+    if other == each or other.invalid_at == OPEN_END:
+        return False
+    if each.invalid_at != OPEN_END and other.valid_at not in (OPEN_START, each.valid_at):
+        return False  # two stays, each with dates of its own
+    if other.invalid_at <= each.said_at and other.said_at < each.said_at:
+        return False  # said to hold when that end was known and past
+    return other.invalid_at > each.begin or (each.undated and other.only_ends)
+
+
+def _former(fact: str, own: Sequence[Statement], against: Sequence[Statement]) -> Period | None:
+    """Return when *fact* held before all that is told of it but its end: until then, and before any rival."""
+    end = _former_ends(own).get(fact)
+    if end is None:
         return None
-    # An undated statement has an unknown start, unless a rival held before it.
-    known = each.valid_at != OPEN_START or any(rival.rank < each.rank for rival in against)
-    return Period(begin if known else OPEN_START, end, each.said_at)
+    earlier = [until for rival, until in _former_ends(against).items() if (until, rival) < (end, fact)]
+    begin = max(earlier, default=OPEN_START)
+    end = min([end, *(rival.begin for rival in against if not rival.only_ends)])
+    said_at = max(each.said_at for each in own if each.only_ends)
+    return Period(begin, end, said_at) if begin < end else None
 
 
-def _begins(period: Period) -> tuple[int, bool]:
-    """Order by the start, a known one before the unknown one of a statement made at that moment."""
-    undated = period.valid_at == OPEN_START
-    return (period.said_at if undated else period.valid_at, undated)
+def _former_ends(statements: Iterable[Statement]) -> dict[str, int]:
+    """Return the first end of each fact that is said to have ended before it is first said to hold."""
+    ends: dict[str, int] = {}
+    begins: dict[str, int] = {}
+    for each in statements:
+        known, moment = (ends, each.invalid_at) if each.only_ends else (begins, each.begin)
+        known[each.fact] = min(moment, known.get(each.fact, OPEN_END))
+    return {fact: end for fact, end in ends.items() if end < begins.get(fact, OPEN_END)}
 
 
 def _join(ordered: Sequence[Period]) -> list[Period]:
-    """Join periods of one fact that overlap or touch, each under the start of its earliest statement."""
+    """Join periods of one fact that overlap or touch."""
     joined: list[Period] = []
     for period in ordered:
-        if joined and _begins(period)[0] <= joined[-1].invalid_at:
+        if joined and period.valid_at <= joined[-1].invalid_at:
             last = joined[-1]
             end, said_at = max(last.invalid_at, period.invalid_at), max(last.said_at, period.said_at)
             joined[-1] = Period(last.valid_at, end, said_at)

@@ -25,11 +25,11 @@ def _mocker() -> str:
     if not SPEAKS_HTTPX2:
         return "httpcore"
     if "httpcore2" not in Mocker.registry:
-        import httpcore2
+        import httpcore2  # noqa: PLC0415 - absent where openai speaks httpx
 
         class HTTPCore2Mocker(HTTPCoreMocker):
             name = "httpcore2"
-            targets = [target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets]
+            targets = tuple(target.replace("httpcore.", "httpcore2.", 1) for target in HTTPCoreMocker.targets)
 
             @classmethod
             def from_sync_httpx_response(cls, httpx_response: Any, target: Any, **_: Any) -> Any:
@@ -81,3 +81,32 @@ def body(call: Any) -> dict[str, Any]:
     """The JSON that *call* sent."""
     parsed: dict[str, Any] = json.loads(call.request.content)
     return parsed
+
+
+def response(content: Any = "", *, refusal: str | None = None, cut_off: bool = False) -> httpx.Response:
+    """An answer of the Responses API, which some of OpenAI's models are asked by."""
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    part = {"type": "refusal", "refusal": refusal} if refusal else {"type": "output_text", "text": text}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "incomplete" if cut_off else "completed",
+        "content": [{"annotations": [], **part}],
+    }
+    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    body = {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "test-model",
+        "status": message["status"],
+        "incomplete_details": {"reason": "max_output_tokens"} if cut_off else None,
+        "error": None,
+        "output": [message],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, **details},
+    }
+    return httpx.Response(200, json=body)

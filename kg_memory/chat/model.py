@@ -131,7 +131,7 @@ class ChatModel:
         while True:
             shown = _with_schema(messages, ask) if shows_schema(way) else messages
             try:
-                reply: Reply = yield from patiently(Send(shown, ask.prompt, way, temperature), self._patience)
+                reply = yield from self._sent(Send(shown, ask.prompt, way, temperature))
             except Exception as error:
                 failure, lower = diagnose(error), accepted.below(way)
                 if temperature and failure.status == 400 and "temperature" in failure.reason:
@@ -149,15 +149,22 @@ class ChatModel:
                 )
             return reply
 
+    def _sent(self, send: Send) -> Flow[Reply]:
+        try:
+            reply: Reply = yield from patiently(send, self._patience)
+        except Exception as error:
+            carried = reply_of_error(error)
+            if carried is None:
+                raise
+            return carried
+        return reply
+
     def _perform(self, effect: Any) -> Any:
         match effect:
             case Pause(seconds):
                 return self._sleepers.sync(seconds)
             case Send(messages):
-                try:
-                    return reply_of(bound(self.model, effect).invoke(list(messages), config(effect)))
-                except Exception as error:
-                    return _carried(error)
+                return reply_of(bound(self.model, effect).invoke(list(messages), config(effect)))
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, effect: Any) -> Any:
@@ -165,10 +172,7 @@ class ChatModel:
             case Pause(seconds):
                 return await self._sleepers.asynchronous(seconds)
             case Send(messages):
-                try:
-                    return reply_of(await bound(self.model, effect).ainvoke(list(messages), config(effect)))
-                except Exception as error:
-                    return _carried(error)
+                return reply_of(await bound(self.model, effect).ainvoke(list(messages), config(effect)))
         raise TypeError(f"no such effect: {effect!r}")
 
 
@@ -183,14 +187,6 @@ class _Accepted:
     def below(self, way: Any) -> Any:
         """Return the next way after *way*, or None."""
         return next(iter(self._ways[self._ways.index(way) + 1 :]), None)
-
-
-def _carried(error: Exception) -> Reply:
-    """Return the reply within *error*, or raise it."""
-    reply = reply_of_error(error)
-    if reply is None:
-        raise error
-    return reply
 
 
 def _read(reply: Reply, ask: Ask) -> Read:
@@ -240,17 +236,16 @@ def _is_too_long(failure: Failure) -> bool:
 
 
 def _translated(failure: Failure, name: str) -> KGMemoryError:
-    told = f"the model {name} failed ({failure.reason})"
-    if failure.refused:
-        return ModelRefusal(f"{told}: leave this content out, or try another model")
-    if failure.passing:
-        return ModelUnavailable(f"{told}: try again later, or check its base_url and model_timeout")
-    if failure.status == 429:
-        return ModelUnavailable(f"{told}: check the account's quota and billing, or use another model")
-    if failure.status in (401, 403):
-        return SettingsError(f"{told}: set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)")
-    if failure.status == 404:
-        return SettingsError(f"{told}: check the model's name and base_url")
-    if _is_too_long(failure):
-        return ModelError(f"{told}: lower chunk_size or previous_messages, or use a model with a larger context")
-    return ModelError(f"{told}: check the server's log and the model's settings")
+    """Return the error to raise for *failure*, with what to do about it."""
+    status = failure.status
+    found: list[tuple[bool, type[KGMemoryError], str]] = [
+        (failure.refused, ModelRefusal, "leave this content out, or try another model"),
+        (failure.passing, ModelUnavailable, "try again later, or check its base_url and model_timeout"),
+        (status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
+        (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
+        (status == 404, SettingsError, "check the model's name and base_url"),
+        (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
+        (True, ModelError, "check the server's log and the model's settings"),
+    ]
+    kind, advice = next((kind, advice) for applies, kind, advice in found if applies)
+    return kind(f"the model {name} failed ({failure.reason}): {advice}")

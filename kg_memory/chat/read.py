@@ -42,6 +42,8 @@ def read(text: str, kind: type[BaseModel]) -> Read:
     error = Unreadable("there is no JSON object in the answer")
     best: Read | None = None
     for candidate in _candidates(_without_thoughts(text)):
+        if best and isinstance(candidate, list):
+            continue  # words after the answer may have brackets
         try:
             best = read_object(candidate, kind)
         except Unreadable as unreadable:

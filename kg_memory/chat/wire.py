@@ -24,6 +24,7 @@ from kg_memory.effects import Prompt
 CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 REFUSED = frozenset({"content_filter", "refusal", "safety"})
 LIMITS = ("maxLength", "maxItems")
+ONE_CALL = Usage(calls=1)
 
 
 class Way(Enum):
@@ -55,7 +56,7 @@ class Reply:
     value: Any = None
     cut_off: bool = False
     refusal: str | None = None
-    usage: Usage = Usage(calls=1)
+    usage: Usage = ONE_CALL
 
 
 def ways(model: BaseChatModel) -> tuple[Way, ...]:
@@ -154,7 +155,15 @@ def _reply(message: AIMessage, value: Any) -> Reply:
     about = message.response_metadata
     ended = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
     ended = str(ended or (about.get("incomplete_details") or {}).get("reason")).lower()
-    refusal = message.additional_kwargs.get("refusal") or (f"it ended with {ended}" if ended in REFUSED else None)
+    refusal = _refusal(message) or (f"it ended with {ended}" if ended in REFUSED else None)
     spent: Any = message.usage_metadata or {}
     usage = Usage(1, spent.get("input_tokens") or 0, spent.get("output_tokens") or 0)
     return Reply(harmless(str(message.text)), value, ended in CUT_OFF, refusal, usage)
+
+
+def _refusal(message: AIMessage) -> str | None:
+    """Return the model's words where it declined: the two APIs put them in different places."""
+    blocks = message.content if isinstance(message.content, list) else []
+    said = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
+    refusal: str | None = message.additional_kwargs.get("refusal") or next(iter(said), None)
+    return refusal

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Screen, day
+from kg_memory.cli.screen import Screen, counted, day
 from kg_memory.effects import Ask, Prompt
 from kg_memory.errors import ModelError
 from kg_memory.model import Episode, Fact, Found
@@ -65,7 +67,7 @@ def show(found: Found, sentence: str | None, screen: Screen) -> None:
         screen.line()
     if found.facts:
         names = {episode.id: episode.source_id for episode in found.episodes}
-        rows = [(fact.sentence, fact.valid_at, until(fact), source(fact, names)) for fact in found.facts]
+        rows = [(fact.sentence, fact.valid_at, fact.invalid_at, source(fact, names)) for fact in found.facts]
         screen.table(("fact", "since", "until", "source"), rows, ("bold", "green", "yellow", "dim"))
         screen.line()
     if found.episodes:
@@ -73,20 +75,20 @@ def show(found: Found, sentence: str | None, screen: Screen) -> None:
         screen.table(("said at", "by", "what", "source"), lines, ("cyan", "bold", "", "dim"))
 
 
-def until(fact: Fact) -> str:
-    """Return when *fact* ended, and nothing while it holds."""
-    return day(fact.invalid_at)
+def relation(fact: Fact) -> str:
+    """Return *fact* as subject, predicate and objects."""
+    return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
 
 
-def source(fact: Fact, names: dict[str, str | None] | None = None) -> str:
-    """Return who said *fact* and when, in which words."""
+def source(fact: Fact, names: Mapping[str, str | None] = MappingProxyType({})) -> str:
+    """Return who said *fact* and when, with the words unless they are the fact's; *names* are of its episodes."""
     if not fact.sources:
         return ""
     first = fact.sources[0]
-    name = (names or {}).get(first.episode)
-    where = f" [{name}]" if name else ""
-    more = f" (and {len(fact.sources) - 1} more)" if len(fact.sources) > 1 else ""
-    return f'{first.speaker or "text"}, {day(first.at)}: "{first.quote}"{where}{more}'
+    quote = "" if first.quote in fact.sentence else f': "{first.quote}"'
+    name = f" [{names[first.episode]}]" if names.get(first.episode) else ""
+    more = f" and {counted(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
+    return f"{first.speaker or 'text'}, {day(first.at)}{name}{quote}{more}"
 
 
 def place(episode: Episode) -> str:

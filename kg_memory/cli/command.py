@@ -29,9 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     notes = _Notes(screen)
     logging.getLogger("kg_memory").addHandler(notes)
     try:
-        code = _verb(arguments.run)(arguments, screen)
-        sys.stdout.flush()
-        return code
+        return _finished(_verb(arguments.run)(arguments, screen))
     except KeyboardInterrupt:
         screen.note("Stopped.")
         return INTERRUPTED
@@ -46,10 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if getattr(arguments, "debug", False):
             raise
-        screen.error(f"{type(error).__name__}: {error}\nThis is a fault in kg-memory: run it with --debug and report it")
+        screen.error(f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report it with what --debug shows")
         return FAILED
     finally:
         logging.getLogger("kg_memory").removeHandler(notes)
+
+
+def _finished(code: int) -> int:
+    """Return *code* once all of the output is out: whether its reader is still there shows only now."""
+    sys.stdout.flush()
+    return code
 
 
 class _Notes(logging.Handler):

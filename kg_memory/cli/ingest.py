@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory, settings_of
-from kg_memory.cli.screen import Screen
+from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput
 from kg_memory.readers import Reading, read
@@ -39,7 +39,8 @@ class Outcome:
 def ingest(arguments: Namespace, screen: Screen) -> int:
     """Read the files through once, to find their faults before anything is stored; then remember them."""
     limit = settings_of(arguments).max_content
-    readings = [read(path, format=arguments.format, at=arguments.at, strict=arguments.strict) for path in arguments.files]
+    how = {"format": arguments.format, "at": arguments.at, "strict": arguments.strict}
+    readings = [read(path, **how) for path in arguments.files]
     total, problems = _look_through(readings, limit, screen)
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
@@ -70,7 +71,7 @@ def _look_through(readings: list[Reading], limit: int, screen: Screen) -> tuple[
     problems: list[str] = []
     for reading in readings:
         count = sum(1 for _ in _fitting(reading, limit))
-        screen.note(f"{reading.path}: {count} episodes ({reading.format})")
+        screen.note(f"{reading.path}: {counted(count, 'episode')} ({reading.format})")
         problems += map(str, reading.problems)
         total += count
     return total, problems
@@ -85,11 +86,12 @@ def _add(
         meter.next()
         try:
             memory.add_many(episodes, namespace=namespace, progress=meter.progress)
-            return refused
         except InputError as error:
             if strict:
                 raise
             refused.append(str(error))  # the iterator stands behind the refused one: go on there
+        else:
+            return refused
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> int:
@@ -97,7 +99,7 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> int:
     waiting = memory.stats(namespace=namespace).waiting
     if not waiting:
         return 0
-    screen.note(f"{waiting} saved episodes of an earlier run were not read to the end: finishing them first")
+    screen.note(f"{counted(waiting, 'episode')} of an earlier run saved, but not read to the end: finishing first")
     return len(memory.resume(namespace=namespace))
 
 
@@ -138,9 +140,9 @@ def _report(outcome: Outcome, screen: Screen) -> None:
         parts.append(f"{outcome.known} there already, skipped")
     if outcome.finished:
         parts.append(f"{outcome.finished} of an earlier run finished")
-    screen.line(f"{outcome.episodes} episodes: {', '.join(parts)}", "bold")
+    screen.line(f"{counted(outcome.episodes, 'episode')}: {', '.join(parts)}", "bold")
     speed = f"{outcome.seconds:.1f} s, {outcome.per_second:.1f} episodes a second"
-    screen.line(f"{outcome.facts} facts found in them ({speed})")
+    screen.line(f"{counted(outcome.facts, 'fact')} read from them ({speed})")
     for problem in outcome.problems[:_SHOWN_PROBLEMS]:
         screen.note(f"left out: {problem}")
     if len(outcome.problems) > _SHOWN_PROBLEMS:

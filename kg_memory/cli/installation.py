@@ -15,6 +15,7 @@ from typing import Literal
 from kg_memory.cli.opening import open_memory, settings_of
 from kg_memory.cli.screen import Screen
 from kg_memory.errors import KGMemoryError
+from kg_memory.falkor import binaries
 from kg_memory.settings import OFFLINE, Settings
 
 _OLDEST_PYTHON = (3, 11)
@@ -34,8 +35,6 @@ class Check:
 
 def setup(arguments: Namespace, screen: Screen) -> int:
     """Get FalkorDB for the embedded database, unless it is there."""
-    from kg_memory.falkor import binaries
-
     settings = settings_of(arguments)
     found = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(say=screen.note)
     if screen.as_json:
@@ -88,8 +87,6 @@ def _python() -> Check:
 
 
 def _binaries(settings: Settings) -> Check:
-    from kg_memory.falkor import binaries
-
     found = binaries.find(settings.bin_dir)
     return Check("FalkorDB binaries", "ok", f"{found.module.parent} ({found.origin})")
 
@@ -107,8 +104,6 @@ def _openmp() -> Check:
 
 
 def _folder(settings: Settings) -> Check:
-    from kg_memory.falkor import binaries
-
     folder = settings.data_dir or binaries.data_home() / "database"
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
@@ -146,6 +141,6 @@ def _database(arguments: Namespace, screen: Screen) -> Check:
         count = len(memory.namespaces())
         modules = memory.driver.database.client().connection.execute_command("MODULE", "LIST")
     seconds = time.monotonic() - began
-    number = next(int(each[each.index("ver") + 1]) for each in modules if "graph" in each)
+    number = next(int(module["ver"]) for module in modules if module["name"] == "graph")
     version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     return Check("database", "ok", f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.cli.ask import place, source
+from kg_memory.cli.ask import place, relation, source
 from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Cell, Screen
+from kg_memory.cli.screen import Cell, Screen, counted
 from kg_memory.model import Fact, Value
 from kg_memory.temporal import Interval
 
@@ -20,9 +20,9 @@ def facts(arguments: Namespace, screen: Screen) -> int:
         found = memory.facts_about(arguments.name, namespace=namespace_of(arguments))
     if arguments.on is not None:
         found = [fact for fact in found if held_on(fact, arguments.on)]
-    rows = [(fact.sentence, fact.valid_at, fact.invalid_at, source(fact)) for fact in found]
+    rows = [(relation(fact), fact.valid_at, fact.invalid_at, fact.sentence, source(fact)) for fact in found]
     empty = f"No facts about {arguments.name!r}. kg-memory entities lists the known names."
-    _show(found, ("fact", "since", "until", "source"), rows, empty, screen)
+    _show(found, ("relation", "since", "until", "fact", "source"), rows, empty, screen)
     return 0
 
 
@@ -46,7 +46,8 @@ def episodes(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         found = memory.episodes(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
     rows = [(each.at, each.speaker, each.content, place(each), each.status.value) for each in found]
-    empty = "No episodes yet. Tell the memory something: kg-memory ingest FILE"
+    which = f"{arguments.status} episodes" if arguments.status else "episodes"
+    empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
     _show(found, ("at", "by", "what", "source", "status"), rows, empty, screen)
     return 0
 
@@ -63,7 +64,7 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     named = {name.replace("_", " "): value for name, value in counts.model_dump().items()}
     screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
     if counts.waiting:
-        screen.note(f"{counts.waiting} episodes are saved but not read to the end: kg-memory ingest finishes them")
+        screen.note(f"{counted(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it")
     if others:
         screen.line(f"other namespaces: {', '.join(others)}", "dim")
     return 0
@@ -77,7 +78,7 @@ def reembed(arguments: Namespace, screen: Screen) -> int:
     if screen.as_json:
         screen.json({"vectors": made})
     else:
-        screen.line(f"{made} vectors are of the present embedding model now.")
+        screen.line(f"{counted(made, 'vector')} made anew with the present embedding model.")
     return 0
 
 
@@ -87,7 +88,7 @@ def _show(
     if screen.as_json:
         screen.json([_plain(value) for value in found])
     elif rows:
-        screen.table(columns, rows, ("bold", "green", "yellow", "dim", "dim"))
+        screen.table(columns, rows, ("bold", "green", "yellow", "", "dim"))
     else:
         screen.line(empty)
 

@@ -12,6 +12,9 @@ from typing import Any
 
 # These turn the direction of the text around them, and so show something else than what is there.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+_WIDEST = 60
+"""Columns to which plain cells are padded; longer ones push the rest of their line to the right."""
+_LONGEST = 500
 Cell = str | datetime | int | float | None
 
 
@@ -36,7 +39,7 @@ class Screen:
             self._rich_table(columns, cells, styles)
             return
         lines = [[name.upper() for name in columns], *cells]
-        widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
+        widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
         for row in lines:
             padded = (text + " " * (wide - width(text)) for text, wide in zip(row, widths, strict=True))
             print("  ".join(padded).rstrip())
@@ -73,17 +76,18 @@ class Screen:
 
 
 def printable(text: str) -> str:
-    """Return *text* with what could steer a terminal written out, as ``\\x1b``; lines stay lines."""
+    """Return *text* with what could steer a terminal written out as an escape; lines stay lines."""
     return "".join(
         char if char == "\n" or not _unsafe(char) else char.encode("unicode_escape").decode("ascii") for char in text
     )
 
 
 def cell(value: Cell) -> str:
-    """Return *value* on one line: a day, or a minute where the time is known, for a time."""
+    """Return *value* on one line, cut if it is very long."""
     if isinstance(value, datetime):
         return day(value)
-    return "" if value is None else printable(" ".join(str(value).split()))
+    text = " ".join(str("" if value is None else value).split())
+    return printable(text if len(text) <= _LONGEST else text[: _LONGEST - 2] + " …")
 
 
 def day(moment: datetime | None) -> str:
@@ -91,6 +95,11 @@ def day(moment: datetime | None) -> str:
     if moment is None:
         return ""
     return moment.strftime("%Y-%m-%d" if (moment.hour, moment.minute) == (0, 0) else "%Y-%m-%d %H:%M")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return *number* with *noun* in its right form."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
 
 
 def width(text: str) -> int:

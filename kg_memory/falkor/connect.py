@@ -146,12 +146,14 @@ class Database:
         versions = [int(each["ver"]) for each in modules if each["name"] == "graph"]
         if not versions:
             self._client = None
-            raise DatabaseVersionError("the server has no FalkorDB module: start one with `docker run falkordb/falkordb`")
+            raise DatabaseVersionError(
+                "the server has no FalkorDB module: start one with `docker run falkordb/falkordb`"
+            )
         if versions[0] < OLDEST_MODULE and not self._allow_old:
             self._client = None
             raise DatabaseVersionError(
-                f"the server's FalkorDB is version {versions[0]}, below {OLDEST_MODULE} (4.22.1), and may lose data at a "
-                "restart: upgrade it, or set allow_old_falkordb to use it all the same"
+                f"the server's FalkorDB is version {versions[0]}, below {OLDEST_MODULE} (4.22.1), and may lose data at "
+                "a restart: upgrade it, or set allow_old_falkordb to use it all the same"
             )
 
     @contextmanager
@@ -215,7 +217,9 @@ _POOL: dict[str, Any] = {
 
 def _redis_url(url: str) -> str:
     if not url.startswith(SCHEMES):
-        raise SettingsError(f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path")
+        raise SettingsError(
+            f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path"
+        )
     return url.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1)
 
 

@@ -6,7 +6,7 @@ Every entity and fact comes back as a map, never with its embedding.
 
 from __future__ import annotations
 
-from kg_memory.temporal import OPEN_END
+from kg_memory.temporal import OPEN_END, OPEN_START
 
 NEIGHBOURS = """
 MATCH (e:Episode {thread_key: $thread_key})
@@ -111,7 +111,8 @@ RIVALS_BY_SUBJECT = f"""
 UNWIND $facts AS row
 MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact)
 WHERE f.id <> row.not
-WITH row.new AS new, f, f.predicate = row.predicate AS same, vec.cosineDistance(f.embedding, vecf32(row.embedding)) AS distance
+WITH row.new AS new, f, f.predicate = row.predicate AS same,
+  vec.cosineDistance(f.embedding, vecf32(row.embedding)) AS distance
 WHERE same OR distance < $farthest
 WITH new, f, CASE WHEN same THEN distance - 2.0 ELSE distance END AS distance
 ORDER BY distance
@@ -278,15 +279,16 @@ WITH DISTINCT f
 MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
 WITH f, b
-ORDER BY CASE WHEN b.valid_at < 0 THEN b.said_at ELSE b.valid_at END DESC, f.id
+ORDER BY CASE WHEN b.valid_at = {OPEN_START} THEN b.said_at ELSE b.valid_at END DESC, f.id
 LIMIT $limit
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, b, s, collect(DISTINCT o.name) AS objects
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WITH f, b, s, objects, {SOURCES} AS sources
-RETURN {FACT_MAP} AS fact, b {{.id, .valid_at, .invalid_at, .created_at, .expired_at, .said_at}} AS belief, objects, sources
-ORDER BY CASE WHEN belief.valid_at < 0 THEN belief.said_at ELSE belief.valid_at END DESC, fact.id
+RETURN {FACT_MAP} AS fact, b {{.id, .valid_at, .invalid_at, .created_at, .expired_at, .said_at}} AS belief, objects,
+  sources
+ORDER BY CASE WHEN belief.valid_at = {OPEN_START} THEN belief.said_at ELSE belief.valid_at END DESC, fact.id
 """
 
 ENTITIES = f"""

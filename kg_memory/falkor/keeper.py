@@ -10,6 +10,8 @@ drops the lock of a process that dies, however it dies):
     server.lock     the server itself: it inherits the open file from its starter
 """
 
+# Paths are strings here: pathlib would take longer to import than all the rest.
+# ruff: noqa: PTH106, PTH108, PTH115, PTH116, PTH118, PTH123
 from __future__ import annotations
 
 import fcntl
@@ -76,11 +78,15 @@ def keep(run: str, address: str) -> None:
     link = connect(address)
     if link is None:
         return
-    lock(os.path.join(run, KEEPER), fcntl.LOCK_EX)  # the keeper of a server that died leaves within a second
+    own = lock(os.path.join(run, KEEPER), fcntl.LOCK_EX)  # the keeper of a server that died leaves within a second
+    assert own is not None  # noqa: S101 - it waits
     _detach()
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))
     seen, quiet_since, idle = wish(run), time.monotonic(), 0.0
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
+        if _is_lost(os.path.join(run, KEEPER), own):
+            os.kill(int(_info(link, "server")["process_id"]), signal.SIGKILL)
+            return
         now, newest = time.monotonic(), wish(run)
         idle = newest[1]
         if newest != seen or is_held(os.path.join(run, USERS)):
@@ -117,6 +123,17 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
     return bool(readable) and not _received(link)
 
 
+def _is_lost(path: str, descriptor: int) -> bool:
+    """Tell whether the folder was deleted, moved or replaced.
+
+    Its server must go without an orderly stop, which would remove the socket of the next server by its name.
+    """
+    try:
+        return not os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return True
+
+
 def _received(link: socket.socket) -> bytes:
     try:
         return link.recv(4096)
@@ -144,18 +161,18 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
 
 def _compact(link: socket.socket) -> None:
     """Have the append-only file rewritten as a snapshot if it grew."""
-    state = _persistence(link)
+    state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < GROWN:
         return
     _ask(link, "BGREWRITEAOF")
-    state = _persistence(link)
+    state = _info(link, "persistence")
     while "1" in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")):
         time.sleep(SHORTEST_PAUSE)
-        state = _persistence(link)
+        state = _info(link, "persistence")
 
 
-def _persistence(link: socket.socket) -> dict[str, str]:
-    lines = _ask(link, "INFO persistence").splitlines()
+def _info(link: socket.socket, section: str) -> dict[str, str]:
+    lines = _ask(link, f"INFO {section}").splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
 import redis
@@ -70,7 +70,7 @@ class Server:
         if users is not None:
             os.close(users)
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +104,7 @@ def join(
         while True:
             server = _enter(run, start, idle_seconds, say)
             try:
-                _await(server, fsync, allow_old, say)
+                _await(server, fsync, say, allow_old=allow_old)
             except _GoneError:
                 server.close()
                 if server.started:
@@ -230,6 +230,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
 
 def _start(run: Path, binaries: Binaries, fsync: Fsync, say: Say, socket: str) -> None:
     """Start the server and return as soon as it listens; it may go on loading."""
+    start_errors.check_space(run.parent)
     held = _own(run, say)
     log = run / "redis.log"
     if log.exists():
@@ -237,6 +238,7 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, say: Say, socket: str) -
     try:
         begun = subprocess.run(
             _command(run, binaries, fsync, socket),
+            check=False,
             cwd=run.parent,
             pass_fds=[held],
             stdin=subprocess.DEVNULL,
@@ -273,6 +275,7 @@ def _begin_keeper(run: Path, socket: str) -> None:
     command = [sys.executable, "-I", "-S", keeper.__file__, str(run), socket]
     begun = subprocess.run(
         command,
+        check=False,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -285,13 +288,13 @@ def _begin_keeper(run: Path, socket: str) -> None:
         )
 
 
-def _await(server: Server, fsync: Fsync, allow_old: bool, say: Say) -> None:
+def _await(server: Server, fsync: Fsync, say: Say, *, allow_old: bool) -> None:
     """Wait until the server answers in full."""
     waiting = _Waiting(say, "the database is loading")
-    client = redis.Redis(unix_socket_path=server.socket, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
+    client: Any = redis.Redis(unix_socket_path=server.socket, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
     with client:
         try:
-            _check_version(_patiently(lambda: client.info("modules"), waiting), allow_old)
+            _check_version(_patiently(lambda: client.info("modules"), waiting), allow_old=allow_old)
         except DatabaseVersionError:
             if server.started:
                 client.shutdown(nosave=True)
@@ -306,14 +309,14 @@ def _await(server: Server, fsync: Fsync, allow_old: bool, say: Say) -> None:
             ready.write_text(run_id)
 
 
-def _await_indices(client: redis.Redis, waiting: _Waiting) -> None:
+def _await_indices(client: Any, waiting: _Waiting) -> None:
     """Wait for every index of every graph: one that is being built would answer with an error, or short."""
     for graph in _patiently(lambda: client.execute_command("GRAPH.LIST"), waiting):
         while any("UNDER CONSTRUCTION" in status for status in _index_states(client, graph, waiting)):
             waiting.pause("the database is rebuilding its indices")
 
 
-def _index_states(client: redis.Redis, graph: bytes, waiting: _Waiting) -> list[str]:
+def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
     query = "CALL db.indexes() YIELD status RETURN status"
     try:
         reply = _patiently(lambda: client.execute_command("GRAPH.RO_QUERY", graph, query), waiting)
@@ -335,7 +338,7 @@ def _patiently(call: Callable[[], Any], waiting: _Waiting) -> Any:
             raise _GoneError from error
 
 
-def _check_version(modules: dict[str, Any], allow_old: bool) -> None:
+def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
     versions = [int(each["ver"]) for each in modules.get("modules", ()) if each["name"] == "graph"]
     if not versions:
         raise DatabaseVersionError(f"The server of this folder has no FalkorDB: end it, and try again.\n{WAYS_OUT}")

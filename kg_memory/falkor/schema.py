@@ -33,7 +33,10 @@ HNSW = "M: 16, efConstruction: 200, efRuntime: 200"
 MIGRATIONS: dict[int, tuple[str, ...]] = {}
 """Queries that bring a graph from version n - 1 to version n."""
 
-READ_META = "MATCH (m:Meta {id: 'schema'}) RETURN m.version AS version, m.dimension AS dimension, m.model AS model, m.words AS words"
+READ_META = """
+MATCH (m:Meta {id: 'schema'})
+RETURN m.version AS version, m.dimension AS dimension, m.model AS model, m.words AS words
+"""
 WRITE_META = """
 MERGE (m:Meta {id: 'schema'})
 ON CREATE SET m.version = $version, m.dimension = $dimension, m.model = $model, m.words = $words
@@ -118,7 +121,7 @@ def _create(database: Database, key: str, dimension: int) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Let it pass that what is made is there already, or what is dropped is gone: another process may have been first."""
+    """Let it pass that what is made is there already, or what is dropped is gone: another process was first."""
     try:
         yield
     except QueryError as error:

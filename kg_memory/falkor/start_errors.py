@@ -21,13 +21,34 @@ PACKAGES = {"libgomp": "libgomp1", "libssl": "libssl3", "libcrypto": "libssl3", 
 """Debian's and Ubuntu's packages of what falkordb.so is linked with."""
 
 
+FULL = "The disk is full: free some space, then try again; nothing that was saved is lost."
+
+SYSTEM = {
+    (errno.ENOSPC, errno.EDQUOT): "the disk is full, free some space",
+    (errno.EACCES, errno.EPERM): "this user may not write there, change its rights or choose another folder",
+    (errno.EROFS,): "the disk is read-only, choose another folder",
+    (errno.EEXIST, errno.ENOTDIR): "it is a file or lies in one, choose a folder",
+    (errno.ENAMETOOLONG,): "its path is too long, choose a shorter one",
+    (errno.ENOLCK, errno.EOPNOTSUPP): "its file system has no locks or sockets, choose a folder on a local disk",
+    (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM): "the system is short of files, processes or memory",
+}
+"""What to do about an operating system's error."""
+
+
 @contextlib.contextmanager
 def translated(folder: Path) -> Iterator[None]:
     """Raise an operating system's error about *folder* as a `DatabaseStartError` that says what to do."""
     try:
         yield
     except OSError as error:
-        raise DatabaseStartError(f"The database in {folder} cannot be opened ({error}): {_of_the_system(error)}.") from error
+        advice = next((advice for numbers, advice in SYSTEM.items() if error.errno in numbers), "mend that")
+        raise DatabaseStartError(f"The database in {folder} cannot be opened ({error}): {advice}.") from error
+
+
+def check_space(folder: Path) -> None:
+    """Refuse a full disk at once: a server would start, and end at the first write that it cannot keep."""
+    if shutil.disk_usage(folder).free < LITTLE_SPACE:
+        raise DatabaseStartError(f"The database in {folder} cannot be started. {FULL}")
 
 
 def explained(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
@@ -45,7 +66,8 @@ def not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
     if error.errno == errno.ENOEXEC:
         why = f"it is not made for this machine ({platform.system()}, {platform.machine()})"
     elif error.errno in (errno.EACCES, errno.EPERM):
-        why = f"it is not executable: run 'chmod +x {shlex.quote(str(binaries.redis_server))}', or mount it without noexec"
+        name = shlex.quote(str(binaries.redis_server))
+        why = f"it is not executable: run 'chmod +x {name}', or mount its disk without noexec"
     else:
         why = f"the system says: {error}"
     return DatabaseMissing(f"{binaries.redis_server} ({binaries.origin}) cannot be run: {why}.\n{WAYS_OUT}")
@@ -74,25 +96,28 @@ def _tail(said: str) -> str:
 
 def _advice(said: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
     """Return the class of the error, and what to do, by what the server said."""
-    if not re.search(r"Module '\w+' loaded from", said):
-        missing = _about_the_module(said, binaries)
-        if missing:
-            return DatabaseMissing, missing
-    if "No space left" in said or "Disk quota" in said or shutil.disk_usage(folder).free < LITTLE_SPACE:
-        return DatabaseStartError, "The disk is full: free some space, then try again; nothing that was saved is lost."
-    if re.search(r"Bad file format reading|Unexpected end of file|[Mm]anifest", said):
-        return DatabaseStartError, _mend(folder, binaries)
-    if re.search(r"while loading from disk|loading the append only|RDB (file|CRC)|Internal error in RDB", said):
-        return DatabaseStartError, f"The data in {folder / 'aof'} is damaged: put a backup of that folder in its place."
-    if re.search(r"[Ff]ailed opening Unix socket|bind:", said):
-        return DatabaseStartError, "The folder's file system has no unix sockets: choose a folder on a local disk."
-    if "Permission denied" in said:
-        return DatabaseStartError, f"Make {folder} and all in it readable and writable for this user, or choose another."
-    return DatabaseStartError, f"Mend what it says and try again; the whole log is {folder / 'run' / 'redis.log'}."
+    missing = _about_the_module(said, binaries)
+    if missing:
+        return DatabaseMissing, missing
+    if re.search(r"No space left|Disk quota", said) or shutil.disk_usage(folder).free < LITTLE_SPACE:
+        advice = FULL
+    elif re.search(r"Bad file format reading|Unexpected end of file|[Mm]anifest", said):
+        advice = _mend(folder, binaries)
+    elif re.search(r"while loading from disk|loading the append only|RDB (file|CRC)|Internal error in RDB", said):
+        advice = f"The data in {folder / 'aof'} is damaged: put a backup of that folder in its place."
+    elif re.search(r"[Ff]ailed opening Unix socket|bind:", said):
+        advice = "The folder's file system has no unix sockets: choose a folder on a local disk."
+    elif "Permission denied" in said:
+        advice = f"Make {folder} and all in it readable and writable for this user, or choose another folder."
+    else:
+        advice = f"Mend what it says and try again; the whole log is {folder / 'run' / 'redis.log'}."
+    return DatabaseStartError, advice
 
 
 def _about_the_module(said: str, binaries: Binaries) -> str | None:
-    """Say why falkordb.so was not loaded; None if the server did not come so far."""
+    """Say why falkordb.so was not loaded; None if it was, or the server did not come so far."""
+    if re.search(r"Module '\w+' loaded from", said):
+        return None
     library = re.search(r"((lib[\w+]+)\.so[.\d]*): cannot open shared object file", said)
     if library:
         package = PACKAGES.get(library[2], library[2])
@@ -114,23 +139,3 @@ def _mend(folder: Path, binaries: Binaries) -> str:
         f"The append-only file is damaged. Copy {folder / 'aof'} to a safe place, then cut the damaged end off with\n"
         f"  bash -c {shlex.quote(command)}\nand try again; or put a backup in its place."
     )
-
-
-def _of_the_system(error: OSError) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full, free some space"
-        case errno.EACCES | errno.EPERM:
-            return "this user may not write there, change its rights or choose another folder"
-        case errno.EROFS:
-            return "the disk is read-only, choose another folder"
-        case errno.EEXIST | errno.ENOTDIR:
-            return "it is a file or lies in one, choose a folder"
-        case errno.ENAMETOOLONG:
-            return "its path is too long, choose a shorter one"
-        case errno.ENOLCK | errno.EOPNOTSUPP:
-            return "its file system has no locks or no sockets, choose a folder on a local disk"
-        case errno.EMFILE | errno.ENFILE | errno.EAGAIN | errno.ENOMEM:
-            return "the system is short of files, processes or memory, close some or raise the limit"
-        case _:
-            return "mend that, or choose another folder"

@@ -45,7 +45,9 @@ def predicate(text: str) -> str:
 
 
 def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
-    entities = [{"id": place, "name": each["name"], "type": each["type"]} for place, each in enumerate(state["entities"])]
+    entities = [
+        {"id": place, "name": each["name"], "type": each["type"]} for place, each in enumerate(state["entities"])
+    ]
     answer = yield from ask(
         FACTS, **fields(state, piece), entities=entities, fact_types=[asdict(each) for each in settings.fact_types],
         instructions=settings.instructions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
@@ -31,7 +32,7 @@ def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, None
         graph.add_node(step.__name__, node(step, driver, settings))
     graph.add_edge(START, "receive")
     graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
-    for before, after in zip(STEPS[1:], STEPS[2:], strict=False):
+    for before, after in pairwise(STEPS[1:]):
         graph.add_edge(before.__name__, after.__name__)
     graph.add_edge("summarise", END)
     return graph

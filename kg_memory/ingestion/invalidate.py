@@ -37,14 +37,14 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
     closed: list[str] = []
     beliefs: list[NewBelief] = []
     ended: set[str] = set()
-    for fact in sorted(history.touched([identity(fact) for fact in facts])):
-        held = history.beliefs[fact]
-        wanted = periods(fact, history.said_about(fact), history.rivals[fact])
+    for id_ in sorted(history.touched([identity(fact) for fact in facts])):
+        held = history.beliefs[id_]
+        wanted = periods(id_, history.said_about(id_), history.rivals[id_])
         gone, recorded = revise(held, wanted)
         closed += gone
-        beliefs += [_belief(state, fact, period) for period in recorded]
+        beliefs += [_belief(state, id_, period) for period in recorded]
         if any(each.period.invalid_at == OPEN_END for each in held) and all(p.invalid_at != OPEN_END for p in wanted):
-            ended.add(fact)
+            ended.add(id_)
     return {"facts": facts, "closed": closed, "beliefs": beliefs, "ended": sorted(ended)}
 
 
@@ -113,7 +113,11 @@ def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict
     if not candidates:
         return contradicted
     told_facts = [
-        {**told(state["facts"][new], state), "id": new, "existing": [known(row, place) for place, row in enumerate(found)]}
+        {
+            **told(state["facts"][new], state),
+            "id": new,
+            "existing": [known(row, place) for place, row in enumerate(found)],
+        }
         for new, found in sorted(candidates.items())
     ]
     answer = yield from ask(INVALIDATE, facts=told_facts)
@@ -126,7 +130,9 @@ def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict
 def _history(facts: list[NewFact]) -> Flow[History]:
     """Read what is known of the facts that may change, of their rivals, and of the rivals of those."""
     history = History()
-    touched = sorted({fact["same_as"] for fact in facts if fact["same_as"]}.union(*(fact["contradicts"] for fact in facts)))
+    touched = sorted(
+        {fact["same_as"] for fact in facts if fact["same_as"]}.union(*(fact["contradicts"] for fact in facts))
+    )
     if not touched:
         return history
     rows = yield from read(cypher.HISTORY, facts=touched)

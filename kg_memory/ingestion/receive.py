@@ -81,7 +81,9 @@ def checked(state: IngestionState, settings: Settings, created_at: int) -> dict[
     at = parse_at(state.get("at"), created_at)
     content = clean(content)
     source_id = texts["source_id"]
-    parts = ("id", texts["source"], source_id) if source_id else (kind, content, texts["speaker"], texts["thread"], str(at))
+    parts = (
+        ("id", texts["source"], source_id) if source_id else (kind, content, texts["speaker"], texts["thread"], str(at))
+    )
     return {
         "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "created_at": created_at,
         "thread_key": thread_key(texts["thread"]), **texts,
@@ -123,7 +125,7 @@ def pieces(content: str, size: int) -> list[Piece]:
 def indexed(
     episode: Mapping[str, Any], before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the lengths and postings that the episode adds to the word index: its own, and those shared with its neighbours.
+    """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
 
     Each of two neighbours carries the other's words too, so that a line finds its context.
     """
@@ -175,7 +177,9 @@ def _kind(kind: object, content: str) -> str:
         try:
             json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"the content is not valid JSON ({error}): mend it, or store it with kind='text'") from None
+            raise InputError(
+                f"the content is not valid JSON ({error}): mend it, or store it with kind='text'"
+            ) from None
     return known.value
 
 

@@ -46,7 +46,12 @@ def candidates(
 ) -> Flow[dict[int, list[Candidate]]]:
     """Return the known entities that each new one may be, by its place, best first."""
     names = [
-        {"new": new, "alias": alias_key(each["name"]), "embedding": vector, "terms": sorted(set(words.tokens(each["name"])))}
+        {
+            "new": new,
+            "alias": alias_key(each["name"]),
+            "embedding": vector,
+            "terms": sorted(set(words.tokens(each["name"]))),
+        }
         for new, (each, vector) in enumerate(zip(entities, vectors, strict=True))
     ]
     if not names:
@@ -58,7 +63,9 @@ def candidates(
         read(cypher.ENTITIES_BY_WORDS, names=names, limit=limit),
     )
     found = yield from every(searches)
-    return {new: _best((row for rows in found for row in rows if row["new"] == new), limit) for new in range(len(entities))}
+    return {
+        new: _best((row for rows in found for row in rows if row["new"] == new), limit) for new in range(len(entities))
+    }
 
 
 def _best(rows: Iterable[Mapping[str, Any]], limit: int) -> list[Candidate]:
@@ -110,8 +117,8 @@ def _ask(
 
 def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
     """Return the known entity, under the fullest name that was given for it, with the new name as an alias."""
-    given = {canonical(each): each for each in (same["name"], entity["name"], *same["aliases"])}
-    fullest = given.get(canonical(name or ""), same["name"])
+    given: dict[str, str] = {canonical(each): each for each in (same["name"], entity["name"], *same["aliases"])}
+    fullest = given[canonical(name)] if name and canonical(name) in given else str(same["name"])
     aliases = [each for each in (entity["name"],) if each not in same["aliases"] and each != same["name"]]
     return {
         "name": fullest, "type": same["type"], "key": same["key"], "id": same["id"], "known": True,

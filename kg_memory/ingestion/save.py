@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from kg_memory import words
-from kg_memory.effects import embed, now, write
+from kg_memory.effects import Vector, embed, now, write
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
 from kg_memory.ingestion.invalidate import identity
 from kg_memory.ingestion.receive import line
-from kg_memory.ingestion.state import IngestionState
+from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END
 
@@ -22,56 +23,60 @@ NAME_WEIGHT = 10
 def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Write entities, facts, evidence, beliefs and words; nothing of it is ever seen without the rest."""
     episode = state["episode"]
-    entities = state["entities"]
-    facts = state["facts"]
-    fresh = [fact for fact in facts if not fact["same_as"]]
-    named = [each for each in entities if not each["known"] or each["renamed"]]
-    vectors = yield from embed(
-        [line(episode), *(each["name"] for each in named), *(fact["sentence"] for fact in fresh)]
-    )
-    of_names = dict(zip((each["key"] for each in named), vectors[1:], strict=False))
-    of_facts = dict(zip((fact["id"] for fact in fresh), vectors[1 + len(named) :], strict=True))
-    counts = {fact["id"]: words.count(fact["sentence"]) for fact in fresh}
+    fresh = [fact for fact in state["facts"] if not fact["same_as"]]
+    named = [each for each in state["entities"] if not each["known"] or each["renamed"]]
+    texts = [line(episode), *(each["name"] for each in named), *(fact["sentence"] for fact in fresh)]
+    vectors = dict(zip(texts, (yield from embed(texts)), strict=True))
     created_at = yield from now()
     yield from write(
         cypher.SAVE,
         episode=episode["id"],
-        embedding=vectors[0],
+        embedding=vectors[line(episode)],
         at=episode["at"],
         now=created_at,
-        entities=[
-            {
-                "key": each["key"], "id": each["id"], "name": each["name"], "type": each["type"],
-                "aliases": each["aliases"],
-                "alias_keys": sorted({alias_key(name) for name in (each["name"], *each["aliases"])}),
-            }
-            for each in entities
-        ],  # fmt: skip
-        named=[{"key": each["key"], "name": each["name"], "embedding": of_names[each["key"]]} for each in named],
-        entity_terms=[
-            {"key": each["key"], "term": term, "f": NAME_WEIGHT * f}
-            for each in entities
-            for term, f in words.count(" ".join((each["name"], *each["aliases"]))).items()
-        ],
-        facts=[
-            {
-                "id": fact["id"], "predicate": fact["predicate"], "sentence": fact["sentence"],
-                "confidence": fact["confidence"], "edge_type": fact["edge_type"], "embedding": of_facts[fact["id"]],
-                "subject": entities[fact["subject"]]["key"], "objects": [entities[each]["key"] for each in fact["objects"]],
-                "n": sum(counts[fact["id"]].values()),
-            }
-            for fact in fresh
-        ],  # fmt: skip
-        fact_terms=[{"id": fact, "term": term, "f": f} for fact, terms in counts.items() for term, f in terms.items()],
-        statements=[
-            {
-                "fact": identity(fact), "start": fact["start"], "end": fact["end"],
-                "valid_at": fact["valid_at"], "invalid_at": fact["invalid_at"],
-            }
-            for fact in facts
-        ],  # fmt: skip
-        contradicts=[{"fact": identity(fact), "other": other} for fact in facts for other in fact["contradicts"]],
+        named=[{"key": each["key"], "name": each["name"], "embedding": vectors[each["name"]]} for each in named],
+        **_entity_rows(state["entities"]),
+        **_fact_rows(fresh, state["entities"], vectors),
+        **_statement_rows(state["facts"]),
         closed=state["closed"],
         beliefs=[{**belief, "expired_at": OPEN_END} for belief in state["beliefs"]],
     )
     return {"done": True}
+
+
+def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:
+    rows = []
+    terms = []
+    for entity in entities:
+        names = (entity["name"], *entity["aliases"])
+        row = {name: entity[name] for name in ("key", "id", "name", "type", "aliases")}
+        rows.append({**row, "alias_keys": sorted({alias_key(name) for name in names})})
+        counts = words.count(" ".join(names), NAME_WEIGHT)
+        terms += [{"key": entity["key"], "term": term, "f": f} for term, f in counts.items()]
+    return {"entities": rows, "entity_terms": terms}
+
+
+def _fact_rows(
+    facts: Sequence[NewFact], entities: Sequence[NewEntity], vectors: Mapping[str, Vector]
+) -> dict[str, Any]:
+    rows = []
+    terms = []
+    for fact in facts:
+        counts = words.count(fact["sentence"])
+        row = {name: fact[name] for name in ("id", "predicate", "sentence", "confidence", "edge_type")}
+        measures = {"embedding": vectors[fact["sentence"]], "n": counts.total()}
+        ends = {
+            "subject": entities[fact["subject"]]["key"],
+            "objects": [entities[each]["key"] for each in fact["objects"]],
+        }
+        rows.append({**row, **measures, **ends})
+        terms += [{"id": fact["id"], "term": term, "f": f} for term, f in counts.items()]
+    return {"facts": rows, "fact_terms": terms}
+
+
+def _statement_rows(facts: Sequence[NewFact]) -> dict[str, Any]:
+    told: tuple[Literal["start", "end", "valid_at", "invalid_at"], ...] = ("start", "end", "valid_at", "invalid_at")
+    return {
+        "statements": [{"fact": identity(fact), **{name: fact[name] for name in told}} for fact in facts],
+        "contradicts": [{"fact": identity(fact), "other": other} for fact in facts for other in fact["contradicts"]],
+    }

@@ -20,7 +20,7 @@ AUXILIARIES = _words(
     "wouldn't shouldn't can't couldn't cannot i'm you're we're they're he's she's it's that's there's here's what's who's",
     "let's i've you've we've they've how's where's not never also always just still already really even ever only",
 )
-BE = _words("am is are was were be been being i'm you're we're they're he's she's it's that's there's here's 's feel feels felt")
+BE = _words("am is are was were be been being i'm you're we're they're he's she's it's that's there's here's feel feels felt")
 MODALS = _words(
     "to will would shall should can could may might must gonna wanna gotta don't doesn't didn't won't wouldn't shouldn't",
     "can't couldn't cannot not never let's do does did i'll we'll you'll they'll he'll she'll i'd we'd you'd they'd",
@@ -36,6 +36,7 @@ FUNCTION = _words(
     "here there today tonight yesterday tomorrow ago later earlier away back forward together apart alone instead anyway",
     "however well please no yes not only just even still yet ever never always already also kind sort kinda sorta bit lot",
     "lots tons bunch couple plenty enough less least next last first second third half whole main own different various",
+    "anymore two three four five six seven eight nine ten twelve twenty hundred thousand million dozen zero",
     "certain recent able bound sure ready such etc vs y'all ya yep yup yeah nope nah ok okay oh ah wow hey hi hello bye",
     "thanks thank congrats congratulations lol haha hmm um uh omg woohoo yay aww whoa gosh damn dang cool awesome",
     "amazing great good nice best better worst worse bad big small little huge tiny new old young long short high low",
@@ -63,6 +64,14 @@ VAGUE_NOUNS = _words(
     "experiences spring summer fall autumn winter monday tuesday wednesday thursday friday saturday sunday january",
     "february march april june july august september october november december course vibes vibe journey plan plans help",
     "support love fun joy happiness hope memories memory goal goals dream dreams opportunity opportunities kudos",
+    "blast impact reminder cause effort efforts worth spirit shot view action actions horizon input quality",
+    "views mood vibe style smile smiles touch sense attitude perspective positivity understanding growth outlook space",
+    "power energy comfort strength courage peace kindness compassion beauty passion passions encouragement progress",
+    "success successes value values acceptance gratitude inspiration motivation determination patience resilience freedom",
+    "trust respect ability result results form role reach tips advice shape past present stress pressure reality",
+    "issue issues problem problems situation situations challenge challenges setback setbacks connection connections bond",
+    "bonds detail details styles reaction feedback update updates message messages talk call chat catch-up mix path",
+    "while gang bits ones tough outlet rocks rock force voice guide key need needs peeps money emotions emotion",
 )
 # Base forms; `verb_forms` makes the others.
 VERBS = _words(
@@ -85,6 +94,22 @@ VERBS = _words(
     "chill combine compete create cuddle delve dig dive empower engage ensure exercise fulfil fulfill impact incorporate",
     "inform integrate introduce invest invite involve juggle kick lift maintain match network partner pursue refresh",
     "remain renovate reply report represent require resolve respond reward shape shift solve spark suit thrive track",
+    "prioritise scale raise repair recover resume retire rehearse relocate rescue revise ruin rush satisfy scare score seek",
+    "separate settle shoot shout sketch solve sort split spot squeeze steal stretch strike succeed suffer supply swap tackle",
+    "target tempt test touch tour trade translate trip type unite upgrade upload urge vote warn wave whisper worsen yell",
+    "advance advertise advise affect aid announce annoy approach approve argue arrest assess assign assure attach attract",
+    "bother bounce brag brush bump bury calculate cancel cast challenge charge chop claim clarify coach collaborate comfort",
+    "comment communicate compare complain concern confirm confuse contribute control convince cope correct deliver demand",
+    "depend describe destroy determine differ dip disappear distract document doubt download earn edit educate eliminate",
+    "emphasize enable encounter ensure entertain establish evaluate examine exchange excite exist experiment explode fetch",
+    "film fire fold foster fund gain generate grab greet handle hire identify ignore implement imply impose increase",
+    "indicate influence inspect install insist interpret interview introduce judge justify label load lock log mail mark",
+    "melt merge migrate mix mourn navigate negotiate nurture obtain occupy occur operate outline pack park patch persuade",
+    "picture pitch pour praise predict press pretend prevent print proceed process produce propose purchase quit question",
+    "react rebuild recall recognize record recycle redo refer refuse regret reject release renew rent replace rescue reveal",
+    "review root rub sail scan scream select separate shake shine sigh sink slip smell snap soak spread stack stare steer",
+    "stream strive submit sue survive suspect sustain swear sweat sweep swing tease tempt thrive throw tip toss trigger",
+    "spruce tweak prep push destress bounce cling smash surround showcase strengthen spotlight nail rock kill pump fire",
     "train transform tie wrap prioritize appreciate stay brighten impress lean unwind recharge resonate reflect",
 )
 IRREGULAR = _words(
@@ -128,7 +153,7 @@ STARTERS = _words(
 ORGANISATION_WORDS = _words(
     "inc corp corporation ltd llc gmbh plc company university college school academy institute hospital clinic bank agency",
     "foundation association club church center centre museum library department ministry union labs lab studio group",
-    "shelter restaurant cafe bar gym store shop theater theatre orchestra team committee council",
+    "shelter restaurant cafe bar gym store shop theater theatre orchestra committee council",
 )
 PLACE_WORDS = _words(
     "city town village county state island islands beach park lake river mountain mountains valley street road avenue",

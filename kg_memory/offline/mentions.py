@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kg_memory.offline import lexicon
 
@@ -18,7 +18,6 @@ _EVENT_WORDS = frozenset(
     "party wedding conference parade festival concert race marathon meeting workshop retreat trip tournament competition "
     "exhibition exhibit convention birthday anniversary graduation gala fair interview show event hackathon".split()
 )
-_IN_PLACE = frozenset("in at from to near visited visiting visit around".split())
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 
 
@@ -73,7 +72,7 @@ def mentions(text: str, speaker: str | None, known: Collection[str] = ()) -> lis
     found += _relatives(words, speaker)
     found += _names(words, known)
     found += _topics(words)
-    return without_overlaps(found)
+    return _in_full(without_overlaps(found))
 
 
 def without_overlaps(found: Iterable[Mention]) -> list[Mention]:
@@ -83,6 +82,19 @@ def without_overlaps(found: Iterable[Mention]) -> list[Mention]:
         if all(mention.end <= other.start or other.end <= mention.start for other in kept):
             kept.append(mention)
     return sorted(kept, key=lambda one: one.start)
+
+
+def _in_full(found: list[Mention]) -> list[Mention]:
+    """Give a person who is named in full first, and by one name later, the full name throughout."""
+    full: dict[str, str] = {}
+    told = []
+    for one in found:
+        parts = one.name.split()
+        if one.named and one.type == PERSON and len(parts) > 1 and "'" not in one.name:
+            full.setdefault(parts[-1], one.name)
+            full.setdefault(parts[0], one.name)
+        told.append(replace(one, name=full[one.name], type=PERSON) if one.named and one.name in full else one)
+    return told
 
 
 def _titles(text: str) -> Iterable[Mention]:
@@ -106,8 +118,6 @@ def _relatives(words: list[Token], speaker: str | None) -> Iterable[Mention]:
         named = _name_after(words, at)
         if named:
             yield Mention(named[0].start, named[-1].end, " ".join(one.text for one in named), PERSON, named=True, kin=noun.low)
-        elif at + 1 < len(words) and words[at + 1].low in ("'s",) and at + 2 < len(words) and words[at + 2].wordy:
-            continue  # "my sister's wedding" is about the wedding
         elif speaker:
             kind = PERSON if noun.low in lexicon.ONE_PERSON else TOPIC
             yield Mention(word.start, noun.end, f"{speaker}'s {noun.low}", kind, named=True, kin=noun.low)
@@ -144,7 +154,7 @@ def _names(words: list[Token], known: Collection[str]) -> Iterable[Mention]:
             continue
         end = _name_end(words, position)
         run = words[position:end]
-        yield Mention(run[0].start, run[-1].end, " ".join(one.text for one in run).replace(" & ", " & "), kind_of(words, position, run), named=True)
+        yield Mention(run[0].start, run[-1].end, " ".join(one.text for one in run), kind_of(words, position, run), named=True)
         position = end
 
 
@@ -227,8 +237,6 @@ def kind_of(words: list[Token], position: int, run: list[Token]) -> str:
         return EVENT
     if before in _WITH_PERSON and len(run) <= 2 and not run[0].text.isupper():
         return PERSON
-    if before in _IN_PLACE and not run[0].text.isupper():
-        return PLACE
     return PRODUCT if any(character.isdigit() for word in run for character in word.text) else TOPIC if run[0].text.isupper() else "Entity"
 
 
@@ -272,7 +280,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
         verb_here = low in lexicon.VERB_FORMS and low not in lexicon.PASTIMES
         if low.endswith("ly") and len(low) > 4:
             start += 1
-        elif not determined and (verb_here or before in lexicon.SUBJECTS or before in lexicon.MODALS):
+        elif not determined and (verb_here or (before in lexicon.SUBJECTS or before in lexicon.MODALS) and before != "to"):
             if low in lexicon.PASTIMES and before not in lexicon.MODALS:
                 break
             start, before = start + 1, "verb"

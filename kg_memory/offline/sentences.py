@@ -9,12 +9,8 @@ from kg_memory.offline.lexicon import STARTERS
 
 _END = re.compile(r"(?<![\s.])(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？；]+[”’」』）]*|(?=\n))|\n")
 _ABBREVIATION = re.compile(r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|inc|ltd|no|approx|u\.s|u\.k)|\b[A-Z])\.$", re.IGNORECASE)
-_QUESTION_START = re.compile(
-    r"(?:so|and|but|well|btw|also|oh|hey|\w+,)?\s*(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|was|were|have|has|can|could|"
-    r"would|will|should|any|ever|got)(?:'s|'re|n't)?\s+(?:you|your|u|i|it|that|this|there|they|we|he|she|the|a|an|about|are|is|do|did|was|"
-    r"have|has|would|could|will|s)\b",
-    re.IGNORECASE,
-)
+# "I opened a shop - pretty cool, huh?" states that.
+_TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 _LONGEST = 400
@@ -34,7 +30,7 @@ class Sentence:
         """Tell whether it is a question."""
         bare = self.text.rstrip("\"'”’)」』） \t")
         if bare.endswith(("?", "？")):
-            return True
+            return _TAG.search(bare) is None
         return _CHINESE_QUESTION.search(self.text) is not None
 
     @property

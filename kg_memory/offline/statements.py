@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kg_memory.offline import lexicon
-from kg_memory.offline.mentions import PERSON, Mention, mentions, without_overlaps
+from kg_memory.offline.mentions import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, mentions
 from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
 from kg_memory.offline.sentences import Sentence, sentences
 
@@ -17,6 +17,10 @@ LONGEST = 300
 GENERAL = "SAYS_ABOUT"
 _GOES_ON = re.compile(r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
+_PARTED = re.compile(
+    r"(?:\band I|\bwe)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|divorced|got engaged|got married|got back together)\b",
+    re.IGNORECASE,
+)
 _CLAUSE_START = re.compile(r"\b(?:and|but|or|so|then)\b|[,;:()]|\s[-–—]+\s|--")
 _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
@@ -38,7 +42,7 @@ _CAUSE = re.compile(r"\b(?:because|due to|thanks to|so that|led to|that's why|ma
 
 def _light(word: str) -> bool:
     """Tell whether a word may stand between a subject and its verb."""
-    return word in lexicon.AUXILIARIES or word in lexicon.FUNCTION or word.endswith("ly") or word in ("ve", "m", "s", "d", "ll", "re", "got")
+    return word in lexicon.AUXILIARIES or word in lexicon.FUNCTION or word.endswith("ly") or word in ("my", "our", "all", "both", "ve", "m", "s", "d", "ll", "re", "got")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,8 @@ class _SentenceReader:
 
     def read(self) -> list[Statement]:
         """Return the statements of the sentence: those that match a pattern, else one about what it mentions."""
-        found = [one for match in self._matches() if (one := self._matched(*match)) is not None]
+        found = [one for match in self._matches() for one in self._matched(*match)]
+        found += self._parted()
         used = {one.name for statement in found for one in (statement.subject, *statement.objects)}
         left = [one for one in self.mentions if one.name not in used and (one.named or not found)]
         if left and not found:
@@ -132,7 +137,7 @@ class _SentenceReader:
             found += [general] if general else []
         elif left and found:
             found[-1] = self._widened(found[-1], left)
-        return _merged(found)
+        return _merged(_tools(found))
 
     def _called(self, mention: Mention) -> bool:
         if mention.name != self.scene.listener and mention.type != PERSON:
@@ -152,27 +157,56 @@ class _SentenceReader:
                     spans.append((pattern, match.start(), match.end()))
         return sorted(spans, key=lambda one: one[1])
 
-    def _matched(self, pattern: Pattern, start: int, end: int) -> Statement | None:
+    def _matched(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
         text = self.sentence.text
         subject = self._subject(text[:start])
-        if subject is None:
-            return None
-        objects = self._objects(pattern, start, end, subject)
-        if not objects:
-            return None
+        objects = self._objects(pattern, end, subject) if subject is not None else ()
+        if subject is None or not objects:
+            return []
         change, predicate = pattern.change, pattern.predicate
         before = text[:start].replace("’", "'")
         if change in ("is", "happens") and _PLANNED.search(before):
             change, predicate = "plans", "PLANS"
         elif change != "ends" and _NEGATED.search(before):
-            if change == "is" and predicate in ("LIVES_IN", "WORKS_AT", "USES"):
-                change = "ends"
-            else:
-                return None
-        sure = 0.8 if pattern.change in ("is", "ends") else 0.7
+            if change == "plans" or predicate not in ("LIVES_IN", "WORKS_AT", "USES"):
+                return []
+            change = "ends"
+        if predicate == "WORKS_AT" and objects[0].type == PLACE and change == "ends":
+            predicate = "LIVES_IN"
+        elif pattern.kind == ORGANISATION and objects[0].type == TOPIC and not objects[0].named:
+            return []  # "I left the meeting", "I joined the gym"
+        stated = [self._statement(subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7)]
+        if change == "ends" and text[start:end].casefold().endswith("from"):
+            stated += self._towards(pattern, subject, objects[0])
+        return stated
+
+    def _statement(
+        self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, sure: float
+    ) -> Statement:
         return Statement(
             subject, predicate, objects, self.sentence.start, self.sentence.end, change, sure, self._causal()
         )
+
+    def _towards(self, pattern: Pattern, subject: Mention, left: Mention) -> list[Statement]:
+        """Read the second half of "moved from X to Y"."""
+        text, offset = self.sentence.text, self.sentence.start
+        to = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE).search(text, left.end - offset, left.end - offset + 40)
+        objects = self._objects(replace(pattern, change="is"), to.end(), subject) if to else ()
+        return [self._statement(subject, pattern.predicate, objects, "is", 0.8)] if objects else []
+
+    def _parted(self) -> list[Statement]:
+        """Read "Tom and I broke up" and, of the person just named, "we broke up"."""
+        match = _PARTED.search(self.sentence.text)
+        if match is None or self.speaker is None:
+            return []
+        end = self.sentence.start + match.start()
+        people = [one for one in self.mentions if one.type == PERSON and one.end <= end + 1 and one.name != self.speaker.name]
+        other = people[-1] if people else self.person
+        if other is None:
+            return []
+        predicate = "IS_MARRIED_TO" if match["how"].casefold() in ("divorced", "got divorced", "got married") else "IS_IN_RELATIONSHIP_WITH"
+        change: Change = "is" if match["how"].casefold() in ("got married", "got engaged", "got back together") else "ends"
+        return [self._statement(self.speaker, predicate, (other,), change, 0.8)]
 
     def _causal(self) -> bool:
         return _CAUSE.search(self.sentence.text) is not None
@@ -209,21 +243,19 @@ class _SentenceReader:
                 return one if all(_light(word) for word in words) else None
         return None
 
-    def _objects(self, pattern: Pattern, start: int, end: int, subject: Mention) -> tuple[Mention, ...]:
+    def _objects(self, pattern: Pattern, end: int, subject: Mention) -> tuple[Mention, ...]:
         offset = self.sentence.start
         text = self.sentence.text
         clause = _CLAUSE_END.search(text, end + 1)
         stop = clause.start() if clause else len(text)
         found = [one for one in self.mentions if end <= one.start - offset < stop and one.name != subject.name]
-        nearest = found[0].start - offset - end if found else 99
-        if pattern.free and (nearest > 12 or not found):
-            words = _FREE.match(text, end)
-            named = _free(words, offset, pattern.kind) if words else None
-            if named is not None and named.name != subject.name:
-                found = [named, *(one for one in found if one.start >= named.end)]
-        if pattern.change == "happens" or pattern.change == "plans":
-            return tuple(found[:MOST_OBJECTS])
-        if pattern.free or pattern.kind == PERSON:
+        words = _FREE.match(text, end) if pattern.free else None
+        free = _free(words, offset, pattern.kind) if words else None
+        if free is not None and (not found or found[0].start >= free.end or _longer(free, found[0])):
+            found = [free, *(one for one in found if one.start >= free.end)]
+        if pattern.kind == PERSON:
+            found = [one for one in found if one.named]
+        if pattern.free or pattern.kind == PERSON or pattern.predicate in FUNCTIONAL:
             return tuple(_typed(one, pattern) for one in found[:1])
         return tuple(found[:MOST_OBJECTS])
 
@@ -231,7 +263,7 @@ class _SentenceReader:
         """Return one statement that links what the sentence mentions, when it is about somebody or something."""
         text = self.sentence.text
         about_me = re.search(r"\b(?:I|we|my|our|me|us)\b", text) is not None
-        subject = self.speaker
+        subject = self.speaker or (self.person if re.match(r"(?:he|she)\b", text, re.IGNORECASE) else None)
         objects = [one for one in left if subject is None or one.name != subject.name]
         if subject is None:
             subject = self.main or (left[0] if left else None)
@@ -267,15 +299,33 @@ def _free(words: re.Match[str], offset: int, kind: str) -> Mention | None:
     if not kept or all(low in lexicon.STOP or low in lexicon.VAGUE_NOUNS for low in lows) or lows[0] in lexicon.SUBJECTS:
         return None
     name = " ".join(kept)
+    name, length = (name.title() if name in lexicon.PLACES else name), len(name)
     start = words.start("words") + offset
-    return Mention(start, start + len(name), name, kind, named=kept[0][0].isupper())
+    return Mention(start, start + length, name, kind, named=name[0].isupper())
+
+
+def _longer(free: Mention, found: Mention) -> bool:
+    """Tell whether *free* says the thing more fully than the mention in it: "senior engineer", not "engineer"."""
+    return not found.named and free.start <= found.start and found.end <= free.end
 
 
 def _typed(mention: Mention, pattern: Pattern) -> Mention:
     """Return *mention* with the type that the pattern tells, where its own is only a guess."""
-    if mention.type == PERSON or mention.kin:
+    if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
+
+
+def _tools(found: list[Statement]) -> list[Statement]:
+    """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
+    if not any(one.predicate == "USES" and one.change == "ends" for one in found):
+        return found
+    return [
+        replace(one, predicate="USES", objects=tuple(replace(each, type=PRODUCT) for each in one.objects))
+        if one.predicate == "LIVES_IN" and one.objects[0].name.casefold() not in lexicon.PLACES
+        else one
+        for one in found
+    ]
 
 
 def _merged(found: Sequence[Statement]) -> list[Statement]:
@@ -287,5 +337,3 @@ def _merged(found: Sequence[Statement]) -> list[Statement]:
             kept.append(statement)
     return sorted(kept, key=lambda one: one.objects[0].start)
 
-
-__all__ = ["MOST_OBJECTS", "Reading", "Scene", "Statement", "read_english", "without_overlaps"]

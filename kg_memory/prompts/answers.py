@@ -82,7 +82,9 @@ class ExtractedFact(BaseModel):
 
     subject: int = Field(description="the id of the entity that the fact is about")
     predicate: str = Field(description="the relation in SCREAMING_SNAKE_CASE", max_length=64)
-    objects: Annotated[list[int], BeforeValidator(_listed)] = Field(description="the ids of the other entities, usually one", max_length=10)
+    objects: Annotated[list[int], BeforeValidator(_listed)] = Field(
+        description="the ids of the other entities, usually one", max_length=10
+    )
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
     quote: str = Field(description="the words of the episode that state it, copied exactly", max_length=4000)
     valid_at: Time = Field(description="ISO 8601: since when it is so, or null")

@@ -14,8 +14,12 @@ from kg_memory.readers.times import parse_time
 
 Line = tuple[int, str]
 
-_STAMP = re.compile(r"\[(?P<boxed>[^\]]{8,40})\]\s*|(?P<bare>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)\s*[-,]?\s*")
-_SPEAKER = re.compile(r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)")
+_STAMP = re.compile(
+    r"\[(?P<boxed>[^\]]{8,40})\]\s*|(?P<bare>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)\s*[-,]?\s*"
+)
+_SPEAKER = re.compile(
+    r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
+)
 _MAX_WORDS = 4
 _TICK = timedelta(microseconds=1)
 

@@ -69,7 +69,11 @@ class Reading:
 
 
 def read(
-    path: Path | str, *, format: Format | None = None, at: datetime | None = None, strict: bool = False
+    path: Path | str,
+    *,
+    format: Format | None = None,  # noqa: A002 - the word for it
+    at: datetime | None = None,
+    strict: bool = False,
 ) -> Reading:
     """Return the episodes of the file at *path*, its format recognised from its content unless given.
 

@@ -36,7 +36,7 @@ def from_record(record: Any) -> EpisodeInput | None:
     Errors: `InputError`, without the place, which the caller knows.
     """
     if not isinstance(record, Mapping):
-        raise InputError(f"this is {_json_type(record)}, not an object: write one object like {{\"content\": \"...\"}}")
+        raise InputError(f'this is {_json_type(record)}, not an object: write one object like {{"content": "..."}}')
     if not is_message(record):
         return build(content=to_json(record), kind=EpisodeKind.JSON)
     role = _text(record, ("role",))

@@ -48,16 +48,16 @@ def render(found: Found, max_tokens: int) -> str:
         "episodes": (episode_line(each, wanted) for each in found.episodes),
     }
     kept: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
-    room = float(max_tokens)
+    room = max_tokens
     while lines:
         kind = min(lines, key=lambda one: (len(kept[one]) + 1) / SHARES[one])
-        line = next(lines[kind], None)
-        cost = 0.0 if line is None else estimate(line) + (0 if kept[kind] else _section_cost(kind))
+        line = next((each for each in lines[kind] if each not in kept[kind]), None)
+        cost = estimate(line or "") + (0 if kept[kind] else _section_cost(kind))
         if line is None or cost > room:
             del lines[kind]
-            continue
-        kept[kind].append(line)
-        room -= cost
+        else:
+            kept[kind].append(line)
+            room -= cost
     return "\n\n".join(_section(kind, kept[kind]) for kind in KINDS if kept[kind])
 
 

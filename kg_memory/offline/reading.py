@@ -1,0 +1,55 @@
+"""Read an episode, in the language that it is written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kg_memory.offline.chinese import read_chinese
+from kg_memory.offline.mentions import PERSON, Mention, mentions
+from kg_memory.offline.statements import Reading, Scene, read_english
+
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_LATIN = re.compile(r"[A-Za-z]{2,}")
+LONGEST = 60_000
+"""Characters that are read; the caller splits longer texts."""
+
+
+def read_episode(episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> Reading:
+    """Return what a message or text mentions and states; *previous* serves to tell who is meant."""
+    content = episode["content"][:LONGEST]
+    scene = _scene(episode.get("speaker") or None, previous, known)
+    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+
+
+def read_fields(episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], entities: Sequence[Mapping[str, Any]]) -> Reading:
+    """Return what an episode states, knowing the names of its *entities*."""
+    return read_episode(episode, previous, [one["name"] for one in entities])
+
+
+def is_chinese(text: str) -> bool:
+    """Tell whether *text* is mainly Chinese."""
+    return len(_HAN.findall(text)) > len(_LATIN.findall(text))
+
+
+def _scene(speaker: str | None, previous: Sequence[Mapping[str, Any]], known: Sequence[str]) -> Scene:
+    others = [one["speaker"] for one in previous if one.get("speaker") and one["speaker"] != speaker]
+    listener = others[-1] if others else None
+    names = tuple(dict.fromkeys(name for name in (speaker, *others, *known) if name))
+    return Scene(speaker, listener, names, _last_person(previous, {speaker, listener}))
+
+
+def _last_person(previous: Sequence[Mapping[str, Any]], present: set[str | None]) -> Mention | None:
+    """Return the person whom "he" or "she" means when the message itself names none: the last that was named."""
+    for message in reversed(previous[-2:]):
+        if is_chinese(message["content"]):
+            return None
+        people = [
+            one
+            for one in mentions(message["content"][:2000], message.get("speaker"), ())
+            if one.type == PERSON and one.name not in present
+        ]
+        if people:
+            return people[-1]
+    return None

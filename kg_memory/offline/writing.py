@@ -1,0 +1,155 @@
+"""Write what was read as the answers that prompts must get: entities, and facts with their dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kg_memory.dates import DateMention, find_dates, parse_instant
+from kg_memory.offline import sameness
+from kg_memory.offline.mentions import PERSON
+from kg_memory.offline.records import Field
+from kg_memory.offline.statements import GENERAL, Reading, Statement
+
+MOST_FACTS = 50
+_RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
+_STATES = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH", "USES", "PREFERS", "LIKES", "DISLIKES", "IS_A", "VOLUNTEERS_AT"})
+
+Entities = Sequence[Mapping[str, Any]]
+
+
+def entity_names(reading: Reading, speaker: str | None) -> list[tuple[str, str]]:
+    """Return the names and types of what *reading* mentions, the speaker first, then names, then what facts are about.
+
+    A type that a statement gives ("works at X") goes before one that the name alone suggests.
+    """
+    found = [(speaker, PERSON)] if speaker else []
+    stated = [one for statement in reading.statements for one in (statement.subject, *statement.objects)]
+    told = {sameness.key(one.name): one.type for one in reversed(stated)}
+    found += [(one.name, told.get(sameness.key(one.name), one.type)) for one in (*reading.mentions, *stated)]
+    return found
+
+
+def statement_facts(
+    reading: Reading, episode: Mapping[str, Any], entities: Entities, at: datetime, fact_types: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the facts of *reading* between *entities*, as `ExtractedFact` has them."""
+    ids = _Ids(entities)
+    content, speaker = episode["content"], episode.get("speaker")
+    facts = []
+    for statement in reading.statements:
+        subject = ids.of(statement.subject.name)
+        objects = [one for one in dict.fromkeys(ids.of(each.name) for each in statement.objects) if one is not None and one != subject]
+        if subject is None or not objects:
+            continue
+        quote = content[statement.start : statement.end]
+        dates = find_dates(quote, at)
+        began, ended = _interval(statement, dates, quote, at)
+        facts.append(
+            {
+                "subject": subject,
+                "predicate": _declared(statement.predicate, fact_types),
+                "objects": objects[:10],
+                "sentence": _sentence(quote, speaker, dates if statement.change == "plans" else ())[:2000],
+                "quote": quote[:4000],
+                "valid_at": began.isoformat() if began else None,
+                "invalid_at": ended.isoformat() if ended else None,
+                "edge_type": "causal" if statement.causal else "co_occurrence" if statement.predicate == GENERAL else "semantic",
+                "confidence": statement.confidence,
+            }
+        )
+    return facts[:MOST_FACTS]
+
+
+def record_facts(fields: Sequence[Field], entities: Entities) -> list[dict[str, Any]]:
+    """Return the facts of a record between *entities*, as `ExtractedFact` has them."""
+    ids = _Ids(entities)
+    facts = []
+    for field in fields:
+        subject, object_ = ids.of(field.subject.name), ids.of(field.object.name)
+        if subject is None or object_ is None or subject == object_:
+            continue
+        began, ended = parse_instant(field.valid_at), parse_instant(field.invalid_at)
+        facts.append(
+            {
+                "subject": subject,
+                "predicate": field.predicate,
+                "objects": [object_],
+                "sentence": field.sentence[:2000],
+                "quote": field.quote[:4000],
+                "valid_at": began.isoformat() if began else None,
+                "invalid_at": ended.isoformat() if ended else None,
+                "edge_type": "semantic",
+                "confidence": 0.9,
+            }
+        )
+    return facts[:MOST_FACTS]
+
+
+class _Ids:
+    """Finds the given entity that a name of the text means."""
+
+    def __init__(self, entities: Entities) -> None:
+        self._exact = {sameness.key(one["name"]): one["id"] for one in reversed(entities)}
+        self._entities = entities
+
+    def of(self, name: str) -> int | None:
+        """Return the id of the entity called *name*, also when it was given its full name since."""
+        exact = self._exact.get(sameness.key(name))
+        if exact is not None:
+            return int(exact)
+        like = [one["id"] for one in self._entities if sameness.same_name(name, one["name"], PERSON if one["type"] == PERSON else "")]
+        return int(like[0]) if len(like) == 1 else None
+
+
+def _declared(predicate: str, fact_types: Sequence[Mapping[str, Any]]) -> str:
+    """Return *predicate* as the user's own fact types spell it."""
+    plain = predicate.replace("_", "").casefold()
+    for one in fact_types:
+        if one["name"].replace("_", "").casefold() == plain:
+            return str(one["name"])
+    return predicate
+
+
+def _interval(
+    statement: Statement, dates: Sequence[DateMention], quote: str, at: datetime
+) -> tuple[datetime | None, datetime | None]:
+    """Return since when and until when the statement holds.
+
+    A state without a date holds since it was said; an end without a date is when it was said; a plan
+    is one since it was said, whatever its date; an event without a date has none.
+    """
+    dated = dates[0] if dates else None
+    spans = dated is not None and _RANGE.search(quote[dated.start : dated.end]) is not None
+    start = dated.interval.start if dated else None
+    end = dated.interval.end if dated else None
+    if statement.change == "plans":
+        return at, None
+    if statement.change == "ends":
+        if dated is not None and spans and start is not None:
+            return start, end
+        if dated is not None and end is not None and start is None:
+            return None, end  # "until 2019"
+        return None, min(start, at) if start is not None and end is not None else at
+    if dated is None:
+        return (at, None) if statement.change == "is" else (None, None)
+    if start is None:
+        return None, end
+    if start > at and statement.change == "is" and statement.predicate not in _STATES:
+        return at, None
+    return start, end if spans else None
+
+
+def _sentence(quote: str, speaker: str | None, dates: Sequence[DateMention]) -> str:
+    """Return *quote* readable alone: who said it, and the dates of a plan written out."""
+    told = quote
+    for one in reversed(dates):
+        start, end = one.interval.start, one.interval.end
+        if start is None or end is None or quote[one.start : one.end].strip()[:4].isdigit():
+            continue
+        day = f"{start:%Y-%m}" if one.interval.precision in ("month", "season") else f"{start:%Y}" if one.interval.precision == "year" else f"{start:%Y-%m-%d}"
+        told = f"{told[: one.end]} ({day}){told[one.end :]}"
+    told = " ".join(told.split())
+    return f"{speaker}: {told}" if speaker else told

@@ -1,0 +1,77 @@
+"""A ChatModel on the OpenAI wire that never sleeps, asked both sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import respx
+from pydantic import BaseModel
+
+from kg_memory.chat import ChatModel, Usage, chat_model
+from kg_memory.effects import Ask
+from kg_memory.retries import Sleepers
+from tests.chat.samples import ASK
+from tests.openai_wire import BASE_URL, openai_wire
+
+
+@dataclass
+class Asked:
+    """A model with what it slept and what it cost."""
+
+    verb: str
+    model: ChatModel | None = None
+    slept: list[float] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+    def sleepers(self) -> Sleepers:
+        async def asleep(seconds: float) -> None:
+            self.slept.append(seconds)
+
+        return Sleepers(self.slept.append, asleep)
+
+    def open(self, model: Any = None, **options: Any) -> ChatModel:
+        model = model or chat_model("test-model", BASE_URL, "key", timeout=5)
+        self.model = ChatModel(model, sleepers=self.sleepers(), **options)
+        return self.model
+
+    def __call__(self, ask: Ask = ASK) -> BaseModel:
+        model = self.model or self.open()
+        if self.verb == "answer":
+            return model.answer(ask, self.count)
+        return asyncio.run(model.aanswer(ask, self.count))
+
+    def count(self, usage: Usage) -> None:
+        self.usage += usage
+
+
+@pytest.fixture(params=["answer", "aanswer"])
+def asked(request: pytest.FixtureRequest) -> Asked:
+    return Asked(request.param)
+
+
+@pytest.fixture
+def wire() -> Iterator[respx.MockRouter]:
+    with openai_wire() as router:
+        yield router
+
+
+@pytest.fixture
+def chat(wire: respx.MockRouter) -> Callable[..., respx.Route]:
+    """Make the chat endpoint give *replies* in turn, the last one for ever."""
+
+    def serve(*replies: Any) -> respx.Route:
+        remaining = list(replies)
+
+        def next_reply(_: Any) -> Any:
+            reply = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+
+        return wire.post("/chat/completions").mock(side_effect=next_reply)
+
+    return serve

@@ -1,0 +1,20 @@
+"""A question to the model, and a good answer to it."""
+
+from kg_memory.effects import Ask
+from kg_memory.prompts import EXTRACT_MESSAGE
+
+ASK = Ask(
+    EXTRACT_MESSAGE,
+    {
+        "episode": {
+            "kind": "message",
+            "content": "Lena and I are off to Lisbon.",
+            "speaker": "Tom Hale",
+            "at": "2024-05-01T09:00:00Z",
+        },
+        "previous": [],
+        "entity_types": [{"name": "Entity", "description": "anything"}],
+        "instructions": "",
+    },
+)
+GOOD = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lisbon", "type": "Place"}]}

@@ -1,0 +1,456 @@
+"""The model on the real OpenAI wire: what is sent, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx
+import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI
+
+from kg_memory.chat import ChatModel, Usage, chat_model
+from kg_memory.effects import Ask
+from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.prompts import FACTS
+from kg_memory.retries import Patience
+from tests.chat.samples import ASK, GOOD
+from tests.openai_wire import BASE_URL, body, completion, failure, response
+
+SECRET = "Lena and I are off to Lisbon."
+
+
+def names(answer) -> list[str]:
+    return [entity.name for entity in answer.entities]
+
+
+# --- what is sent
+
+
+def test_a_good_answer_comes_back_typed_from_one_call(asked, chat):
+    route = chat(completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert route.call_count == 1
+    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
+    assert asked.slept == []
+
+
+def test_the_request_asks_for_a_strict_schema_at_temperature_zero(asked, chat):
+    route = chat(completion(GOOD))
+    asked()
+    sent = body(route.calls[0])
+    assert sent["temperature"] == 0
+    assert not sent.get("stream")
+    form = sent["response_format"]
+    assert form["type"] == "json_schema"
+    assert form["json_schema"]["strict"] is True
+    schema = form["json_schema"]["schema"]
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["entities"]
+    entity = schema["$defs"]["ExtractedEntity"]
+    assert entity["additionalProperties"] is False
+    assert entity["required"] == ["name", "type"]
+    assert [message["role"] for message in sent["messages"]] == ["user"]
+    assert SECRET in sent["messages"][0]["content"]
+
+
+def test_each_request_has_a_fence_code_of_its_own(asked, chat):
+    route = chat(completion(GOOD))
+    asked()
+    asked.model = None
+    asked()
+    codes = [re.search(r"<<<episode (\w+)", body(call)["messages"][0]["content"])[1] for call in route.calls]
+    assert codes[0] != codes[1]
+
+
+def test_a_model_that_takes_only_its_own_temperature_gets_none(asked, chat):
+    route = chat(failure(400, "Unsupported value: 'temperature' does not support 0 with this model."), completion(GOOD))
+    asked()
+    sent = body(route.calls[1])
+    assert sent.get("temperature") is None
+    assert sent["response_format"]["type"] == "json_schema"
+
+
+# --- servers that fail for a while
+
+
+def test_a_rate_limit_is_waited_out_as_long_as_the_server_asks(asked, chat):
+    route = chat(failure(429, headers={"retry-after": "7"}), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert route.call_count == 2
+    assert 7 <= asked.slept[0] < 7.5
+
+
+def test_milliseconds_are_preferred_to_seconds(asked, chat):
+    chat(failure(429, headers={"retry-after-ms": "1500", "retry-after": "60"}), completion(GOOD))
+    asked()
+    assert 1.5 <= asked.slept[0] < 2
+
+
+def test_a_date_to_retry_after_is_understood(asked, chat):
+    when = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+    chat(failure(503, headers={"retry-after": when}), completion(GOOD))
+    asked()
+    assert 15 < asked.slept[0] < 21
+
+
+@pytest.mark.parametrize("value", ["soon", "nan", "inf", "-3", ""])
+def test_a_nonsensical_retry_after_does_no_harm(asked, chat, value):
+    chat(failure(429, headers={"retry-after": value}), completion(GOOD))
+    asked()
+    assert 0 <= asked.slept[0] <= 1
+
+
+def test_a_rate_limit_for_ever_ends_in_a_clear_error(asked, chat):
+    route = chat(failure(429, "slow down"))
+    with pytest.raises(ModelUnavailable, match=r"slow down.*try again later"):
+        asked()
+    assert route.call_count == 5
+    assert len(asked.slept) == 4
+    assert asked.slept[3] > asked.slept[0]
+
+
+def test_a_server_that_wants_an_hour_is_given_up_at_once(asked, chat):
+    route = chat(failure(429, headers={"retry-after": "3600"}))
+    with pytest.raises(ModelUnavailable):
+        asked()
+    assert route.call_count == 1
+    assert asked.slept == []
+
+
+def test_a_spent_quota_is_not_retried(asked, chat):
+    route = chat(failure(429, "You exceeded your current quota", code="insufficient_quota"))
+    with pytest.raises(ModelUnavailable, match="billing"):
+        asked()
+    assert route.call_count == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 529, 408])
+def test_a_server_error_is_retried(asked, chat, status):
+    route = chat(failure(status), failure(status), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert route.call_count == 3
+
+
+def test_a_connection_error_is_retried(asked, chat):
+    route = chat(httpx.ConnectError("refused"), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert route.call_count == 2
+
+
+def test_a_server_that_is_not_there_ends_in_a_clear_error(asked, chat):
+    chat(httpx.ConnectError("refused"))
+    with pytest.raises(ModelUnavailable, match="base_url"):
+        asked()
+
+
+def test_a_timeout_is_tried_once_more_and_not_for_ever(asked, chat):
+    route = chat(httpx.ReadTimeout("too slow"))
+    with pytest.raises(ModelUnavailable, match="model_timeout"):
+        asked()
+    assert route.call_count == 2
+
+
+def test_patience_can_be_set(asked, chat):
+    route = chat(failure(500))
+    asked.open(patience=Patience(attempts=1))
+    with pytest.raises(ModelUnavailable):
+        asked()
+    assert route.call_count == 1
+
+
+# --- requests that are wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "advice"),
+    [(401, SettingsError, "api_key"), (403, SettingsError, "api_key"), (404, SettingsError, "name and base_url")],
+)
+def test_a_wrong_setting_is_told_and_not_retried(asked, chat, status, error, advice):
+    route = chat(failure(status, "nope"))
+    with pytest.raises(error, match=rf"test-model failed \(.*nope.*{advice}"):
+        asked()
+    assert route.call_count == 1
+
+
+def test_a_context_that_is_too_long_is_told_and_not_asked_in_other_ways(asked, chat):
+    route = chat(failure(400, "the request exceeds the available context size, try increasing it"))
+    with pytest.raises(ModelError, match="chunk_size"):
+        asked()
+    assert route.call_count == 1
+
+
+def test_openai_without_a_key_is_refused_when_opened():
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
+        chat_model("gpt-4o-mini")
+
+
+def test_something_that_is_no_chat_model_is_refused_when_opened():
+    with pytest.raises(SettingsError, match="LangChain chat model"):
+        ChatModel("gpt-4o-mini")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        httpx.Response(200, text="<html>Welcome to the proxy</html>"),
+        httpx.Response(200, json={"hello": "world"}),
+        httpx.Response(200, json={"choices": []}),
+        httpx.Response(200, json={"error": {"message": "odd"}}),
+    ],
+)
+def test_a_reply_that_is_no_completion_is_a_model_error(asked, chat, reply):
+    chat(reply)
+    with pytest.raises(ModelError):
+        asked()
+
+
+# --- servers that lack something
+
+
+def test_a_server_that_refuses_limits_gets_the_schema_without_them(asked, chat):
+    route = chat(failure(400, "Invalid schema for response_format: 'maxLength' is not permitted"), completion(GOOD))
+    asked()
+    first, second = (json.dumps(body(call)["response_format"]) for call in route.calls)
+    assert "maxLength" in first
+    assert "maxLength" not in second
+    assert '"strict": true' in second
+
+
+def test_a_server_without_schemas_is_asked_for_an_object_and_then_for_text(asked, wire):
+    def serve(request):
+        sent = json.loads(request.content)
+        if "response_format" in sent:
+            return failure(400, "response_format is not supported")
+        assert "JSON schema" in sent["messages"][0]["content"]
+        return completion(f"Here you are:\n```json\n{json.dumps(GOOD)}\n```")
+
+    route = wire.post("/chat/completions").mock(side_effect=serve)
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    forms = [body(call).get("response_format", {}).get("type") for call in route.calls]
+    assert forms == ["json_schema", "json_schema", "json_object", None]
+
+
+def test_what_a_server_lacks_is_remembered(chat):
+    route = chat(failure(400), failure(400), completion(GOOD))
+    model = ChatModel(chat_model("test-model", BASE_URL, "key"))
+    for _ in range(3):
+        model.answer(ASK)
+    assert route.call_count == 5
+    assert body(route.calls[-1])["response_format"] == {"type": "json_object"}
+
+
+def test_a_request_that_is_bad_in_every_way_is_an_error_and_nothing_is_learnt(chat):
+    route = chat(failure(400, "bad"), failure(400, "bad"), failure(400, "bad"), failure(400, "bad"), completion(GOOD))
+    model = ChatModel(chat_model("test-model", BASE_URL, "key"))
+    with pytest.raises(ModelError, match="server's log"):
+        model.answer(ASK)
+    model.answer(ASK)
+    assert body(route.calls[-1])["response_format"]["type"] == "json_schema"
+
+
+# --- refusals and cuts
+
+
+def test_a_refusal_is_told_and_not_repaired(asked, chat):
+    route = chat(completion("", refusal="I cannot help with that."))
+    with pytest.raises(ModelRefusal, match="I cannot help with that"):
+        asked()
+    assert route.call_count == 1
+    assert asked.usage.calls == 1
+
+
+def test_a_filtered_answer_is_a_refusal(asked, chat):
+    chat(completion("", finish_reason="content_filter"))
+    with pytest.raises(ModelRefusal):
+        asked()
+
+
+def test_a_filtered_question_is_a_refusal(asked, chat):
+    route = chat(failure(400, "The prompt triggered the policy", code="content_filter"))
+    with pytest.raises(ModelRefusal):
+        asked()
+    assert route.call_count == 1
+
+
+CUT = '{"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lis'
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again_and_shorter(asked, chat):
+    route = chat(completion(CUT, finish_reason="length"), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert asked.usage == Usage(calls=2, input_tokens=200, output_tokens=20)
+    again = body(route.calls[1])["messages"]
+    assert len(again) == 1
+    assert "cut off" in again[0]["content"]
+
+
+def test_an_answer_cut_off_twice_gives_its_whole_items(asked, chat, caplog):
+    route = chat(completion(CUT, finish_reason="length"))
+    with caplog.at_level(logging.WARNING, "kg_memory.chat"):
+        assert names(asked()) == ["Tom Hale"]
+    assert route.call_count == 2
+    assert asked.usage.dropped == 1
+    assert "1 invalid items" in caplog.text
+
+
+def test_an_answer_cut_off_twice_with_nothing_whole_is_an_error(asked, chat):
+    chat(completion('{"entities": [{"na', finish_reason="length"))
+    with pytest.raises(AnswerError, match="max_tokens"):
+        asked()
+
+
+# --- answers that are wrong
+
+
+def test_invalid_json_is_sent_back_and_repaired(asked, chat):
+    route = chat(completion("Tom and Lisbon, I think"), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    question, said, note = body(route.calls[1])["messages"]
+    assert [question["role"], said["role"], note["role"]] == ["user", "assistant", "user"]
+    assert said["content"] == "Tom and Lisbon, I think"
+    assert "no JSON object" in note["content"]
+
+
+def test_a_schema_mismatch_is_sent_back_with_the_reason(asked, chat):
+    route = chat(completion({"entities": [{"title": "Tom Hale"}]}), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert "entities.0.name: Field required" in body(route.calls[1])["messages"][2]["content"]
+
+
+def test_an_echo_of_the_schema_is_no_answer(asked, chat):
+    echo = {"type": "object", "properties": {"entities": {"type": "array", "items": {"type": "object"}}}}
+    route = chat(completion(echo), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert route.call_count == 2
+
+
+def test_repairs_are_bounded_and_the_error_says_what_to_do(asked, chat):
+    route = chat(completion("no idea"))
+    with pytest.raises(AnswerError, match="better at JSON"):
+        asked()
+    assert route.call_count == 3
+    assert asked.usage.calls == 3
+
+
+def test_an_empty_answer_is_repaired_too(asked, chat):
+    chat(completion(""), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+
+
+def test_the_good_items_of_a_partly_bad_list_are_kept_without_asking_again(asked, chat, caplog):
+    mixed = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"type": "Place"}, "Lisbon", None]}
+    route = chat(completion(mixed))
+    with caplog.at_level(logging.WARNING, "kg_memory.chat"):
+        assert names(asked()) == ["Tom Hale"]
+    assert route.call_count == 1
+    assert asked.usage == Usage(1, 100, 10, dropped=3)
+    assert "3 invalid items" in caplog.text
+
+
+def test_what_is_logged_holds_none_of_the_text(asked, chat, caplog):
+    chat(completion(f"I was told: {SECRET}"), completion({"entities": [{"name": "Lena", "type": "Person"}, SECRET]}))
+    with caplog.at_level(logging.DEBUG, "kg_memory"):
+        asked()
+    assert caplog.records
+    assert "Lisbon" not in caplog.text
+
+
+def test_thoughts_before_the_answer_are_skipped(asked, chat):
+    thoughts = '<think>Perhaps {"entities": [{"name": "wrong", "type": "Person"}]}? No.</think>\n'
+    chat(completion(thoughts + json.dumps(GOOD)))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+
+
+# --- the Responses API
+
+
+def responding(asked) -> None:
+    asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", use_responses_api=True, max_retries=0))
+
+
+def test_the_responses_api_is_asked_for_the_same_schema(asked, wire):
+    route = wire.post("/responses").mock(return_value=response(GOOD))
+    responding(asked)
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    sent = body(route.calls[0])["text"]["format"]
+    assert sent["type"] == "json_schema"
+    assert sent["strict"] is True
+    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
+
+
+def test_a_refusal_by_the_responses_api_is_told(asked, wire):
+    wire.post("/responses").mock(return_value=response(refusal="Not that."))
+    responding(asked)
+    with pytest.raises(ModelRefusal, match="Not that"):
+        asked()
+
+
+def test_a_cut_by_the_responses_api_is_seen(asked, wire):
+    route = wire.post("/responses").mock(return_value=response(CUT, cut_off=True))
+    responding(asked)
+    assert names(asked()) == ["Tom Hale"]
+    assert route.call_count == 2
+
+
+# --- other models than OpenAI's
+
+
+def test_any_langchain_chat_model_is_asked_in_plain_text(asked):
+    replies = [AIMessage("let me see"), AIMessage(f"Sure! {json.dumps(GOOD)} Anything else?")]
+    model = asked.open(GenericFakeChatModel(messages=iter(replies)))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert model.name == "GenericFakeChatModel"
+    assert asked.usage == Usage(calls=2)
+
+
+class ToolCaller(GenericFakeChatModel):
+    """A model whose provider gives structure by tool calls, as Anthropic's does."""
+
+    def bind_tools(self, tools, **_):
+        return self
+
+
+def test_a_model_with_tools_is_asked_by_its_own_means(asked):
+    call = {"name": "ExtractedEntities", "args": {"entities": [*GOOD["entities"], {"name": 5}]}, "id": "1"}
+    asked.open(ToolCaller(messages=iter([AIMessage("", tool_calls=[call])])))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert asked.usage == Usage(calls=1, dropped=1)
+
+
+def test_a_model_with_tools_that_answers_in_words_is_understood(asked):
+    asked.open(ToolCaller(messages=iter([AIMessage(json.dumps(GOOD))])))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+
+
+def test_a_model_of_the_users_own_that_streams_is_asked_without_streaming(asked, chat):
+    route = chat(completion(GOOD))
+    asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", streaming=True, max_retries=0))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert not body(route.calls[0]).get("stream")
+
+
+def test_a_fact_is_not_lost_for_a_bad_label(asked, chat):
+    fact = {
+        "subject": "0",
+        "predicate": "TRAVELS_TO",
+        "objects": 1,
+        "sentence": "Tom Hale travels to Lisbon.",
+        "quote": "off to Lisbon",
+        "valid_at": "null",
+        "invalid_at": "",
+        "edge_type": "Travel",
+        "confidence": "very",
+    }
+    chat(completion({"facts": [fact]}))
+    fields = {name: ASK.fields[name] for name in ("episode", "previous", "instructions")}
+    entities = [{"id": 0, "name": "Tom Hale", "type": "Person"}, {"id": 1, "name": "Lisbon", "type": "Place"}]
+    (found,) = asked(Ask(FACTS, {**fields, "entities": entities, "fact_types": []})).facts
+    assert (found.subject, found.objects, found.edge_type, found.confidence) == (0, [1], "semantic", 0.5)
+    assert found.valid_at is None
+    assert found.invalid_at is None

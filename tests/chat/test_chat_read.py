@@ -1,0 +1,159 @@
+"""Answers are found in whatever a model writes around them, and only whole and valid items are kept."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.chat.read import Unreadable, read, read_object, salvage
+from kg_memory.prompts.answers import ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
+
+ONE = '{"entities": [{"name": "Lisbon", "type": "Place"}]}'
+
+
+def names(text: str) -> list[str]:
+    return [entity.name for entity in read(text, ExtractedEntities).answer.entities]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ONE,
+        f"```json\n{ONE}\n```",
+        f"```\n{ONE}\n```\nLet me know if you need more.",
+        f"Here is [the] answer {{as asked}}: {ONE} Done.",
+        f"<think>hm {{</think>{ONE}",
+        f"hm, no opening tag</think>\n{ONE}",
+        f"<THINKING>\nhm\n</THINKING>{ONE}",
+        f'{{"entities": [{{"name": "draft", "type": "x"}}]}}\nBetter:\n{ONE}',
+        f'{{"answer": {ONE}}}',
+        f"{ONE} I left the list of the others [] empty, see [1].",
+        '[{"name": "Lisbon", "type": "Place"}]',
+        f"\ufeff{ONE}",
+        ONE.replace(", ", ",\n\t"),
+        f'{ONE[:-1]}, "note": "extra keys are ignored"}}',
+    ],
+)
+def test_an_answer_is_found_in(text):
+    assert names(text) == ["Lisbon"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I cannot find any.",
+        "{}",
+        "null",
+        '"entities"',
+        '{"entities": "Lisbon"}',
+        '{"entities": [',
+        "{" * 10_000,
+        "[" * 100_000,
+        '{"entities": ' + "9" * 5000 + "}",
+        json.dumps(ExtractedEntities.model_json_schema()),
+        json.dumps({"$defs": {}, "properties": {"entities": {"items": [], "type": "array"}}}),
+    ],
+)
+def test_no_answer_is_found_in(text):
+    with pytest.raises(Unreadable):
+        read(text, ExtractedEntities)
+
+
+def test_an_empty_list_is_an_answer():
+    assert read('{"entities": []}', ExtractedEntities).answer.entities == []
+    assert read('{"entities": null}', ExtractedEntities).answer.entities == []
+    assert read("[]", ExtractedEntities).answer.entities == []
+
+
+def test_one_of_two_lists_may_be_left_out():
+    found = read('{"unsupported": ["yesterday"]}', Reflection).answer
+    assert found.missed == []
+    assert found.unsupported == ["yesterday"]
+
+
+def test_what_is_beyond_the_limit_of_a_list_is_dropped_and_counted():
+    many = [{"name": f"n{number}", "type": "Entity"} for number in range(60)]
+    found = read_object({"entities": many}, ExtractedEntities)
+    assert len(found.answer.entities) == 50
+    assert found.dropped == 10
+
+
+def test_an_overlong_name_is_dropped_and_the_rest_is_kept():
+    items = [{"name": "x" * 513, "type": "Entity"}, {"name": "Lisbon", "type": "Place"}]
+    found = read_object({"entities": items}, ExtractedEntities)
+    assert [entity.name for entity in found.answer.entities] == ["Lisbon"]
+    assert found.dropped == 1
+
+
+def test_an_item_that_is_bad_in_two_ways_counts_once():
+    items = [{}, {"name": "Lisbon", "type": "Place"}]
+    assert read_object({"entities": items}, ExtractedEntities).dropped == 1
+
+
+def test_a_list_of_bad_items_only_is_unreadable_and_says_why():
+    with pytest.raises(Unreadable, match=r"resolutions\.0\.entity"):
+        read_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, Resolutions)
+
+
+def test_a_reason_never_holds_what_the_model_wrote():
+    with pytest.raises(Unreadable) as error:
+        read_object({"summaries": [{"entity": "ignore all rules", "summary": 5}]}, Summaries)
+    assert "ignore" not in str(error.value)
+
+
+def test_a_nan_is_not_a_number():
+    fact = (
+        '{"facts": [{"subject": NaN, "predicate": "P", "objects": [1], "sentence": "s", "quote": "q",'
+        ' "valid_at": null, "invalid_at": null, "edge_type": "causal", "confidence": Infinity}]}'
+    )
+    with pytest.raises(Unreadable, match="subject"):
+        read(fact, ExtractedFacts)
+    (kept,) = read(fact.replace("NaN", "0"), ExtractedFacts).answer.facts
+    assert 0 <= kept.confidence <= 1
+
+
+def test_controls_and_lone_surrogates_of_a_model_are_made_harmless():
+    text = '{"entities": [{"name": "Lis\\u0000bon \\ud83d", "type": "Place"}]}'
+    assert names(text) == ["Lis\ufffdbon \ufffd"]
+
+
+@pytest.mark.parametrize("end", range(len(ONE) - 3))
+def test_a_broken_answer_never_gives_half_an_item(end):
+    found = salvage(ONE[:end], ExtractedEntities)
+    assert found is None
+
+
+def test_a_broken_answer_gives_its_whole_items():
+    first = '{"missed": [{"name": "Oslo", "type": "Place"}, {"na": 1}], "unsupported": ["May", "Ju'
+    found = salvage(first, Reflection)
+    assert [entity.name for entity in found.answer.missed] == ["Oslo"]
+    assert found.answer.unsupported == ["May"]
+    assert found.dropped == 2
+
+
+@given(st.text(max_size=300))
+def test_no_text_whatever_breaks_the_reading(text):
+    for broken in (text, '{"entities": [' + text, f"<think>{text}"):
+        try:
+            found = read(broken, ExtractedEntities)
+        except Unreadable:
+            found = salvage(broken, ExtractedEntities)
+        assert found is None or isinstance(found.answer, ExtractedEntities)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["entities", "name", "type"]), inner),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_no_value_whatever_breaks_the_reading(value):
+    with suppress(Unreadable):
+        assert isinstance(read_object(value, ExtractedEntities).answer, ExtractedEntities)

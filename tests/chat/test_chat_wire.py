@@ -1,0 +1,58 @@
+"""The schemas that are sent are those that strict servers accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from kg_memory import prompts
+from kg_memory.chat.wire import strict_schema
+from kg_memory.effects import Prompt
+
+ANSWERS = [prompt.answer for prompt in vars(prompts).values() if isinstance(prompt, Prompt)]
+
+
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, dict):
+        yield schema
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for item in schema:
+            yield from nodes(item)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("limits", [True, False])
+def test_every_object_is_closed_and_names_all_its_keys(answer, limits):
+    objects = [node for node in nodes(strict_schema(answer, limits=limits)) if node.get("type") == "object"]
+    assert objects
+    for node in objects:
+        assert node["additionalProperties"] is False
+        assert node["required"] == list(node["properties"])
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
+def test_no_keyword_is_used_that_strict_servers_refuse(answer):
+    used = {
+        key for node in nodes(strict_schema(answer, limits=False)) for key in node if isinstance(node.get("type"), str)
+    }
+    assert used <= {"type", "properties", "required", "additionalProperties", "items", "enum", "description", "$defs"}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
+def test_every_list_is_limited_so_that_small_models_end(answer):
+    lists = [node for node in nodes(strict_schema(answer)) if node.get("type") == "array"]
+    assert lists
+    assert all("maxItems" in node for node in lists)
+
+
+def test_a_field_called_title_is_kept():
+    class Book(BaseModel):
+        title: str
+
+    schema = strict_schema(Book)
+    assert schema["required"] == ["title"]
+    assert schema["properties"] == {"title": {"type": "string"}}

@@ -1,0 +1,88 @@
+"""One embedded database for all tests; each test has a namespace of its own in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory.driver import Driver
+from kg_memory.falkor import binaries, launch
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.settings import Settings
+from tests.scripted import At, HashEmbeddings, Scripted
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[launch.Server]:
+    """A running server. It ends with the last process that uses it, even if that one is killed."""
+    folder = tmp_path_factory.mktemp("database")
+    with launch.join(folder, binaries.fetch(), idle_seconds=0) as joined:
+        yield joined
+    deadline = time.monotonic() + 30
+    while launch.is_running(folder):
+        assert time.monotonic() < deadline, "the server of the tests did not end"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def database(server: launch.Server) -> Iterator[Database]:
+    """Connections to the server."""
+    opened = Database(At(server))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest) -> str:
+    """A namespace that no other test uses."""
+    return str(request.node.nodeid)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    """Settings with name thresholds that suit the hash embeddings."""
+    return Settings(merge_threshold=0.98, ask_threshold=0.6)
+
+
+@pytest.fixture
+def model() -> Scripted:
+    """The model of the test; its rules may be changed at any time."""
+    return Scripted()
+
+
+@pytest.fixture
+def embeddings() -> HashEmbeddings:
+    """The embedding model of the test."""
+    return HashEmbeddings()
+
+
+@pytest.fixture
+def driver(model: Scripted, embeddings: HashEmbeddings, database: Database) -> Iterator[Driver]:
+    """A driver on the shared database."""
+    opened = Driver(model, embeddings, database)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def rows(database: Database, namespace: str) -> Callable[..., list[dict[str, Any]]]:
+    """A way to look into the namespace's graph: ``rows("MATCH ... RETURN ...", name=value)``."""
+
+    def look(cypher: str, **params: Any) -> list[dict[str, Any]]:
+        return database.query(graph_key(namespace), cypher, params, write=False)
+
+    return look
+
+
+@pytest.fixture
+def memory(
+    server: launch.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings
+) -> Iterator[Any]:
+    """A memory on the shared server, with the scripted model."""
+    from kg_memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+
+    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as opened:
+        yield opened

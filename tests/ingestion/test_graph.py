@@ -1,0 +1,347 @@
+"""The whole ingestion graph on a real database, with a model that answers by rules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kg_memory import reading
+from kg_memory.driver import Driver
+from kg_memory.errors import InputError, ModelUnavailable
+from kg_memory.flow import Flow
+from kg_memory.ingestion.graph import STEPS, build
+from kg_memory.model import Fact
+from kg_memory.settings import Settings
+from kg_memory.temporal import OPEN_END
+
+Add = Callable[..., dict[str, Any]]
+Span = tuple[str | None, str | None]
+
+
+@pytest.fixture(params=["sync", "async"])
+def add(request: pytest.FixtureRequest, driver: Driver, settings: Settings, namespace: str) -> Add:
+    """A way to add one message said by Ann, sync and async."""
+    graph = build(driver, settings).compile()
+
+    def invoke(content: str, at: str = "2024-01-01", **given: Any) -> dict[str, Any]:
+        state = {"speaker": "Ann", "content": content, "at": at, "namespace": namespace, **given}
+        return graph.invoke(state) if request.param == "sync" else asyncio.run(graph.ainvoke(state))
+
+    return invoke
+
+
+@pytest.fixture
+def look(driver: Driver, namespace: str) -> Callable[[Flow[Any]], Any]:
+    return lambda flow: driver.run(flow, namespace)
+
+
+def spans(facts: list[Fact], sentence: str) -> list[Span]:
+    """Return when the fact holds, earliest first, by day."""
+    found = [fact for fact in facts if fact.sentence == sentence]
+    days = [(fact.valid_at and f"{fact.valid_at:%F}", fact.invalid_at and f"{fact.invalid_at:%F}") for fact in found]
+    return sorted(days, key=lambda span: span[0] or "")
+
+
+def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, settings):
+    graph = build(driver, settings).compile().get_graph()
+    assert [each.__name__ for each in STEPS] == [
+        "receive", "extract", "reflect", "resolve", "facts", "dedupe", "date", "invalidate", "save", "summarise",
+    ]  # fmt: skip
+    assert set(graph.nodes) == {"__start__", *(each.__name__ for each in STEPS), "__end__"}
+
+
+def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add, look):
+    added = add("I have moved to Oslo, 你好 🎉!", "2024-05-01T10:00:00+02:00", thread="t", source="chat", source_id="m1")
+    assert added["new"]
+    assert added["done"]
+    [fact] = look(reading.facts_about("Ann", 10))
+    assert (fact.subject, fact.predicate, fact.objects) == ("Ann", "LIVES_IN", ("Oslo",))
+    assert fact.valid_at == datetime(2024, 5, 1, 8, tzinfo=UTC)
+    assert fact.invalid_at is fact.expired_at is None
+    [source] = fact.sources
+    assert (source.quote, source.speaker, source.at) == ("Oslo", "Ann", fact.valid_at)
+    [episode] = look(reading.episodes(10, 0, None))
+    assert (episode.id, episode.status) == (source.episode, "done")
+    assert episode.content[source.start : source.end] == "Oslo"
+    assert (episode.thread, episode.source, episode.source_id) == ("t", "chat", "m1")
+    entities = {each.name: each for each in look(reading.entities(10, 0))}
+    assert {name: each.type for name, each in entities.items()} == {"Ann": "Person", "Oslo": "Place"}
+    assert entities["Ann"].summary == "Ann lives in Oslo"
+
+
+def test_a_quote_after_characters_beyond_the_basic_plane_is_read_back_exactly(add, look):
+    add("🎉🎉 𝔘 奥斯陆 and e\u0301 then Oslo", "2024-05-01")
+    quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(reading.facts_about("Ann", 10))}
+    assert quotes == {"Oslo": "Oslo", "奥斯陆": "奥斯陆"}
+
+
+def test_oslo_paris_oslo_gives_three_periods(add, look):
+    for place, at in (("Oslo", "2024-01-01"), ("Paris", "2024-06-01"), ("Oslo", "2024-09-01")):
+        add(f"I live in {place}.", at)
+    facts = look(reading.facts_about("Ann", 10))
+    assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01"), ("2024-09-01", None)]
+    assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
+    assert len({fact.id for fact in facts}) == 2
+    assert {len(fact.sources) for fact in facts if fact.objects == ("Oslo",)} == {2}
+
+
+def test_the_contradicted_fact_is_told_to_have_ended(add):
+    add("I live in Oslo.", "2024-01-01")
+    moved = add("I live in Paris.", "2024-06-01")
+    assert len(moved["ended"]) == 1
+
+
+def test_a_back_dated_fact_takes_its_place(add, look):
+    add("I live in Oslo.", "2024-01-01")
+    add("I live in Rome.", "2024-09-01")
+    late = add("I live in Paris since 2024-06-01", "2024-10-01")
+    assert late["ended"] == []
+    facts = look(reading.facts_about("Ann", 10))
+    assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01")]
+    assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
+    assert spans(facts, "Ann lives in Rome") == [("2024-09-01", None)]
+
+
+def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows):
+    add("I live in Oslo.", "2024-01-01")
+    before = rows("MATCH (b:Belief) RETURN b.id AS id, b.valid_at AS valid_at, b.invalid_at AS invalid_at")
+    add("I live in Paris.", "2024-06-01")
+    after = rows("MATCH (b:Belief) RETURN b.id AS id, b.valid_at AS valid_at, b.invalid_at AS invalid_at")
+    assert len(after) == 3
+    assert before[0] in after
+    [closed] = rows(f"MATCH (b:Belief) WHERE b.expired_at < {OPEN_END} RETURN b.id AS id, b.expired_at AS at")
+    assert closed["id"] == before[0]["id"]
+    [saved] = rows("MATCH (e:Episode {content: 'I live in Paris.'}) RETURN e.done_at AS at")
+    assert closed["at"] == saved["at"]
+
+
+def test_an_undated_fact_and_its_end_are_told_apart(add, look):
+    add("I live in Oslo, undated", "2024-01-01")
+    add("Oslo was home until 2024-03-01", "2024-04-01")
+    assert spans(look(reading.facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
+
+
+def test_the_same_message_three_times_is_one_episode(add, look, model):
+    first, *again = [add("I live in Oslo.") for _ in range(3)]
+    assert [first["new"], *(each["new"] for each in again)] == [True, False, False]
+    assert {each["episode"]["id"] for each in again} == {first["episode"]["id"]}
+    assert (look(reading.stats()).episodes, look(reading.stats()).facts) == (1, 1)
+    assert len(model.asks("facts")) == 1
+
+
+def test_the_same_words_at_another_time_are_another_episode_and_one_fact_with_two_sources(add, look):
+    add("I live in Oslo.", "2024-01-01")
+    add("I live in Oslo.", "2024-02-01")
+    assert look(reading.stats()).episodes == 2
+    [fact] = look(reading.facts_about("Ann", 10))
+    assert f"{fact.valid_at:%F}" == "2024-01-01"
+    assert [f"{each.at:%F}" for each in sorted(fact.sources, key=lambda each: each.at)] == ["2024-01-01", "2024-02-01"]
+
+
+def test_a_source_id_that_comes_again_with_other_words_is_refused_and_the_first_is_kept(add, look):
+    add("I live in Oslo.", source_id="m1")
+    with pytest.raises(InputError, match="m1"):
+        add("I live in Paris.", source_id="m1")
+    assert [each.content for each in look(reading.episodes(10, 0, None))] == ["I live in Oslo."]
+
+
+def test_a_message_that_arrives_out_of_order_is_linked_in_its_place(add, rows):
+    for content, at in (("one", "2024-01-01"), ("three", "2024-01-03"), ("four", "2024-01-04"), ("two", "2024-01-02")):
+        add(content, at, thread="t")
+    add("zero", "2023-12-31", thread="t")
+    add("elsewhere", "2024-01-02", thread="other")
+    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b ORDER BY a.at")
+    assert [(each["a"], each["b"]) for each in links] == [
+        ("zero", "one"),
+        ("one", "two"),
+        ("two", "three"),
+        ("three", "four"),
+    ]
+
+
+def test_messages_of_one_moment_are_linked_in_the_order_in_which_they_came(add, rows):
+    for content in ("one", "two", "three"):
+        add(content, "2024-01-01", thread="t")
+    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
+    assert sorted((each["a"], each["b"]) for each in links) == [("one", "two"), ("two", "three")]
+
+
+def test_the_extraction_sees_the_last_messages_of_the_thread_oldest_first(add, model, settings):
+    for hour in range(6):
+        add(f"message {hour}", f"2024-01-01T0{hour}:00", thread="t")
+    add("elsewhere", "2024-01-01T07:00", thread="other")
+    told = [each["content"] for each in model.asks("extract_message")[5]["previous"]]
+    assert told == [f"message {hour}" for hour in range(1, 5)]
+    assert len(told) == settings.previous_messages
+    assert model.asks("extract_message")[6]["previous"] == []
+
+
+def postings(rows: Callable[..., list[dict[str, Any]]], term: str) -> dict[str, int]:
+    found = rows("MATCH (:Term {s: $term})-[p:IN_EPISODE]->(e:Episode) RETURN e.content AS e, p.f AS f", term=term)
+    return {each["e"]: each["f"] for each in found}
+
+
+def test_a_message_carries_the_words_of_its_neighbours_with_less_weight(add, rows):
+    for minute, content in enumerate(("apple", "berry", "cherry", "damson")):
+        add(content, f"2024-01-01T00:0{minute}", thread="t")
+    add("elder", "2024-01-01T00:05", thread="other")
+    add("fig", "2024-01-02T00:00", thread="t")
+    assert postings(rows, "appl") == {"apple": 4, "berry": 2, "cherry": 1}
+    assert postings(rows, "cherri") == {"apple": 1, "berry": 2, "cherry": 4, "damson": 2}
+    assert postings(rows, "elder") == {"elder": 4}
+    assert postings(rows, "fig") == {"fig": 4}
+
+
+def test_the_length_of_an_episode_is_the_sum_of_its_postings(add, rows):
+    for minute, content in enumerate(("apple pie", "berry", "cherry apple", "damson")):
+        add(content, f"2024-01-01T00:0{minute}", thread="t")
+    add("apple pie", "2024-01-01T00:00", thread="t")
+    sums = rows("MATCH (:Term)-[p:IN_EPISODE]->(e:Episode) RETURN e.n AS n, sum(p.f) AS total")
+    assert len(sums) == 4
+    assert all(each["n"] == each["total"] for each in sums)
+
+
+def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
+    add("I live in Oslo with Bob.", "2024-01-01")
+    add("I live in Paris with Bob.", "2024-02-01")
+    for relation, label in (("IN_FACT", "Fact"), ("IN_ENTITY", "Entity")):
+        sums = rows(f"MATCH (:Term)-[p:{relation}]->(d:{label}) RETURN d.n AS n, sum(p.f) AS total")
+        assert len(sums) == 3 + (label == "Entity")
+        assert all(each["n"] == each["total"] for each in sums)
+
+
+PROMPTS = ("extract_message", "reflect", "resolve", "facts", "dedupe", "invalidate", "summarise")
+
+
+def unavailable(_: Any) -> Any:
+    raise ModelUnavailable("the model is down: try again later")
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prompt):
+    add("I live in Oslo, Bobby Smith is here.", "2024-01-01")
+    whole = dict(model.rules)
+    model.rules[prompt] = unavailable
+    # A name that is nearly one that is known, a fact of a known pair, and a summary too long to go without the model.
+    content = "Bobby and Smith Bobby Smith live in Paris. " + " ".join(f"Friend{number}" for number in range(40))
+    with pytest.raises(ModelUnavailable):
+        add(content, "2024-02-01")
+    [episode] = [each for each in look(reading.episodes(10, 0, None)) if each.content == content]
+    assert episode.status == ("done" if prompt == "summarise" else "saved")
+    assert [each.id for each in look(reading.waiting(10))] == ([episode.id] if episode.status == "saved" else [])
+    model.rules = whole
+    again = add(content, "2024-02-01")
+    assert not again["new"]
+    assert look(reading.stats()).waiting == 0
+    assert len(look(reading.facts_about("Paris", 10))) == 1
+    assert all(fact.sources for fact in look(reading.facts_about("Ann", 100)))
+
+
+def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):
+    model.rules["invalidate"] = model.rules["dedupe"] = model.rules["facts"] = unavailable
+    with pytest.raises(ModelUnavailable):
+        add("I live in Oslo.")
+    assert look(reading.stats()).model_dump() == {
+        "episodes": 1, "waiting": 1, "entities": 0, "facts": 0, "current_facts": 0, "communities": 0,
+    }  # fmt: skip
+
+
+def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
+    content = '{"customer": "Carol", "city": "Oslo"}'
+    add(content, kind="json", speaker=None)
+    assert len(model.asks("extract_json")) == 1
+    assert "previous" not in model.asks("extract_json")[0]
+    [fact] = look(reading.facts_about("Carol", 10))
+    assert fact.sources[0].quote == "Oslo"
+    [episode] = look(reading.episodes(10, 0, None))
+    assert (episode.kind, episode.content, episode.speaker) == ("json", content, None)
+
+
+def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(
+    driver, namespace, look, model
+):
+    graph = build(driver, Settings(merge_threshold=0.98, ask_threshold=0.6, chunk_size=200)).compile()
+    filler = "nothing of note happened on that day. " * 20
+    content = f"Ann came.\n\n{filler}\n\nShe went to Oslo. {filler} She met Bob in Paris."
+    done = graph.invoke({"content": content, "kind": "text", "at": "2024-01-01", "namespace": namespace})
+    assert "".join(piece["content"] for piece in done["pieces"]) == content
+    assert len(model.asks("extract_text")) == len(done["pieces"]) > 5
+    assert {fact["sentence"] for fact in done["facts"]} >= {"Ann lives in Oslo", "Ann lives in Paris", "Ann knows Bob"}
+    for fact in look(reading.facts_about("Ann", 20)):
+        [source] = fact.sources
+        assert source.quote == fact.objects[0] == content[source.start : source.end]
+
+
+def together(works: list[Callable[[], Any]]) -> list[Any]:
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [future.result() for future in [pool.submit(work) for work in works]]
+
+
+def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
+    driver, settings, namespace, look, rows
+):
+    graph = build(driver, settings).compile()
+
+    def one(number: int) -> Any:
+        given = {"content": f"I live in Oslo near Bob, says {number}", "speaker": "Ann", "at": "2024-01-01"}
+        return graph.invoke({**given, "namespace": namespace, "thread": str(number)})
+
+    together([lambda number=number: one(number) for number in range(8)])
+    stats = look(reading.stats())
+    assert (stats.episodes, stats.waiting, stats.entities, stats.facts) == (8, 0, 3, 2)
+    assert sorted(each.name for each in look(reading.entities(10, 0))) == ["Ann", "Bob", "Oslo"]
+    assert len(rows("MATCH (a:Alias) RETURN a.key AS key")) == 3
+    terms = rows("MATCH (t:Term) RETURN t.s AS s, count(t) AS times")
+    assert all(each["times"] == 1 for each in terms)
+
+
+def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(driver, settings, namespace, look):
+    graph = build(driver, settings).compile()
+
+    def one(number: int) -> Any:
+        given = {"content": f"I live in Oslo, says {number}", "speaker": "Ann", "at": "2024-01-01"}
+        return graph.invoke({**given, "namespace": namespace, "thread": str(number)})
+
+    together([lambda number=number: one(number) for number in range(8)])
+    [fact] = look(reading.facts_about("Ann", 100))
+    assert len(fact.sources) == 8
+    assert look(reading.stats()).current_facts == 1
+
+
+def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, settings, namespace, look, rows):
+    graph = build(driver, settings).compile()
+    given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    done = together([lambda: graph.invoke(given) for _ in range(8)])
+    assert sum(each["new"] for each in done) == 1
+    stats = look(reading.stats())
+    assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
+    assert len(rows("MATCH (:Episode)-[s:STATES]->(:Fact) RETURN s.start AS start")) == 1
+
+
+async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driver, settings, namespace):
+    graph = build(driver, settings).compile()
+    given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    done = await asyncio.gather(*(graph.ainvoke(given) for _ in range(8)))
+    assert sum(each["new"] for each in done) == 1
+    stats = await driver.arun(reading.stats(), namespace)
+    assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
+
+
+def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look):
+    def stated(number: int) -> Callable[[Any], Any]:
+        return lambda fields: {
+            "facts": [
+                {
+                    "subject": 0, "predicate": "knows", "objects": [1], "sentence": f"Ann and Bob did thing {number}",
+                    "quote": "Bob", "valid_at": fields["episode"]["at"], "invalid_at": None, "edge_type": "semantic",
+                    "confidence": 1,
+                }
+            ]
+        }  # fmt: skip
+
+    return stated, add, look

@@ -1,0 +1,63 @@
+"""Answers forgive the slips of weak models where the meaning is plain, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from kg_memory.prompts.answers import ExtractedFact, Resolution
+
+FACT = {
+    "subject": 0,
+    "predicate": "LIVES_IN",
+    "objects": [1],
+    "sentence": "Ann lives in Oslo.",
+    "quote": "I live in Oslo",
+    "valid_at": "2024-05-01T00:00:00Z",
+    "invalid_at": None,
+    "edge_type": "semantic",
+    "confidence": 0.9,
+}
+
+
+def fact(**changes: object) -> ExtractedFact:
+    return ExtractedFact.model_validate(FACT | changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("Causal", "causal"), ("co-occurrence", "co_occurrence"), ("LIVES_IN", "semantic"), (None, "semantic")],
+)
+def test_an_edge_type_is_straightened(given, kept):
+    assert fact(edge_type=given).edge_type == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(0.3, 0.3), ("0.8", 0.8), (7, 1.0), (-1, 0.0), ("high", 0.5), (None, 0.5), (float("nan"), 0.5)]
+)
+def test_a_confidence_is_straightened(given, kept):
+    assert fact(confidence=given).confidence == kept
+
+
+@pytest.mark.parametrize("nothing", ["", "null", "None", " n/a ", "unknown", None])
+def test_words_for_nothing_are_null(nothing):
+    assert fact(valid_at=nothing).valid_at is None
+    assert Resolution(entity=1, same_as=nothing, name="Ann").same_as is None
+
+
+def test_a_single_object_is_a_list_of_one():
+    assert fact(objects=3).objects == [3]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"subject": "Ann"}, {"subject": None}, {"objects": ["Oslo"]}, {"sentence": None}, {"predicate": 5}]
+)
+def test_what_has_no_plain_meaning_is_refused(wrong):
+    with pytest.raises(ValidationError):
+        fact(**wrong)
+
+
+@pytest.mark.parametrize("name", list(FACT))
+def test_every_field_must_be_there(name):
+    with pytest.raises(ValidationError):
+        ExtractedFact.model_validate({key: value for key, value in FACT.items() if key != name})

@@ -1,0 +1,176 @@
+"""The retrieval graph on a real FalkorDB."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.identity import thread_key
+from kg_memory.model import Found
+from tests.retrieval.conftest import Talk
+
+HOSTILE = [
+    "", " ", "?!…", "\x00", "\ud800", "🎉", "NULL", "the of and", "Ann'}) DETACH DELETE n //", '"$question" {x: 1}', "a|b|c -d ~e @f:g",
+    "(" * 200, "\\" * 9, "Ann " * 10_000, "x" * 50_000, "ＡＮＮ", "آن", "북경", "\u202eAnn", "1" * 5000, "; MATCH (n) RETURN n",
+]  # fmt: skip
+
+
+def sentences(state: dict[str, Any]) -> list[str]:
+    return [each["sentence"] for each in state["found"]["facts"]]
+
+
+def test_a_question_finds_facts_entities_and_episodes(story: Talk) -> None:
+    found = Found.model_validate(story.ask("Where does Ann live?")["found"])
+    assert found.facts[0].sentence == "Ann lives in Oslo"
+    assert found.facts[0].objects == ("Oslo",)
+    assert found.entities[0].name == "Ann"
+    assert "I moved to Oslo" in " ".join(each.content for each in found.episodes[:3])
+    assert [each.score for each in found.episodes] == sorted((each.score for each in found.episodes), reverse=True)
+    assert all(0 < (each.score or 0) <= 1 for each in (*found.facts, *found.entities, *found.episodes))
+
+
+def test_a_fact_comes_with_the_words_that_state_it(story: Talk) -> None:
+    [fact] = [each for each in story.ask("Oslo")["found"]["facts"] if each["sentence"] == "Ann lives in Oslo"]
+    [source] = fact["sources"]
+    assert (source["quote"], source["speaker"], source["at"]) == ("I moved to Oslo", "Ann", "2023-05-02T10:00:00Z")
+
+
+def test_a_fact_that_ended_is_found_only_as_of_its_time(story: Talk) -> None:
+    question = "Does Ann live in Bergen or in Oslo?"
+    assert "Ann lives in Bergen" not in sentences(story.ask(question))
+    then = sentences(story.ask(question, as_of="2022-06-01"))
+    assert "Ann lives in Bergen" in then
+    assert "Ann lives in Oslo" not in then
+
+
+def test_what_was_not_yet_believed_is_not_found(story: Talk) -> None:
+    assert sentences(story.ask("Where does Ann live?", believed_at="1999-01-01T00:00:00+00:00")) == []
+
+
+def test_a_later_belief_does_not_change_what_was_believed(talk: Talk) -> None:
+    talk.tell("Ann", "I live in Bergen", "2022-02-01T10:00:00Z")
+    [before] = talk.ask("Ann Bergen")["found"]["facts"]
+    talk.tell("Ann", "I moved to Oslo", "2023-05-02T10:00:00Z")
+    now = talk.ask("Ann Bergen Oslo")
+    then = talk.ask("Ann Bergen Oslo", believed_at=before["created_at"])
+    assert sentences(now) == ["Ann lives in Oslo"]
+    assert sentences(then) == ["Ann lives in Bergen"]
+    assert then["found"]["facts"][0]["invalid_at"] is None
+
+
+def test_a_line_is_found_by_what_was_said_next_to_it(story: Talk) -> None:
+    episodes = [each["content"] for each in story.ask("How is the weather in Oslo?")["found"]["episodes"]]
+    assert "Rainy, but I like it." in episodes[:3]
+
+
+def test_a_fact_two_steps_away_is_found_along_the_graph(story: Talk) -> None:
+    hits = story.ask("What does the sister of Ann do?")["hits"]["facts"]["graph"]
+    [works] = [each["id"] for each in story.ask("Mia Acme")["found"]["facts"] if "Acme" in each["sentence"]]
+    assert works in [name for name, _ in hits]
+
+
+def test_a_chinese_question_finds_a_chinese_line(story: Talk) -> None:
+    found = story.ask("谁住在北京？")["found"]
+    assert found["episodes"][0]["content"] == "我搬到了北京。"
+    assert found["facts"][0]["objects"] == ["北京"]
+
+
+def test_a_speaker_called_will_is_found(story: Talk) -> None:
+    found = story.ask("What is the name of Will's cat?")["found"]
+    assert found["facts"][0]["sentence"] == "Will has a cat called Milo"
+    assert "Will" in [each["name"] for each in found["entities"][:2]]
+
+
+def test_what_the_named_person_said_comes_before_what_others_said(talk: Talk) -> None:
+    talk.tell("Bob", "The mountains are lovely", "2024-01-01T10:00:00Z", "one")
+    talk.tell("Ann", "The mountains are lovely", "2024-01-02T10:00:00Z", "two")
+    assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["found"]["episodes"]] == ["Ann", "Bob"]
+
+
+def test_an_episode_that_was_only_saved_is_found_by_its_words(talk: Talk) -> None:
+    talk.tell("Ann", "I live in Bergen")
+    talk.driver.database.query(
+        f"kg:{talk.namespace}", "MATCH (e:Episode) SET e.status = 'saved', e.embedding = NULL", {}, write=True
+    )
+    assert [each["content"] for each in talk.ask("Bergen")["found"]["episodes"]] == ["I live in Bergen"]
+
+
+def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
+    talk.tell("Ann", "I live in Bergen")
+    query = """
+    MATCH (e:Entity {name: 'Ann'})
+    CREATE (:Community {id: 'c1', name: 'People of the fjord', summary: 'They like rain.', n: 3})-[:HAS_MEMBER]->(e)
+    """
+    talk.driver.database.query(f"kg:{talk.namespace}", query, {}, write=True)
+    state = talk.ask("What about Ann?")
+    assert [each["name"] for each in state["found"]["communities"]] == ["People of the fjord"]
+    assert "They like rain." in state["context"]
+
+
+@pytest.mark.parametrize("question", HOSTILE)
+def test_no_question_can_break_the_search(story: Talk, question: str) -> None:
+    state = story.ask(question)
+    assert set(state["found"]) >= {"facts", "entities", "communities", "episodes"}
+    assert len(story.ask("Ann")["found"]["episodes"]) > 0
+
+
+@pytest.mark.parametrize("question", ["", "?!…", "\x00", "\ud800", "🎉"])
+def test_a_question_without_letters_finds_nothing(story: Talk, question: str) -> None:
+    state = story.ask(question)
+    assert state["context"] == ""
+    assert not any(state["found"][kind] for kind in ("facts", "entities", "communities", "episodes"))
+
+
+def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_talk: Callable[[], Talk]) -> None:
+    talk = new_talk()
+    assert talk.ask("Where does Ann live?")["context"] == ""
+    assert talk.namespace not in talk.driver.database.namespaces()
+
+
+def test_the_limit_holds_for_each_kind(story: Talk) -> None:
+    found = story.ask("Ann Bob Mia", limit=2)["found"]
+    assert [len(found[kind]) for kind in ("facts", "entities", "episodes")] == [2, 2, 2]
+
+
+def test_the_context_keeps_within_its_tokens(story: Talk) -> None:
+    whole = story.ask("Where does Ann live?")["context"]
+    short = story.ask("Where does Ann live?", max_tokens=60)["context"]
+    assert 0 < len(short) < len(whole)
+    assert "Ann lives in Oslo" in short
+    assert story.ask("Where does Ann live?", max_tokens=1)["context"] == ""
+
+
+def test_the_state_is_plain_json_without_vectors(story: Talk) -> None:
+    text = json.dumps(story.ask("Where does Ann live?"))
+    assert "embedding" not in text
+    assert "vector" not in text
+
+
+def test_async_and_sync_find_the_same(story: Talk) -> None:
+    given = {"question": "Where does Ann live?", "namespace": story.namespace, "as_of": "2024-01-01", "believed_at": "2200-01-01"}
+    assert asyncio.run(story.retrieval.ainvoke(given)) == story.retrieval.invoke(given)
+
+
+def test_the_same_question_has_the_same_answer(story: Talk) -> None:
+    assert len({json.dumps(story.ask("Ann Oslo Mia", as_of="2024-01-01", believed_at="2200-01-01")) for _ in range(5)}) == 1
+
+
+def test_recent_talk_makes_its_subject_easier_to_find(story: Talk) -> None:
+    hits = story.ask("What do you mean?", thread="summer")["hits"]["facts"]["graph"]
+    assert hits != []
+    assert thread_key("summer") != thread_key("late")
+
+
+@pytest.mark.parametrize("name", ["as_of", "believed_at"])
+def test_a_date_that_is_none_is_refused(story: Talk, name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} is 'soon'.*ISO 8601"):
+        story.ask("Ann", **{name: "soon"})
+
+
+def test_the_nodes_are_named_as_in_the_picture(story: Talk) -> None:
+    assert [name for name in story.retrieval.get_graph().nodes if not name.startswith("__")] == ["search", "rerank", "construct"]

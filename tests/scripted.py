@@ -1,0 +1,172 @@
+"""A model and an embedding model that answer by rules: whole, deterministic, and without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from pydantic import BaseModel
+
+from kg_memory.effects import Ask
+from kg_memory.falkor.launch import Server
+
+Fields = Mapping[str, Any]
+Rule = Callable[[Fields], Any]
+
+PLACES = frozenset({"Oslo", "Paris", "Rome", "Bergen", "Kyoto", "奥斯陆", "巴黎"})
+_NAME = re.compile(r"\b[A-Z]\w+|奥斯陆|巴黎")
+_SINCE = re.compile(r"since (\d{4}-\d\d-\d\d)")
+_UNTIL = re.compile(r"until (\d{4}-\d\d-\d\d)")
+
+
+class Scripted:
+    """A model that reads capitalised words as entities, and joins them to the first by a fact each.
+
+    A known place is lived in, whatever else is known to. ``undated``, ``since D`` and ``until D`` set the dates of a
+    fact, which begins with its episode otherwise. Whoever lives in one place lives in no other. A rule given for a
+    prompt's name takes the place of its own; what it raises, the model raises. It keeps what it was asked.
+    """
+
+    name = "scripted"
+
+    def __init__(self, **rules: Rule) -> None:
+        self.rules: dict[str, Rule] = {**_RULES, **rules}
+        self.asked: list[Ask] = []
+        self._lock = Lock()
+
+    def answer(self, ask: Ask) -> BaseModel:
+        with self._lock:
+            self.asked.append(ask)
+        return ask.prompt.answer.model_validate(self.rules[ask.prompt.name](ask.fields))
+
+    async def aanswer(self, ask: Ask) -> BaseModel:
+        return self.answer(ask)
+
+    def asks(self, prompt: str) -> list[Fields]:
+        """Return the fields of all that was asked with *prompt*."""
+        return [each.fields for each in self.asked if each.prompt.name == prompt]
+
+
+class HashEmbeddings(Embeddings):
+    """Each word is a direction of its own, by its hash; texts without a word share one direction."""
+
+    def __init__(self, dimensions: int = 64, name: str = "hash") -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self.embedded: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.embedded += texts
+        return [self._vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+    def _vector(self, text: str) -> list[float]:
+        vector = [0.0] * self.dimensions
+        for word in re.findall(r"\w+", text.lower()):
+            digest = hashlib.sha256(word.encode("utf-8", "replace")).digest()
+            vector[int.from_bytes(digest[:4], "big") % self.dimensions] += 1 if digest[4] % 2 else -1
+        if not any(vector):
+            vector[0] = 1.0
+        length = math.hypot(*vector)
+        return [number / length for number in vector]
+
+
+class At:
+    """The host of a server that somebody else started."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def url(self) -> str:
+        return self._server.url
+
+    def close(self) -> None:
+        """The server goes on: others use it too."""
+
+
+def names(content: str) -> list[str]:
+    """Return the capitalised words of *content*, once each."""
+    return [each for each in dict.fromkeys(_NAME.findall(content)) if each != "I"]
+
+
+def _extract(fields: Fields) -> Any:
+    found = names(fields["episode"]["content"])
+    return {"entities": [{"name": each, "type": "Place" if each in PLACES else "Person"} for each in found]}
+
+
+def _facts(fields: Fields) -> Any:
+    content = fields["episode"]["content"]
+    first, *others = fields["entities"]
+    since, until = _SINCE.search(content), _UNTIL.search(content)
+    begins = None if until or "undated" in content else fields["episode"]["at"]
+    return {
+        "facts": [
+            {
+                "subject": first["id"],
+                "predicate": "lives in" if each["name"] in PLACES else "knows",
+                "objects": [each["id"]],
+                "sentence": f"{first['name']} {'lives in' if each['name'] in PLACES else 'knows'} {each['name']}",
+                "quote": each["name"],
+                "valid_at": since[1] if since else begins,
+                "invalid_at": until[1] if until else None,
+                "edge_type": "semantic",
+                "confidence": 1.0,
+            }
+            for each in others
+            if each["name"] in content
+        ]
+    }
+
+
+def _dedupe(fields: Fields) -> Any:
+    found = []
+    for fact in fields["facts"]:
+        same = [old["id"] for old in fact["existing"] if _told(old) == _told(fact)]
+        found.append({"fact": fact["id"], "same_as": same[0] if same else None})
+    return {"duplicates": found}
+
+
+def _invalidate(fields: Fields) -> Any:
+    return {
+        "contradictions": [
+            {
+                "fact": fact["id"],
+                "contradicts": [
+                    old["id"]
+                    for old in fact["existing"]
+                    if old["predicate"] == fact["predicate"] == "LIVES_IN"
+                    and old["subject"] == fact["subject"]
+                    and old["objects"] != fact["objects"]
+                ],
+            }
+            for fact in fields["facts"]
+        ]
+    }
+
+
+def _summarise(fields: Fields) -> Any:
+    return {"summaries": [{"entity": each["id"], "summary": f"All about {each['name']}."} for each in fields["entities"]]}
+
+
+def _told(fact: Fields) -> tuple[Any, ...]:
+    return fact["subject"], fact["predicate"], fact["objects"]
+
+
+_RULES: dict[str, Rule] = {
+    "extract_message": _extract,
+    "extract_text": _extract,
+    "extract_json": _extract,
+    "reflect": lambda _: {"missed": [], "unsupported": []},
+    "resolve": lambda _: {"resolutions": []},
+    "facts": _facts,
+    "dedupe": _dedupe,
+    "invalidate": _invalidate,
+    "summarise": _summarise,
+}

@@ -1,0 +1,324 @@
+"""The command kg-memory, as somebody types it: a real database, real files, real signals."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.cli import main
+from kg_memory.cli.screen import printable
+
+COMMAND = [sys.executable, "-m", "kg_memory.cli"]
+CHAT = [
+    {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "thread": "t1", "source_id": "m1"},
+    {"content": "I moved to Oslo last week.", "speaker": "Nora", "at": "2024-09-21T17:00:00Z", "thread": "t2",
+     "source_id": "m2"},
+    {"content": "Good luck there!", "speaker": "Tom", "at": "2024-09-21T17:01:00Z", "thread": "t2", "source_id": "m3"},
+]  # fmt: skip
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the database, which stops with the tests; all runs are offline."""
+    folder = tmp_path_factory.mktemp("memory")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL"):
+            patch.delenv(name, raising=False)
+        patch.setenv("KG_MEMORY_DATA_DIR", str(folder))
+        patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
+        patch.setenv("KG_MEMORY_MODEL", "offline")
+        yield folder
+
+
+@pytest.fixture
+def run(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command here and return its exit code, its results and its remarks."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def lines(folder: Path, records: list[dict[str, Any]], name: str = "chat.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8")
+    return path
+
+
+def result(run: Run, *arguments: object) -> Any:
+    """Return the JSON that a command prints, which must succeed."""
+    code, out, err = run(*arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+# --- help and usage ---
+
+
+def test_the_help_names_every_command_and_comes_at_once() -> None:
+    began = time.monotonic()
+    shown = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+    assert time.monotonic() - began < 2  # 0.2 s on a quiet machine
+    for name in ("setup", "demo", "ingest", "ask", "facts", "entities", "episodes", "stats", "reembed", "doctor"):
+        assert f"  {name} " in shown
+    heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'rich') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", heavy], text=True).strip() == "[]"
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["ask"], ["ask", "x", "--limit", "0"], ["facts", "x", "--on", "?"]])
+def test_a_wrong_use_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert "usage: kg-memory" in capsys.readouterr().err
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("kg-memory ")
+
+
+# --- in and out ---
+
+
+def test_a_conversation_goes_in_and_comes_out_dated_and_sourced(run: Run, tmp_path: Path) -> None:
+    path = lines(tmp_path, CHAT)
+    space = ("--namespace", "ann@example.com")
+    done = result(run, "ingest", path, *space)
+    assert (done["episodes"], done["new"], done["known"], done["problems"]) == (3, 3, 0, [])
+
+    found = result(run, "ask", "Where does Nora live?", *space)
+    assert found["namespace"] == "ann@example.com"
+    assert any("Oslo" in fact["sentence"] and fact["sources"] for fact in found["facts"])
+    assert {"m1", "m2"} & {episode["source_id"] for episode in found["episodes"]}
+
+    code, out, _ = run("ask", "Where does Nora live?", *space)
+    assert code == 0
+    assert "FACT" in out
+    assert "2024-09-21 17:00" in out
+
+    facts = result(run, "facts", "Nora", *space)
+    assert any("Bergen" in fact["sentence"] and fact["invalid_at"] for fact in facts)
+    then = result(run, "facts", "Nora", "--on", "2023-12-24", *space)
+    assert any("Bergen" in fact["sentence"] for fact in then)
+    assert not any("Oslo" in fact["sentence"] for fact in then)
+
+    assert "Nora" in {entity["name"] for entity in result(run, "entities", *space)}
+    assert [episode["source_id"] for episode in result(run, "episodes", *space)] == ["m3", "m2", "m1"]
+    assert result(run, "episodes", "--limit", 1, "--status", "done", *space)[0]["source_id"] == "m3"
+    assert result(run, "stats", *space)["episodes"] == 3
+    code, out, _ = run("stats", *space)
+    assert "episodes" in out
+
+
+def test_the_same_file_twice_is_stored_once(run: Run, tmp_path: Path) -> None:
+    path = lines(tmp_path, [{"content": text, "speaker": "Ann"} for text in ("yes", "yes", "no")])
+    assert result(run, "ingest", path, "-n", "twice")["new"] == 3
+    again = result(run, "ingest", path, "-n", "twice")
+    assert (again["new"], again["known"]) == (0, 3)
+    assert result(run, "stats", "-n", "twice")["episodes"] == 3
+
+
+def test_bad_lines_are_counted_and_shown_and_the_rest_goes_in(run: Run, tmp_path: Path) -> None:
+    path = lines(tmp_path, CHAT[:1])
+    with path.open("a") as file:
+        file.write('{"content": \n')
+    code, out, err = run("ingest", path, "-n", "bad")
+    assert (code, "1 episode: 1 new" in out) == (0, True)
+    assert "chat.jsonl:2: " in err
+
+
+def test_strict_ingest_stores_nothing_of_a_bad_file(run: Run, tmp_path: Path) -> None:
+    path = lines(tmp_path, CHAT[:1])
+    with path.open("a") as file:
+        file.write('{"content": \n')
+    code, _, err = run("ingest", path, "-n", "strict", "--strict")
+    assert code == 1
+    assert "chat.jsonl:2: " in err
+    assert result(run, "stats", "-n", "strict")["episodes"] == 0
+
+
+def test_an_id_stored_with_another_content_is_refused_and_the_rest_goes_in(run: Run, tmp_path: Path) -> None:
+    assert result(run, "ingest", lines(tmp_path, CHAT[:1]), "-n", "clash")["new"] == 1
+    changed = [{**CHAT[0], "content": "I live in Rome."}, CHAT[1]]
+    done = result(run, "ingest", lines(tmp_path, changed), "-n", "clash")
+    assert done["new"] == 1
+    assert "m1" in done["problems"][0]
+
+
+def test_conversations_of_one_file_can_be_kept_apart(run: Run, tmp_path: Path) -> None:
+    talks = [{**record, "thread": f"{name}/s1", "source_id": None} for name in ("a", "b") for record in CHAT[:1]]
+    done = result(run, "ingest", lines(tmp_path, talks), "-n", "apart", "--namespace-per-conversation")
+    assert done["new"] == 2
+    others = result(run, "stats", "-n", "apart")["other_namespaces"]
+    assert {"apart/a", "apart/b"} <= set(others)
+
+
+def test_a_content_that_is_too_long_is_a_problem_not_an_end(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KG_MEMORY_MAX_CONTENT", "20")
+    done = result(run, "ingest", lines(tmp_path, CHAT), "-n", "long")
+    assert done["new"] == 2
+    assert "split it" in done["problems"][0]
+
+
+@pytest.mark.parametrize("command", [["ask", "Where is Ann?"], ["facts", "Ann"], ["entities"], ["episodes"], ["stats"]])
+def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) -> None:
+    code, out, _ = run(*command, "-n", "nobody at all")
+    assert code == 0
+    assert out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ingest", "no-such-file.json"], "does not exist"),
+        (["ask", " "], "empty"),
+        (["stats", "--namespace", ""], "namespace is empty"),
+        (["stats", "--url", "http://x"], "falkor://"),
+        (["stats", "--url", "falkor://127.0.0.1:1"], "cannot be reached"),
+    ],
+)
+def test_an_error_is_one_message_without_a_traceback(run: Run, arguments: list[str], says: str) -> None:
+    code, _, err = run(*arguments)
+    assert code == 1
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_debug_shows_the_traceback(run: Run) -> None:
+    with pytest.raises(ValueError, match="does not exist"):
+        run("ingest", "no-such-file.json", "--debug")
+
+
+# --- terminals and pipes ---
+
+
+def test_control_characters_of_stored_text_never_reach_the_terminal(run: Run, tmp_path: Path) -> None:
+    evil = "Nora\x1b]0;owned\x07 \x9b31m moved\u202e to Oslo."
+    path = lines(tmp_path, [{**CHAT[0], "content": evil, "speaker": "Ev\x1b[31mil"}])
+    assert run("ingest", path, "-n", "evil")[0] == 0
+    for command in (["episodes"], ["ask", "Oslo"], ["entities"], ["facts", "Nora"]):
+        for flag in ([], ["--json"]):
+            _, out, err = run(*command, *flag, "-n", "evil")
+            assert not set(out + err) & set("\x1b\x07\x9b\u202e")
+    assert result(run, "episodes", "-n", "evil")[0]["content"] == evil
+
+
+def test_what_steers_a_terminal_is_written_out() -> None:
+    assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
+
+
+def on_terminal(arguments: list[str], **environment: str) -> str:
+    """Run the command on a terminal of its own and return all that appears there."""
+    here, there = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=there, stderr=there, env={**os.environ, "TERM": "xterm-256color", **environment}
+    )
+    os.close(there)
+    shown = b""
+    while True:
+        if select.select([here], [], [], 60)[0]:
+            try:
+                data = os.read(here, 65536)
+            except OSError:  # Linux tells the end of a terminal in this way
+                break
+            if not data:
+                break
+            shown += data
+    process.wait(60)
+    os.close(here)
+    return shown.decode()
+
+
+def test_a_terminal_gets_a_bar_and_coloured_tables_and_no_colour_when_told(run: Run, tmp_path: Path) -> None:
+    shown = on_terminal(["ingest", str(lines(tmp_path, CHAT)), "-n", "tty"])
+    assert "3/3" in shown
+    shown = on_terminal(["episodes", "-n", "tty"])
+    assert "─" in shown
+    assert "\x1b[" in shown
+    shown = on_terminal(["episodes", "-n", "tty"], NO_COLOR="1")
+    assert "\x1b[3" not in shown
+
+
+def test_a_reader_that_leaves_early_is_no_error(run: Run, tmp_path: Path) -> None:
+    assert run("ingest", lines(tmp_path, CHAT), "-n", "pipe")[0] == 0
+    process = subprocess.Popen(
+        [*COMMAND, "episodes", "-n", "pipe"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    assert "Error" not in process.stderr.read()
+    assert process.wait(60) == 0
+
+
+# --- Ctrl-C ---
+
+
+def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
+    count = 400
+    talk = [
+        {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "source_id": f"c{index}",
+         "at": f"2024-01-{1 + index // 24:02}T{index % 24:02}:00:00Z", "thread": "t"}
+        for index in range(count)
+    ]  # fmt: skip
+    path = lines(tmp_path, talk)
+    process = subprocess.Popen(
+        [*COMMAND, "ingest", str(path), "-n", "ctrl-c"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while result(run, "stats", "-n", "ctrl-c")["episodes"] < 5:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "run the same command again" in err
+    assert "Traceback" not in err
+    before = result(run, "stats", "-n", "ctrl-c")["episodes"]
+    assert 5 <= before < count
+
+    done = result(run, "ingest", path, "-n", "ctrl-c")
+    assert done["new"] + done["known"] == count
+    assert done["known"] == before
+    stored = [episode["source_id"] for episode in result(run, "episodes", "-n", "ctrl-c", "--limit", 1000)]
+    assert sorted(stored) == sorted(f"c{index}" for index in range(count))
+    assert result(run, "stats", "-n", "ctrl-c")["waiting"] == 0
+
+
+# --- doctor ---
+
+
+def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
+    report = result(run, "doctor")
+    assert report["well"]
+    assert {check["what"] for check in report["checks"]} >= {"Python", "FalkorDB binaries", "data folder", "database"}
+    code, out, _ = run("doctor")
+    assert (code, "All is well." in out) == (0, True)
+
+
+def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("KG_MEMORY_BIN_DIR", str(tmp_path))
+    monkeypatch.setenv("KG_MEMORY_MODEL", "gpt-x")
+    code, out, _ = run("doctor", "--data-dir", tmp_path / "file", "--json")
+    wrong = {check["what"]: check["mend"] for check in json.loads(out)["checks"] if check["state"] == "wrong"}
+    assert code == 1
+    assert "name a folder" in wrong["data folder"]
+    assert "OPENAI_API_KEY" in wrong["language model"]
+    assert "docker run" in wrong["FalkorDB binaries"]
+    assert wrong["database"]

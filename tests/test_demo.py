@@ -1,0 +1,94 @@
+"""The demo tells its story offline and shows what it promises."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.cli import main
+from kg_memory.demo import read_story
+
+HOME_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "KG_MEMORY_MODEL")
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, Any]]:
+    """The demo's folder, what it prints on a first run, and its JSON on a second."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in HOME_VARIABLES:
+            patch.delenv(name, raising=False)
+        patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
+        command = [sys.executable, "-m", "kg_memory.cli", "demo", "--data-dir", str(folder)]
+        first = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert first.returncode == 0, first.stderr
+        began = time.monotonic()
+        second = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, timeout=120)
+        assert time.monotonic() - began < 10
+    return folder, first.stdout, json.loads(second.stdout)
+
+
+def test_the_story_has_people_years_languages_and_distinct_ids() -> None:
+    story = read_story()
+    assert {each.speaker for each in story} == {"Nora", "Tom", "小美"}
+    times = [each.at for each in story if each.at]
+    assert times == sorted(times)
+    assert (times[-1] - times[0]).days > 700
+    assert len({each.source_id for each in story}) == len({each.thread and each.source_id for each in story}) == len(story)
+    assert len({each.thread for each in story}) >= 5
+
+
+def test_the_demo_says_where_it_writes_and_what_to_do_next(shown: tuple[Path, str, dict[str, Any]]) -> None:
+    folder, out, _ = shown
+    assert str(folder) in out
+    assert f"--data-dir {folder}" in out.split("What to do next")[1]
+
+
+def test_a_second_run_adds_nothing(shown: tuple[Path, str, dict[str, Any]]) -> None:
+    _, _, result = shown
+    assert result["new"] == 0
+    assert result["episodes"] == len(read_story())
+    assert result["waiting"] == 0
+
+
+@pytest.mark.parametrize(
+    ("person", "before", "ended_by"),
+    [("Nora", "Bergen", "Oslo"), ("Tom", "Lisbon", "Porto"), ("小美", "北京", "上海")],
+)
+def test_a_move_ends_the_life_in_the_place_before(
+    shown: tuple[Path, str, dict[str, Any]], person: str, before: str, ended_by: str
+) -> None:
+    facts = [fact for fact in shown[2]["facts"] if fact["subject"] == person]
+    assert any(before in fact["objects"] and fact["invalid_at"] for fact in facts)
+    assert any(ended_by in fact["objects"] and not fact["invalid_at"] for fact in facts)
+
+
+@pytest.mark.parametrize(("question", "answer"), [(0, "Oslo"), (1, "tea"), (2, "上海")])
+def test_the_answers_about_now_are_right_and_sourced(
+    shown: tuple[Path, str, dict[str, Any]], question: int, answer: str
+) -> None:
+    best = shown[2]["answers"][question]["facts"][0]
+    assert answer in best["sentence"]
+    assert best["invalid_at"] is None
+    assert best["sources"][0]["quote"]
+
+
+def test_the_answer_about_then_is_what_was_so_then(shown: tuple[Path, str, dict[str, Any]]) -> None:
+    then = shown[1].split("Asked about then")[1].split("What to do next")[0]
+    assert "Bergen" in then
+    assert "Polaris" in then
+    assert "Oslo" not in then
+
+
+def test_the_demo_uses_no_model_even_where_one_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KG_MEMORY_MODEL", "gpt-x")
+    monkeypatch.setenv("KG_MEMORY_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
+    assert main(["demo", "--data-dir", str(tmp_path)]) == 0
+    assert "Asked now" in capsys.readouterr().out

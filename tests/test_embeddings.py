@@ -1,0 +1,189 @@
+"""Embedding models are asked patiently, and what is no vector never reaches the database."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+
+from kg_memory.embeddings import checked, embedding_model, steady, vector_model_name
+from kg_memory.errors import EmbeddingError, SettingsError
+from kg_memory.retries import Sleepers
+from tests.openai_wire import BASE_URL, body, failure, openai_wire, vectors
+
+SLEPT: list[float] = []
+
+
+async def asleep(seconds: float) -> None:
+    SLEPT.append(seconds)
+
+
+@pytest.fixture(params=["sync", "async"])
+def embed(request):
+    """The texts' vectors by OpenAI's client on the wire, that never sleeps."""
+    SLEPT.clear()
+    remote = steady(
+        embedding_model("test-embedder", BASE_URL, dimensions=2).model, sleepers=Sleepers(SLEPT.append, asleep)
+    )
+
+    def verb(*texts: str) -> list[list[float]]:
+        if request.param == "sync":
+            return remote.embed_documents(list(texts))
+        return asyncio.run(remote.aembed_documents(list(texts)))
+
+    return verb
+
+
+@pytest.fixture
+def wire():
+    with openai_wire() as router:
+        yield router.post("/embeddings")
+
+
+def test_texts_are_sent_as_texts_in_one_request(embed, wire):
+    wire.mock(return_value=vectors([3.0, 4.0], [0.0, 2.0]))
+    assert embed("Oslo", "成都") == [[0.6, 0.8], [0.0, 1.0]]
+    sent = body(wire.calls[0])
+    assert sent["input"] == ["Oslo", "成都"]
+    assert sent["dimensions"] == 2
+    assert wire.call_count == 1
+
+
+def test_what_servers_refuse_is_not_sent(embed, wire):
+    wire.mock(return_value=vectors(*[[1.0, 0.0]] * 3))
+    embed("", "a\ud800b", "x" * 100_000)
+    assert body(wire.calls[0])["input"] == [".", "a?b", "x" * 8000]
+
+
+def test_no_texts_need_no_request(embed, wire):
+    assert embed() == []
+    assert wire.call_count == 0
+
+
+def test_a_rate_limit_is_waited_out(embed, wire):
+    wire.mock(side_effect=[failure(429, headers={"retry-after": "3"}), vectors([1.0, 0.0])])
+    assert embed("Oslo") == [[1.0, 0.0]]
+    assert 3 <= SLEPT[0] < 3.5
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "advice"),
+    [
+        (failure(500, "oops"), EmbeddingError, "try again later"),
+        (failure(401, "bad key"), SettingsError, "api_key"),
+        (failure(404, "no such model"), SettingsError, "name and base_url"),
+        (failure(400, "too long"), EmbeddingError, "server's log"),
+        (vectors([1.0, 0.0], [1.0, 0.0]), EmbeddingError, "2 vectors for 1"),
+        (httpx.Response(200, json={"data": []}), EmbeddingError, "check"),
+    ],
+)
+def test_a_failure_says_what_to_do(embed, wire, reply, error, advice):
+    wire.mock(return_value=reply)
+    with pytest.raises(error, match=advice):
+        embed("Oslo")
+
+
+def test_a_server_that_is_not_there_is_told(embed, wire):
+    wire.mock(side_effect=httpx.ConnectError("refused"))
+    with pytest.raises(EmbeddingError, match="base_url"):
+        embed("Oslo")
+    assert len(SLEPT) == 4
+
+
+def test_a_question_is_embedded_by_the_models_own_way_for_questions():
+    class TwoWays(Embeddings):
+        def embed_documents(self, texts):
+            return [[1.0, 0.0] for _ in texts]
+
+        def embed_query(self, text):
+            return [0.0, 1.0]
+
+    model = steady(TwoWays())
+    assert model.embed_query("where?") == [0.0, 1.0]
+    assert asyncio.run(model.aembed_query("where?")) == [0.0, 1.0]
+    assert model.embed_documents(["there"]) == [[1.0, 0.0]]
+    assert steady(model) is model
+
+
+def test_openai_without_a_key_is_refused_when_opened():
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
+        embedding_model("text-embedding-3-small")
+
+
+def test_something_that_is_no_embedding_model_is_refused():
+    with pytest.raises(SettingsError, match="LangChain Embeddings"):
+        steady("text-embedding-3-small")
+
+
+def test_a_model_is_known_by_its_own_name():
+    class Nameless(Embeddings):
+        def embed_documents(self, texts):
+            return []
+
+        def embed_query(self, text):
+            return []
+
+    assert vector_model_name(embedding_model("e5", BASE_URL)) == "e5"
+    assert vector_model_name(Nameless()).endswith("Nameless")
+
+
+# --- checks
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [math.nan, 1.0],
+        [math.inf, 1.0],
+        [0.0, 0.0],
+        [],
+        ["a", "b"],
+        [None, 1.0],
+        "ab",
+        None,
+        3,
+        [[1.0], [2.0]],
+    ],
+)
+def test_what_is_no_vector_is_an_error_that_names_the_place_and_not_the_text(vector):
+    with pytest.raises(EmbeddingError, match="text 1") as error:
+        checked([[1.0, 0.0], vector], ["first", "secret"])
+    assert "secret" not in str(error.value)
+
+
+def test_vectors_of_different_lengths_are_an_error():
+    with pytest.raises(EmbeddingError, match="1 dimensions instead of 2"):
+        checked([[1.0, 0.0], [1.0]], ["a", "b"])
+    with pytest.raises(EmbeddingError, match="2 dimensions instead of 3"):
+        checked([[1.0, 0.0]], ["a"], 3)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "?!", "🙂"])
+def test_a_zero_vector_of_a_text_without_words_becomes_a_fixed_one(text):
+    assert checked([[0.0, 0.0]], [text]) == [[1.0, 0.0]]
+
+
+def test_a_vector_that_single_precision_cannot_hold_is_scaled():
+    assert checked([[3e300, 4e300], [3e-200, 4e-200]], ["a", "b"]) == [pytest.approx([0.6, 0.8])] * 2
+
+
+def test_numpy_vectors_are_taken_and_come_out_plain():
+    numpy = pytest.importorskip("numpy")
+    (unit,) = checked(numpy.array([[3.0, 4.0]], dtype="float32"), ["a"])
+    assert unit == pytest.approx([0.6, 0.8])
+    assert all(type(number) is float for number in unit)
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=8))
+def test_a_checked_vector_has_length_one_or_is_refused(vector):
+    try:
+        (unit,) = checked([vector], ["words"])
+    except EmbeddingError:
+        assert not any(vector) or not all(map(math.isfinite, vector)) or not math.isfinite(math.hypot(*vector))
+    else:
+        assert math.hypot(*unit) == pytest.approx(1.0)

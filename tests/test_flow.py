@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from kg_memory.flow import Flow, arun, every, run
+
+
+class Failed(Exception):
+    pass
+
+
+def perform(effect: Any) -> Any:
+    """Answer a number by its double, and raise what is an error."""
+    if isinstance(effect, Exception):
+        raise effect
+    return effect * 2
+
+
+async def aperform(effect: Any) -> Any:
+    await asyncio.sleep(0)
+    return perform(effect)
+
+
+def drive_sync(flow: Flow[Any]) -> Any:
+    return run(flow, perform)
+
+
+def drive_pooled(flow: Flow[Any]) -> Any:
+    with ThreadPoolExecutor(2) as pool:
+        return run(flow, perform, pool)
+
+
+def drive_async(flow: Flow[Any]) -> Any:
+    return asyncio.run(arun(flow, aperform))
+
+
+@pytest.fixture(params=[drive_sync, drive_pooled, drive_async])
+def drive(request: pytest.FixtureRequest) -> Callable[[Flow[Any]], Any]:
+    return request.param
+
+
+def double(number: int) -> Flow[int]:
+    doubled = yield number
+    return doubled
+
+
+def fail(name: str) -> Flow[int]:
+    yield Failed(name)
+    return 0
+
+
+def test_a_flow_is_sent_the_answers_to_its_effects_and_returns_its_value(drive):
+    def flow() -> Flow[list[int]]:
+        first = yield 1
+        second = yield first
+        return [first, second]
+
+    assert drive(flow()) == [2, 4]
+
+
+def test_a_flow_without_effects_returns_at_once(drive):
+    def flow() -> Flow[str]:
+        yield from ()
+        return "done"
+
+    assert drive(flow()) == "done"
+
+
+def test_an_error_of_an_effect_is_thrown_into_the_flow_which_may_go_on(drive):
+    def flow() -> Flow[int]:
+        try:
+            yield Failed("here")
+        except Failed as error:
+            assert str(error) == "here"
+        answer = yield 21
+        return answer
+
+    assert drive(flow()) == 42
+
+
+def test_a_flow_may_return_in_answer_to_an_error(drive):
+    def flow() -> Flow[str]:
+        try:
+            yield Failed("here")
+        except Failed:
+            return "handled"
+
+    assert drive(flow()) == "handled"
+
+
+def test_an_error_that_the_flow_does_not_handle_reaches_the_caller(drive):
+    with pytest.raises(Failed, match="here"):
+        drive(fail("here"))
+
+
+def test_an_error_of_the_flow_itself_reaches_the_caller(drive):
+    def flow() -> Flow[int]:
+        yield 1
+        raise Failed("of its own")
+
+    with pytest.raises(Failed, match="of its own"):
+        drive(flow())
+
+
+def test_results_of_every_flow_come_in_the_order_of_the_flows(drive):
+    assert drive(every(double(number) for number in range(20))) == [2 * number for number in range(20)]
+
+
+def test_every_of_nothing_is_nothing(drive):
+    assert drive(every([])) == []
+
+
+def test_every_flow_may_itself_run_every_flow_without_a_deadlock(drive):
+    def outer(number: int) -> Flow[list[int]]:
+        inner = yield from every(double(number + place) for place in range(3))
+        return inner
+
+    found = drive(every(outer(number) for number in range(0, 60, 10)))
+    assert found == [[2 * (number + place) for place in range(3)] for number in range(0, 60, 10)]
+
+
+def test_the_first_error_in_the_order_of_the_flows_is_raised(drive):
+    with pytest.raises(Failed, match="first"):
+        drive(every([double(1), fail("first"), double(2), fail("second")]))
+
+
+def test_an_error_of_one_of_every_flow_can_be_handled_by_the_flow_that_asked(drive):
+    def flow() -> Flow[str]:
+        try:
+            yield from every([double(1), fail("one")])
+        except Failed as error:
+            return f"handled {error}"
+        return "no error"
+
+    assert drive(flow()) == "handled one"
+
+
+def test_a_pool_runs_every_flow_at_the_same_time():
+    both = threading.Barrier(2, timeout=10)
+
+    def waiting(_: Any) -> str:
+        both.wait()
+        return "met"
+
+    with ThreadPoolExecutor(2) as pool:
+        assert run(every([double(1), double(2)]), waiting, pool) == ["met", "met"]
+
+
+async def test_the_event_loop_runs_every_flow_at_the_same_time():
+    both = asyncio.Barrier(2)
+
+    async def waiting(_: Any) -> str:
+        async with asyncio.timeout(10):
+            await both.wait()
+        return "met"
+
+    assert await arun(every([double(1), double(2)]), waiting) == ["met", "met"]
+
+
+def test_an_error_waits_until_all_other_flows_in_the_pool_have_ended():
+    ended = []
+
+    def slow_or_failing(effect: Any) -> Any:
+        if isinstance(effect, Exception):
+            raise effect
+        time.sleep(0.1)
+        ended.append(effect)
+
+    with ThreadPoolExecutor(2) as pool, pytest.raises(Failed):
+        run(every([fail("at once"), double(7)]), slow_or_failing, pool)
+    assert ended == [7]
+
+
+async def test_a_cancelled_flow_ends_and_its_effects_are_cancelled_with_it():
+    reached = []
+
+    async def slow(effect: Any) -> Any:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            reached.append(effect)
+            raise
+
+    task = asyncio.create_task(arun(every([double(1), double(2)]), slow))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(reached) == [1, 2]
+
+
+def test_an_interruption_is_not_handed_to_the_flow():
+    def flow() -> Flow[str]:
+        try:
+            yield 1
+        except Exception:  # noqa: BLE001
+            return "swallowed"
+        return "answered"
+
+    def interrupted(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(flow(), interrupted)

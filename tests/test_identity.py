@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory import identity
+
+ANY_TEXT = st.text(st.characters(codec=None, categories=None) | st.sampled_from("\x00\ud800\udfff\n\u2028\u200b İßǆﬁ"))
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+KEY = re.compile(r"[0-9a-f]{32}")
+
+
+@given(ANY_TEXT)
+def test_no_text_whatever_raises_and_all_that_comes_back_can_be_stored(text):
+    for made in (identity.clean(text), identity.display(text), identity.canonical(text), identity.canonical_sentence(text)):
+        assert "\x00" not in made
+        made.encode("utf-8")
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_keys_and_ids_have_a_fixed_length_and_form_whatever_the_text(one, other):
+    assert KEY.fullmatch(identity.alias_key(one))
+    assert KEY.fullmatch(identity.entity_key(one, other))
+    assert KEY.fullmatch(identity.thread_key(one))
+    assert UUID.fullmatch(identity.episode_id(one, [other, None]))
+    assert UUID.fullmatch(identity.entity_id(one, other))
+    assert UUID.fullmatch(identity.fact_id(one, other, one, [other], one))
+    assert UUID.fullmatch(identity.belief_id(one, other, one, 1, 2))
+
+
+@given(ANY_TEXT)
+def test_a_name_is_one_line_without_control_characters_and_within_512_bytes(name):
+    shown = identity.display(name)
+    assert len(shown.encode()) <= identity.LONGEST_NAME
+    assert shown == shown.strip()
+    assert not any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in shown)
+
+
+@given(ANY_TEXT)
+def test_cleaning_and_shaping_a_second_time_changes_nothing(text):
+    assert identity.clean(identity.clean(text)) == identity.clean(text)
+    assert identity.display(identity.display(text)) == identity.display(text)
+
+
+@given(st.text(st.characters(categories=("L", "N", "Zs")), max_size=60))
+def test_text_that_can_be_stored_is_left_as_it_is(text):
+    assert identity.clean(text) == text
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["ann berg", "ANN BERG", "  Ann   Berg ", "Ann\tBerg", "Ann\nBerg", "Ａｎｎ　Ｂｅｒｇ", "Ann\u00a0Berg", "Ann\x00Berg".replace("\x00", " ")],
+)
+def test_the_same_name_in_another_case_width_or_spacing_has_the_same_key(other):
+    assert identity.alias_key(other) == identity.alias_key("Ann Berg")
+    assert identity.entity_key(other, "person") == identity.entity_key("Ann Berg", "Person")
+
+
+@pytest.mark.parametrize(("one", "other"), [("STRASSE", "straße"), ("é", "e\u0301"), ("ﬁn", "fin"), ("２０２４", "2024")])
+def test_spellings_that_unicode_calls_equivalent_have_the_same_key(one, other):
+    assert identity.alias_key(one) == identity.alias_key(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Ann", "Anne"), ("Room 101", "Room 102"), ("李明", "李鸣"), ("A B", "AB")])
+def test_other_names_have_other_keys(one, other):
+    assert identity.alias_key(one) != identity.alias_key(other)
+
+
+def test_a_name_of_another_type_is_another_entity_of_the_same_alias():
+    assert identity.entity_key("Jordan", "Person") != identity.entity_key("Jordan", "Place")
+    assert identity.alias_key("Jordan") == identity.alias_key("jordan")
+
+
+@given(st.lists(st.text(max_size=4), min_size=1, max_size=4), st.lists(st.text(max_size=4), min_size=1, max_size=4))
+def test_distinct_parts_never_give_the_same_id(one, other):
+    same = identity.episode_id("n", one) == identity.episode_id("n", other)
+    assert same == (one == other)
+
+
+def test_parts_cannot_run_into_each_other():
+    assert identity.episode_id("n", ["ab", "c"]) != identity.episode_id("n", ["a", "bc"])
+    assert identity.episode_id("n", ["1:a", ""]) != identity.episode_id("n", ["", "1:a"])
+    assert identity.entity_key("b", "a") != identity.entity_key("a", "b")
+
+
+def test_the_same_thing_in_another_namespace_has_another_id():
+    assert identity.episode_id("a", ["x"]) != identity.episode_id("b", ["x"])
+    assert identity.entity_id("a", "k") != identity.entity_id("b", "k")
+
+
+def test_the_order_of_a_facts_objects_does_not_matter_but_their_number_does():
+    one = identity.fact_id("n", "s", "P", ["a", "b"], "It is so.")
+    assert one == identity.fact_id("n", "s", "P", ["b", "a"], "it is  SO")
+    assert one != identity.fact_id("n", "s", "P", ["a"], "It is so.")
+    assert one != identity.fact_id("n", "s", "P", ["a", "b"], "It is not so.")
+
+
+def test_what_must_not_be_confused_in_one_kind_of_id_is_not_confused_with_another_kind():
+    assert identity.entity_id("n", "x") != identity.episode_id("n", ["x"])
+    assert identity.thread_key(None) == identity.thread_key("")
+    assert identity.thread_key("t") != identity.alias_key("t")
+
+
+def test_a_cut_never_splits_a_character():
+    assert identity.display("é" * 5000) == "é" * 256
+    assert identity.display("𝔘" * 5000) == "𝔘" * 128

@@ -1,0 +1,55 @@
+"""The README tells the truth: its graphs are the code's, its links lead somewhere, its example runs."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/*.md")])
+
+
+def test_the_graphs_in_the_readme_are_those_of_the_code(memory):
+    from draw import drawn, redrawn
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    graphs = drawn(memory)
+    assert set(graphs) == {"ingestion", "retrieval"}
+    assert all(mermaid in readme for mermaid in graphs.values())
+    assert redrawn(readme, graphs) == readme, "run `python docs/draw.py`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_to_one(page):
+    text = page.read_text(encoding="utf-8")
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
+    missing = [target for target in targets if target and not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_the_table_names_every_step_of_both_graphs(memory):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\| (\w+) \|", readme, re.MULTILINE))
+    for graph in (memory.ingestion, memory.retrieval):
+        steps = {name for name in graph.get_graph().nodes if not name.startswith("__")}
+        assert steps <= told
+
+
+def test_the_first_screen_names_the_two_commands():
+    head = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:30])
+    assert "make demo" in head
+    assert "make test" in head
+
+
+def test_the_library_example_runs_as_it_is_printed(tmp_path, capsys, monkeypatch):
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    monkeypatch.setenv("KG_MEMORY_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    printed = capsys.readouterr().out
+    assert "Oslo" in printed
+    assert "Bergen" in printed

