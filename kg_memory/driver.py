@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from kg_memory.effects import Ask, Embed, Now, Query, Vector
 from kg_memory.embeddings import vector_model_name
+from kg_memory.errors import EmbeddingError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.flow import Flow, arun, run
@@ -52,7 +53,8 @@ class Driver:
         self.embeddings = embeddings
         self.database = database
         self.vectors = _Vectors(REMEMBERED_VECTORS)
-        self._ready: set[tuple[int, str]] = set()
+        self._length = 0
+        self._ready: set[tuple[int, str, bool]] = set()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kg-memory")
 
     def run(self, flow: Flow[T], namespace: str) -> T:
@@ -65,7 +67,7 @@ class Driver:
 
     def close(self) -> None:
         """Let the threads go; the database is closed by its owner."""
-        self._pool.shutdown(wait=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
@@ -87,7 +89,7 @@ class Driver:
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query(cypher, params, write):
-                if not self._is_ready(key):
+                if not self._is_ready(key, write=write):
                     await asyncio.to_thread(self._prepare, key, write=write)
                 return await self.database.aquery(key, cypher, params, write=write)
             case Embed(texts, role):
@@ -113,24 +115,33 @@ class Driver:
         return await self.embeddings.aembed_documents(texts)
 
     def _learn(self, texts: list[str], role: str, vectors: list[Vector]) -> dict[str, Vector]:
+        """Remember *vectors*, all of one length: the database takes another one, and never finds it."""
+        for vector in vectors:
+            self._length = self._length or len(vector)
+            if len(vector) != self._length:
+                raise EmbeddingError(
+                    f"the embedding model gave a vector of {len(vector)} dimensions after one of {self._length}: "
+                    "use one embedding model with one setting of `dimensions`"
+                )
         learnt = dict(zip(texts, vectors, strict=True))
         self.vectors.put(learnt, role)
         return learnt
 
-    def _is_ready(self, key: str) -> bool:
-        return (self.database.generation, key) in self._ready
+    def _is_ready(self, key: str, *, write: bool) -> bool:
+        return (self.database.generation, key, write) in self._ready
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """See that the graph *key* fits this driver; make it before the first write."""
         self.database.client()
-        if self._is_ready(key):
+        if self._is_ready(key, write=write):
             return
         name = vector_model_name(self.embeddings)
         if write:
             schema.ensure(self.database, key, self.dimension(), name)
         elif not schema.check(self.database, key, None, name):
             return  # nothing was written there yet: a read finds nothing
-        self._ready.add((self.database.generation, key))
+        # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
+        self._ready.add((self.database.generation, key, write))
 
     def dimension(self) -> int:
         """Return the length of the embedding model's vectors."""

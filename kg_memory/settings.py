@@ -130,10 +130,10 @@ class Settings:
                 "thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them"
             )
         for name in ("idle_seconds", "previous_messages", "reflections"):
-            if getattr(self, name) < 0:
+            if not getattr(self, name) >= 0:  # a NaN is refused too
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
         for name in ("candidates", "max_content", "max_entities", "max_facts", "chunk_size", "model_timeout"):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")

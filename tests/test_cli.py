@@ -16,6 +16,8 @@ import pytest
 
 from kg_memory.cli import main
 from kg_memory.cli.screen import printable
+from kg_memory.falkor import binaries
+from tests.openai_wire import BASE_URL, body, completion, openai_wire
 
 COMMAND = [sys.executable, "-m", "kg_memory.cli"]
 CHAT = [
@@ -31,6 +33,8 @@ Run = Callable[..., tuple[int, str, str]]
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for the database, which stops with the tests; all runs are offline."""
     folder = tmp_path_factory.mktemp("memory")
+    if "KG_MEMORY_BIN_DIR" not in os.environ:
+        binaries.fetch()
     with pytest.MonkeyPatch.context() as patch:
         for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL"):
             patch.delenv(name, raising=False)
@@ -107,7 +111,7 @@ def test_a_conversation_goes_in_and_comes_out_dated_and_sourced(run: Run, tmp_pa
     code, out, _ = run("ask", "Where does Nora live?", *space)
     assert code == 0
     assert "FACT" in out
-    assert "2024-09-21 17:00" in out
+    assert "2024-09-21 17:00" in out  # when the line was said
 
     facts = result(run, "facts", "Nora", *space)
     assert any("Bergen" in fact["sentence"] and fact["invalid_at"] for fact in facts)
@@ -270,7 +274,7 @@ def test_a_reader_that_leaves_early_is_no_error(run: Run, tmp_path: Path) -> Non
 
 
 def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
-    count = 400
+    count = 120
     talk = [
         {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "source_id": f"c{index}",
          "at": f"2024-01-{1 + index // 24:02}T{index % 24:02}:00:00Z", "thread": "t"}
@@ -322,3 +326,27 @@ def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pyt
     assert "OPENAI_API_KEY" in wrong["language model"]
     assert "docker run" in wrong["FalkorDB binaries"]
     assert wrong["database"]
+
+
+# --- with a model ---
+
+
+def test_a_model_answers_in_a_sentence_and_its_failure_costs_only_the_sentence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("ingest", lines(tmp_path, CHAT), "-n", "asked")[0] == 0
+    monkeypatch.setenv("KG_MEMORY_MODEL", "test-model")
+    monkeypatch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
+    with openai_wire() as wire:
+        route = wire.post("/chat/completions")
+        route.return_value = completion({"sentences": ["In Oslo, since September 2024."]})
+        found = result(run, "ask", "Where does Nora live?", "-n", "asked")
+        assert found["answer"].startswith("In Oslo")
+        assert "I moved to Oslo last week." in body(route.calls.last)["messages"][0]["content"]
+
+        _, out, _ = run("ask", "Where does Nora live?", "-n", "asked")
+        assert out.startswith("In Oslo, since September 2024.\n")
+
+        route.return_value = completion(refusal="I had rather not.")
+        code, out, err = run("ask", "Where does Nora live?", "-n", "asked")
+        assert (code, "SOURCE" in out, "declined" in err) == (0, True, True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Screen, counted, day
@@ -25,7 +25,7 @@ _CONTEXT_TOKENS = 3000
 class Answer(BaseModel):
     """What the model answers."""
 
-    sentence: str
+    sentences: list[str] = Field(min_length=1)
 
 
 _ANSWER = Prompt(
@@ -67,8 +67,11 @@ def show(found: Found, sentence: str | None, screen: Screen) -> None:
         screen.line()
     if found.facts:
         names = {episode.id: episode.source_id for episode in found.episodes}
-        rows = [(fact.sentence, fact.valid_at, fact.invalid_at, source(fact, names)) for fact in found.facts]
-        screen.table(("fact", "since", "until", "source"), rows, ("bold", "green", "yellow", "dim"))
+        rows = [(fact.sentence, day(fact.valid_at), day(fact.invalid_at), source(fact, names)) for fact in found.facts]
+        # Offline, one sentence may state several relations: it is shown once.
+        screen.table(
+            ("fact", "since", "until", "source"), list(dict.fromkeys(rows)), ("bold", "green", "yellow", "dim")
+        )
         screen.line()
     if found.episodes:
         lines = [(episode.at, episode.speaker, episode.content, place(episode)) for episode in found.episodes]
@@ -107,4 +110,4 @@ def _answered(memory: GraphMemory, question: str, namespace: str, screen: Screen
     except ModelError as error:
         screen.note(f"the model gave no sentence: {error}")
         return None
-    return Answer.model_validate(answer).sentence
+    return " ".join(Answer.model_validate(answer).sentences)

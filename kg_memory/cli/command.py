@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if getattr(arguments, "debug", False):
             raise
-        screen.error(f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report it with what --debug shows")
+        screen.error(f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows")
         return FAILED
     finally:
         logging.getLogger("kg_memory").removeHandler(notes)

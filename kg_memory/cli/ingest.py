@@ -100,7 +100,8 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> int:
     if not waiting:
         return 0
     screen.note(f"{counted(waiting, 'episode')} of an earlier run saved, but not read to the end: finishing first")
-    return len(memory.resume(namespace=namespace))
+    with Meter(waiting, screen) as meter:
+        return len(memory.resume(namespace=namespace, progress=meter.progress))
 
 
 def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:

@@ -74,7 +74,7 @@ def _try(what: str, look: Callable[[], Check]) -> Check:
     """Return what *look* finds; an error is a finding."""
     try:
         return look()
-    except (KGMemoryError, OSError) as error:
+    except (KGMemoryError, ImportError, OSError) as error:
         first, _, rest = str(error).partition("\n")
         return Check(what, "wrong", type(error).__name__, f"{first}\n{rest}".strip())
 
@@ -117,7 +117,7 @@ def _folder(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    from kg_memory import opening
+    from kg_memory import opening  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)
     if model.name == OFFLINE:
@@ -127,8 +127,8 @@ def _model(settings: Settings) -> Check:
 
 
 def _embeddings(settings: Settings) -> Check:
-    from kg_memory import opening
-    from kg_memory.embeddings import vector_model_name
+    from kg_memory import opening  # noqa: PLC0415 - slow to import
+    from kg_memory.embeddings import vector_model_name  # noqa: PLC0415 - slow to import
 
     model = opening.embeddings(None, settings, opening.model(None, settings))
     name = vector_model_name(model)

@@ -30,7 +30,7 @@ def settings_of(arguments: Namespace) -> Settings:
 
 def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
     """Open the memory that *arguments* name; it is a context manager."""
-    from kg_memory.memory import GraphMemory
+    from kg_memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
     return GraphMemory.open(settings=settings_of(arguments), say=screen.note)
 

@@ -58,9 +58,9 @@ class Screen:
         print(f"kg-memory: {printable(text)}", file=sys.stderr, flush=True)
 
     def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
-        from rich.text import Text
+        from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - an extra
+        from rich.table import Table  # noqa: PLC0415 - an extra
+        from rich.text import Text  # noqa: PLC0415 - an extra
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for index, name in enumerate(columns):
@@ -70,7 +70,7 @@ class Screen:
         self._console().print(table)
 
     def _console(self) -> Any:
-        from rich.console import Console
+        from rich.console import Console  # noqa: PLC0415 - an extra
 
         return Console(highlight=False, markup=False, emoji=False)
 
@@ -85,16 +85,14 @@ def printable(text: str) -> str:
 def cell(value: Cell) -> str:
     """Return *value* on one line, cut if it is very long."""
     if isinstance(value, datetime):
-        return day(value)
+        return f"{value:%Y-%m-%d %H:%M}"
     text = " ".join(str("" if value is None else value).split())
     return printable(text if len(text) <= _LONGEST else text[: _LONGEST - 2] + " …")
 
 
 def day(moment: datetime | None) -> str:
-    """Return *moment* as a day, with the minute unless it is midnight."""
-    if moment is None:
-        return ""
-    return moment.strftime("%Y-%m-%d" if (moment.hour, moment.minute) == (0, 0) else "%Y-%m-%d %H:%M")
+    """Return *moment* as a day, and nothing for an open end."""
+    return "" if moment is None else f"{moment:%Y-%m-%d}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -114,6 +112,6 @@ def _unsafe(char: str) -> bool:
 
 
 def _text(text: str, style: str) -> Any:
-    from rich.text import Text
+    from rich.text import Text  # noqa: PLC0415 - an extra
 
     return Text(printable(text), style=style)

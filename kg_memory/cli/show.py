@@ -22,7 +22,7 @@ from kg_memory.settings import OFFLINE, Settings
 Names = dict[str, str | None]
 
 _PEOPLE = ("Nora", "Tom", "小美")
-_NOW = ("Where does Nora live?", "What does Nora drink?", "小美住在哪里？")
+_NOW = ("Where does Nora live?", "Does Nora take coffee or tea?", "小美住在哪里？")
 _THEN = datetime(2023, 12, 24, tzinfo=UTC)
 _LINES = 3
 
@@ -82,7 +82,7 @@ def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
 def _show_ended(facts: list[Fact], names: Names, screen: Screen) -> None:
     _title("What was so, and is not any more: a later message ended it", screen)
     rows = [
-        (relation(fact), fact.valid_at, fact.invalid_at, fact.sentence, source(fact, names))
+        (relation(fact), day(fact.valid_at), day(fact.invalid_at), fact.sentence, source(fact, names))
         for fact in facts if fact.invalid_at
     ]  # fmt: skip
     screen.table(("fact", "since", "until", "said", "source"), rows, ("bold", "green", "yellow", "", "dim"))
@@ -90,7 +90,7 @@ def _show_ended(facts: list[Fact], names: Names, screen: Screen) -> None:
 
 def _show_answer(found: Found, names: Names, screen: Screen) -> None:
     _title(f"Asked about now: {found.question}", screen)
-    rows = [(relation(fact), fact.valid_at, fact.sentence, source(fact, names)) for fact in found.facts]
+    rows = [(relation(fact), day(fact.valid_at), fact.sentence, source(fact, names)) for fact in found.facts]
     screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
 
 

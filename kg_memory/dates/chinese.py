@@ -139,7 +139,9 @@ def _weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = "一二三四五六日".index(match["weekday"].replace("天", "日"))
     if match["which"]:
         return periods.weekday_of_week(now, day_, _offset(match["which"]))
-    return periods.coming_weekday(now, day_) if _tense(match) > 0 else periods.last_weekday(now, day_, today_counts=True)
+    return (
+        periods.coming_weekday(now, day_) if _tense(match) > 0 else periods.last_weekday(now, day_, today_counts=True)
+    )
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Interval:
@@ -177,7 +179,9 @@ RULES: tuple[Rule, ...] = (
         _date,
     ),
     (
-        _rule(rf"(?<![\d个年〇零一二三四五六七八九十])(?P<month>{_SMALL})月(?:份|(?P<day>{_SMALL})[日号])?(?![个前后])"),
+        _rule(
+            rf"(?<![\d个年〇零一二三四五六七八九十])(?P<month>{_SMALL})月(?:份|(?P<day>{_SMALL})[日号])?(?![个前后])"
+        ),
         _month_day,
     ),
     (_rule(_DAY_WORD), lambda match, now: periods.day(now, _DAYS[match[0]])),
@@ -188,6 +192,9 @@ RULES: tuple[Rule, ...] = (
     (_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来"), _lasting),
     (_rule(rf"(?P<which>{_WHICH})?(?:周末)"), _weekend),
     (_rule(rf"(?P<which>{_WHICH})?{_WEEK}(?P<weekday>[一二三四五六日天])(?![个年月周])"), _weekday),
-    (_rule(rf"(?P<which>{_WHICH}){_WEEK}(?![一二三四五六日天末])"), lambda match, now: periods.week(now, _offset(match["which"]))),
+    (
+        _rule(rf"(?P<which>{_WHICH}){_WEEK}(?![一二三四五六日天末])"),
+        lambda match, now: periods.week(now, _offset(match["which"])),
+    ),
     (_rule(rf"(?P<which>{_WHICH})月(?:(?P<day>{_SMALL})[日号]|(?P<part>[初中底末]))?"), _which_month),
 )

@@ -8,109 +8,36 @@ from datetime import UTC, datetime, timedelta
 from kg_memory.dates import periods
 from kg_memory.dates.instants import instant_of
 from kg_memory.dates.periods import Rule
+from kg_memory.dates.vocabulary import (
+    AHEAD,
+    ANY_MONTH,
+    BACK,
+    MONTH,
+    MONTHS,
+    NTH,
+    NUMBER,
+    PERFECT,
+    SEASON,
+    SEASONS,
+    SHORT_WEEKDAY,
+    UNIT,
+    WEEKDAY,
+    WEEKDAYS,
+    WHICH,
+    YEAR,
+    number,
+    sentence_around,
+    tense,
+    unit,
+    weekday,
+)
 from kg_memory.temporal import Interval
 
 _ = r"\s{1,3}"
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_SEASONS = {
-    "spring": periods.SPRING,
-    "summer": periods.SUMMER,
-    "fall": periods.AUTUMN,
-    "autumn": periods.AUTUMN,
-    "winter": periods.WINTER,
-}
-_SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
-_NUMBERS: dict[str, float] = {word: number for number, word in enumerate(_SMALL)} | {
-    "a": 1,
-    "an": 1,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "couple": 2,
-    "few": 3,
-    "several": 4,
-    "half": 0.5,
-}
-_VAGUE = ("couple", "few", "several")
-
-NUMBER = (
-    r"(?:\d{1,3}|(?:an?\s)?(?:couple|few)(?:\sof)?|several|half\san?|an?|" + "|".join(_SMALL[1:]) + "|thirty|forty|fifty)"
-)
-UNIT = r"(?:minute|min|hour|day|week|fortnight|month|year|decade)"
-MONTH = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
-)
-_SHORT_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
-_ANY_MONTH = rf"(?:{MONTH}\b|{_SHORT_MONTH})"
-WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-_SEASON = r"(?:spring|summer|fall|autumn|winter)"
-_WHICH = r"(?:last|past|previous|this|current|next|coming|upcoming)"
-_YEAR = r"(?:1[5-9]\d\d|20\d\d)"
-_NTH = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
-
-_AHEAD = re.compile(
-    r"\b(?:will|'ll|won't|going to|gonna|plan(?:s|ning|ned)?|next|coming|upcoming|soon|hop(?:e|es|ing)|want(?:s)? to|looking forward|"
-    r"can't wait|deadline|due|scheduled|start(?:s|ing)|begins|leaves|opens|expect(?:s|ing)?|shall|let's|intend|"
-    r"(?:is|are|it's|that's) (?:on|in|at|for)|by)\b",
-    re.IGNORECASE,
-)
-_BACK = re.compile(
-    r"\b(?:\w{2,}ed|was|were|did|went|had|took|made|got|lost|won|met|saw|bought|began|came|left|read|ran|wrote|spent|"
-    r"gave|found|told|said|became|built|sold|been|gone|done|seen|had)\b",
-    re.IGNORECASE,
-)
-_PERFECT = re.compile(r"(?:\b(?:have|has|been|am|is|are|now)|'(?:ve|s|m|re))\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?;\n]")
-
-
-def _sentence(match: re.Match[str]) -> str:
-    """Return the sentence around *match*, cut where it would be long."""
-    text, start, end = match.string, match.start(), match.end()
-    before = _SENTENCE_END.split(text[max(0, start - 80) : start])[-1]
-    after = _SENTENCE_END.split(text[end : end + 40], maxsplit=1)[0]
-    return f"{before} {after}"
-
-
-def _tense(match: re.Match[str]) -> int:
-    """Tell whether the sentence around *match* speaks of the past (-1), the future (1), or neither (0)."""
-    sentence = _sentence(match).replace("’", "'")
-    if _BACK.search(sentence):
-        return -1
-    return 1 if _AHEAD.search(sentence) else 0
-
-
-def number(text: str) -> tuple[float, bool]:
-    """Return the number that *text* says, and whether it is vague."""
-    words = text.casefold().split()
-    if words[0].isdigit():
-        return int(words[0]), False
-    said = [word for word in words if word in _NUMBERS and word not in ("a", "an")]
-    word = said[0] if said else words[0]
-    return _NUMBERS[word], word in _VAGUE
-
-
-def unit(text: str, count: float) -> tuple[str, float]:
-    """Return the unit that *text* says and *count* in that unit."""
-    name = text.casefold()
-    if name == "fortnight":
-        return "week", 2 * count
-    if name == "decade":
-        return "year", 10 * count
-    if name == "min":
-        return "minute", count
-    if count == 0.5:
-        return {"year": ("month", 6), "month": ("week", 2), "day": ("hour", 12)}.get(name, (name, count))
-    return name, count
-
-
-def weekday(text: str) -> int:
-    """Return the number of a day of the week, Monday 0."""
-    return _WEEKDAYS.index(text.casefold())
 
 
 def _month(text: str) -> int:
-    return _MONTHS.index(text.casefold()[:3]) + 1
+    return MONTHS.index(text.casefold()[:3]) + 1
 
 
 def _instant(match: re.Match[str], now: datetime) -> Interval:
@@ -133,12 +60,12 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
         return periods.date(int(match["year"]), month_, day_, now)
-    return periods.yearly(now, lambda year_: periods.date(year_, month_, day_, now), _tense(match))
+    return periods.yearly(now, lambda year_: periods.date(year_, month_, day_, now), tense(match))
 
 
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     day_ = int(match["day"])
-    offsets = (0, 1, 2) if _tense(match) > 0 else (0, -1, -2)
+    offsets = (0, 1, 2) if tense(match) > 0 else (0, -1, -2)
     for offset in offsets:
         first = periods.month(now.year, now.month + offset, now).start
         try:
@@ -157,7 +84,7 @@ def _month_year(match: re.Match[str], now: datetime) -> Interval:
 
 def _bare_month(match: re.Match[str], now: datetime) -> Interval:
     month_ = _month(match["month"])
-    return periods.yearly(now, lambda year_: periods.month(year_, month_, now), _tense(match))
+    return periods.yearly(now, lambda year_: periods.month(year_, month_, now), tense(match))
 
 
 def _which_month(match: re.Match[str], now: datetime) -> Interval:
@@ -170,11 +97,11 @@ def _which_month(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _season_year(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season(int(match["year"]), _SEASONS[match["season"].casefold()], now)
+    return periods.season(int(match["year"]), SEASONS[match["season"].casefold()], now)
 
 
 def _bare_season(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season_near(now, _SEASONS[match["season"].casefold()], 0 if _tense(match) > 0 else -1)
+    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense(match) > 0 else -1)
 
 
 def _offset(which: str) -> int:
@@ -183,8 +110,8 @@ def _offset(which: str) -> int:
 
 def _which_period(match: re.Match[str], now: datetime) -> Interval:
     offset, name = _offset(match["which"]), match["period"].casefold()
-    if name in _SEASONS:
-        return periods.season_near(now, _SEASONS[name], offset)
+    if name in SEASONS:
+        return periods.season_near(now, SEASONS[name], offset)
     if name == "week":
         return periods.week(now, offset)
     if name == "month":
@@ -196,7 +123,7 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Interval:
-    back = 0 if _tense(match) > 0 or now.weekday() >= 5 else -1
+    back = 0 if tense(match) > 0 or now.weekday() >= 5 else -1
     return periods.weekend(now, back)
 
 
@@ -213,7 +140,7 @@ def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
 
 def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = weekday(match["weekday"])
-    if _tense(match) > 0:
+    if tense(match) > 0:
         return periods.coming_weekday(now, day_)
     return periods.last_weekday(now, day_, today_counts=True)
 
@@ -225,7 +152,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
     if (parts.get("half") or "").strip():
         count += 0.5
     back = parts.get("back")
-    if back is None and _tense(match) < 0:
+    if back is None and tense(match) < 0:
         return None  # "I read it in two days" is a duration
     return periods.steps_away(now, -count if back else count, name, vague=vague)
 
@@ -233,7 +160,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
 def _weekends_ago(match: re.Match[str], now: datetime) -> Interval:
     count = -int(number(match["n"])[0])
     name = match["unit"].casefold()
-    if name in _WEEKDAYS:
+    if name in WEEKDAYS:
         last = periods.last_weekday(now, weekday(name)).start
         return periods.day(last or now, 7 * (count + 1))
     return periods.weekend(now, count)
@@ -241,7 +168,7 @@ def _weekends_ago(match: re.Match[str], now: datetime) -> Interval:
 
 def _before_last(match: re.Match[str], now: datetime) -> Interval:
     name = match["unit"].casefold()
-    if name in _WEEKDAYS:
+    if name in WEEKDAYS:
         return periods.day(periods.last_weekday(now, weekday(name)).start or now, -7)
     if name == "weekend":
         return periods.weekend(now, -2)
@@ -254,9 +181,9 @@ def _lasting(match: re.Match[str], now: datetime) -> Interval | None:
     """Read "for 4 years" as running since then, unless the sentence says that it is over or still to come."""
     count, vague = number(match["n"])
     name, count = unit(match["unit"], count)
-    sentence = _sentence(match).replace("’", "'")
-    over = _BACK.search(sentence) or _AHEAD.search(sentence)
-    if over and not _PERFECT.search(sentence) and not match["past"]:
+    sentence = sentence_around(match).replace("’", "'")
+    over = BACK.search(sentence) or AHEAD.search(sentence)
+    if over and not PERFECT.search(sentence) and not match["past"]:
         return None
     began = periods.steps_away(now, -count, name, vague=vague)
     return Interval(began.start, None, began.precision)
@@ -288,7 +215,10 @@ _DAYS = {
     "earlier today": 0,
     "tomorrow": 1,
 }
-_LEAD = r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|starting)"
+_LEAD = (
+    r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
+    r"starting)"
+)
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
@@ -304,23 +234,36 @@ RULES: tuple[Rule, ...] = (
         _instant,
     ),
     (_rule(r"(?<![\d-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d-])"), _iso_day),
-    (_rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])"), _slashed),
     (
-        _rule(rf"\b(?P<month>{_ANY_MONTH})\s{{0,2}}(?:the\s)?(?P<day>{_NTH})(?![\d:])(?:\s?,?\s?(?P<year>{_YEAR})(?!\d))?"),
+        _rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])"),
+        _slashed,
+    ),
+    (
+        _rule(
+            rf"\b(?P<month>{ANY_MONTH})\s{{0,2}}(?:the\s)?(?P<day>{NTH})(?![\d:])(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?"
+        ),
         _month_day,
     ),
     (
-        _rule(rf"(?<![\d.:-])(?P<day>{_NTH})\s{{0,2}}(?:of\s)?(?P<month>{_ANY_MONTH})(?:\s?,?\s?(?P<year>{_YEAR})(?!\d))?"),
+        _rule(
+            rf"(?<![\d.:-])(?P<day>{NTH})\s{{0,2}}(?:of\s)?(?P<month>{ANY_MONTH})(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?"
+        ),
         _month_day,
     ),
     (_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)"), _day_of_month),
-    (_rule(rf"\b(?P<month>{_ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{_YEAR})\b"), _month_year),
-    (_rule(rf"\b(?:in{_})?(?P<season>{_SEASON}){_}(?:of{_})?(?P<year>{_YEAR})\b"), _season_year),
-    (_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{_SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _bare_season),
-    (_rule(rf"\b(?P<which>{_WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)"), _which_month),
+    (_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b"), _month_year),
+    (_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b"), _season_year),
+    (_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _bare_season),
+    (_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)"), _which_month),
     (_rule(rf"\b{_LEAD}[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)"), _bare_month),
-    (_rule(rf"\b(?:the{_})?(?P<which>{_WHICH}){_}(?P<period>week|month|year|weekend|{_SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _which_period),
-    (_rule(rf"\b(?:the{_})?(?P<which>{_WHICH}){_}(?P<weekday>{WEEKDAY})\b"), _which_weekday),
+    (
+        _rule(
+            rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<period>week|month|year|weekend|"
+            rf"{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"
+        ),
+        _which_period,
+    ),
+    (_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b"), _which_weekday),
     (_rule(rf"\b(?P<weekday>{WEEKDAY})\b(?!s)"), _bare_weekday),
     (_rule(r"\b(?:over|on|at|during) the weekend\b"), _weekend),
     (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?(?P<half>{_}and a half)?{_}(?P<back>ago|back|earlier)\b"), _steps),
@@ -328,18 +271,34 @@ RULES: tuple[Rule, ...] = (
     (_rule(rf"\bin{_}(?:about{_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!{_}of\b)"), _steps),
     (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b"), _weekends_ago),
     (
-        _rule(rf"\bfor{_}(?:about{_}|over{_}|almost{_}|nearly{_}|around{_})?(?P<past>the{_}(?:past|last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"),
+        _rule(
+            rf"\bfor{_}(?:about{_}|over{_}|almost{_}|nearly{_}|around{_})?(?P<past>the{_}(?:past|"
+            rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
+        ),
         _lasting,
     ),
-    (_rule(rf"\b(?:in|over|during|within){_}the{_}(?:past|last){_}(?:(?P<n>{NUMBER}){_})?(?P<unit>{UNIT})s?\b"), _within),
-    (_rule(rf"\b(?:the{_})?(?P<unit>week|month|year|weekend|{WEEKDAY}){_}before{_}last\b(?!{_}(?:week|month|year|{WEEKDAY}))"), _before_last),
+    (
+        _rule(rf"\b(?:in|over|during|within){_}the{_}(?:past|last){_}(?:(?P<n>{NUMBER}){_})?(?P<unit>{UNIT})s?\b"),
+        _within,
+    ),
+    (
+        _rule(
+            rf"\b(?:the{_})?(?P<unit>week|month|year|weekend|{WEEKDAY}){_}before{_}last\b(?!{_}(?:week|month|"
+            rf"year|{WEEKDAY}))"
+        ),
+        _before_last,
+    ),
     (_rule(r"\bthe other day\b"), lambda _match, now: periods.steps_away(now, -3, "day", vague=True)),
     (
         _rule(r"\b(?:" + "|".join(sorted(map(re.escape, _DAYS), key=len, reverse=True)) + r")\b(?!'s)"),
         lambda match, now: periods.day(now, _DAYS[match[0].casefold()]),
     ),
     (
-        _rule(rf"\b(?:{_LEAD}|year|(?:end|start|beginning|summer|spring|fall|winter){_}of){_}(?P<span>(?P<year>{_YEAR}))\b(?![-/.,]?\d|{_}?(?:%|\$|€|people|dollars|miles|km|kg|words))"),
+        _rule(
+            rf"\b(?:{_LEAD}|year|(?:end|start|beginning|summer|spring|fall|"
+            rf"winter){_}of){_}(?P<span>(?P<year>{YEAR}))\b(?![-/.,]?\d|{_}?(?:%|\$|€|people|dollars|miles|km|"
+            rf"kg|words))"
+        ),
         lambda match, now: periods.year(int(match["year"]), now),
     ),
     (_rule(r"\((?P<span>(?P<year>(?:19|20)\d\d))\)"), lambda match, now: periods.year(int(match["year"]), now)),

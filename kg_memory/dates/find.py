@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kg_memory.dates import chinese, english, periods
+from kg_memory.dates import chinese, english, periods, vocabulary
 from kg_memory.dates.periods import DateMention, Rule
 from kg_memory.temporal import Interval
 
@@ -21,19 +21,22 @@ _BEFORE = 60
 """How many characters before a date can hold the words that bend it ("two weeks before")."""
 
 _THIRD = re.compile(
-    r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$", re.IGNORECASE
+    r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$",
+    re.IGNORECASE,
 )
 _SINCE = re.compile(r"(?:\b(?:ever\s)?since\s(?:the\s)?|自从?|从)$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|til|up to)\s(?:the\s)?$", re.IGNORECASE)
 _ONWARDS = re.compile(r"(?:以来|开始|起|至今|到现在)")
+_YEAR = re.compile(r"\d{4}")
 _EVER_SINCE = re.compile("以来|至今")
 _BETWEEN = re.compile(r"\s{0,2}(?:to|until|till|through|and|[-–—~]|至|到)\s{0,2}(?:the\s)?", re.IGNORECASE)
 _FROM = re.compile(r"(?:\b(?:from|between)\s(?:the\s)?|从|自)$", re.IGNORECASE)
 _RELATIVE = re.compile(
-    rf"\b(?:(?P<n>{english.NUMBER})\s)?(?:the\s)?(?P<unit>{english.UNIT}|weekend|night|{english.WEEKDAY})s?\s(?P<side>before|after)\s(?:the\s)?$",
+    rf"\b(?:(?P<n>{vocabulary.NUMBER})\s)?(?:the\s)?(?P<unit>{vocabulary.UNIT}|weekend|night|"
+    rf"{vocabulary.WEEKDAY})s?\s(?P<side>before|after)\s(?:the\s)?$",
     re.IGNORECASE,
 )
-_WEEKDAYS = re.compile(english.WEEKDAY)
+_WEEKDAYS = re.compile(vocabulary.WEEKDAY)
 _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
 
 
@@ -50,7 +53,10 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
     if _HAN.search(text):
         rules += chinese.RULES
     found = _longest(_matches(text, now, rules))
-    bent = _ranges(_longest([_bend(text, mention) for mention in found]), text)
+    try:
+        bent = _ranges(_longest([_bend(text, mention) for mention in found]), text)
+    except (ValueError, OverflowError):
+        bent = found  # the joined period leaves the calendar
     return [mention for mention in map(_in_utc, bent) if mention is not None]
 
 
@@ -71,8 +77,10 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
 def _longest(mentions: list[DateMention]) -> list[DateMention]:
     """Keep the longest of mentions that overlap; of equally long ones the one whose rule comes first."""
     kept: list[DateMention] = []
+    taken: set[int] = set()
     for mention in sorted(mentions, key=lambda one: one.start - one.end):
-        if all(mention.end <= other.start or other.end <= mention.start for other in kept):
+        if taken.isdisjoint(range(mention.start, mention.end)):
+            taken.update(range(mention.start, mention.end))
             kept.append(mention)
     return sorted(kept, key=lambda one: one.start)
 
@@ -114,12 +122,12 @@ def _beside(match: re.Match[str], of: Interval) -> Interval:
     ahead = match["side"].casefold() == "after"
     name = match["unit"].casefold().replace("night", "day")
     if _WEEKDAYS.fullmatch(name):
-        weekday = english.weekday(name)
+        weekday = vocabulary.weekday(name)
         return periods.coming_weekday(of.end, weekday) if ahead else periods.last_weekday(of.start, weekday)
     if name == "weekend":
         return periods.weekend(of.end, 0) if ahead else periods.weekend(of.start, 0 if of.start.weekday() == 6 else -1)
-    count, vague = english.number(match["n"]) if match["n"] else (1.0, False)
-    name, count = english.unit(name, count)
+    count, vague = vocabulary.number(match["n"]) if match["n"] else (1.0, False)
+    name, count = vocabulary.unit(name, count)
     if not ahead:
         return periods.steps_away(of.start, -count, name, vague=vague)
     return periods.steps_away(of.start if match["n"] else of.end, count if match["n"] else 0, name, vague=vague)
@@ -130,22 +138,31 @@ def _ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
     joined: list[DateMention] = []
     for mention in mentions:
         first = joined[-1] if joined else None
-        if first is None or not _joins(first, mention, text):
+        whole = _range(first, mention, text) if first is not None and _linked(first, mention, text) else None
+        if first is None or whole is None:
             joined.append(mention)
-            continue
-        whole = Interval(first.interval.start, mention.interval.end, mention.interval.precision)
-        joined[-1] = DateMention(first.start, mention.end, whole)
+        else:
+            joined[-1] = DateMention(first.start, mention.end, whole)
     return joined
 
 
-def _joins(first: DateMention, second: DateMention, text: str) -> bool:
-    if first.interval.start is None or second.interval.end is None or not first.interval.start < second.interval.end:
-        return False
+def _linked(first: DateMention, second: DateMention, text: str) -> bool:
     gap = text[first.end : second.start]
     if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
         return False
     opened = _FROM.search(text[max(0, first.start - 12) : first.start]) is not None
     return opened or gap.strip().casefold() not in ("and", "to", "到")
+
+
+def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
+    start, end = first.interval.start, second.interval.end
+    if start is None or end is None:
+        return None
+    if not _YEAR.search(text, first.start, first.end) and _YEAR.search(text, second.start, second.end):
+        # "between May and July 2022": the year belongs to both.
+        start = periods.step(start, end.year - start.year, "year")
+        start = start if start < end else periods.step(start, -1, "year")
+    return Interval(start, end, second.interval.precision) if start < end else None
 
 
 def _in_utc(mention: DateMention) -> DateMention | None:

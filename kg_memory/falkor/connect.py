@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 import redis
@@ -104,7 +104,8 @@ class Database:
         """Return the namespaces that have a graph, sorted; one with a very long name as its hash."""
         with self._translated():
             keys = self.client().list_graphs()
-            return sorted(unquote(key.removeprefix(KEY_PREFIX)) for key in keys if key.startswith(KEY_PREFIX))
+            names = (key.removeprefix(KEY_PREFIX) for key in keys if key.startswith(KEY_PREFIX))
+            return sorted(unquote(name, errors="surrogatepass") for name in names)
         return []
 
     def delete(self, key: str) -> None:
@@ -216,7 +217,11 @@ _POOL: dict[str, Any] = {
 
 
 def _redis_url(url: str) -> str:
-    if not url.startswith(SCHEMES):
+    try:
+        known = url.startswith(SCHEMES) and urlsplit(url).port != 0
+    except ValueError:  # the port is no number, or the host is none
+        known = False
+    if not known:
         raise SettingsError(
             f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path"
         )

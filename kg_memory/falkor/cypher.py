@@ -43,17 +43,19 @@ CALL {
 }
 CALL {
   WITH e, new
-  UNWIND CASE WHEN new THEN $before ELSE [] END AS id
-  MATCH (p:Episode {id: id})
+  MATCH (p:Episode {thread_key: e.thread_key})
+  WHERE new AND p.id <> e.id AND p.at <= e.at
+  WITH e, p ORDER BY p.at DESC, p.created_at DESC LIMIT 1
   MERGE (p)-[:NEXT]->(e)
 }
 CALL {
   WITH e, new
-  UNWIND CASE WHEN new THEN $after ELSE [] END AS id
-  MATCH (n:Episode {id: id})
+  MATCH (n:Episode {thread_key: e.thread_key})
+  WHERE new AND n.at > e.at
+  WITH e, n ORDER BY n.at, n.created_at LIMIT 1
   OPTIONAL MATCH (:Episode)-[old:NEXT]->(n)
   DELETE old
-  WITH e, n
+  WITH DISTINCT e, n
   MERGE (e)-[:NEXT]->(n)
 }
 SET e.status = CASE WHEN new THEN 'saved' ELSE e.status END
@@ -123,8 +125,10 @@ UNWIND found AS f
 RIVALS_BY_OBJECT = f"""
 UNWIND $facts AS row
 UNWIND row.objects AS object
-MATCH (f:Fact {{predicate: row.predicate}})-[:OBJECT_IS]->(:Entity {{id: object}})
-WHERE f.id <> row.not
+MATCH (o:Entity {{id: object}})
+WITH row, o
+MATCH (f:Fact)-[:OBJECT_IS]->(o)
+WHERE f.predicate = row.predicate AND f.id <> row.not
 WITH row.new AS new, f
 ORDER BY f.said_at DESC
 WITH new, collect(DISTINCT f)[0..$limit] AS found
@@ -224,6 +228,9 @@ CALL {
   WITH e
   UNWIND $beliefs AS row
   MATCH (f:Fact {id: row.fact})
+  OPTIONAL MATCH (f)-[:HELD]->(b:Belief {valid_at: row.valid_at, invalid_at: row.invalid_at})
+  WHERE b.expired_at > $now
+  WITH f, row, b WHERE b IS NULL
   CREATE (f)-[:HELD]->(:Belief {id: row.id, valid_at: row.valid_at, invalid_at: row.invalid_at, said_at: row.said_at,
     created_at: $now, expired_at: row.expired_at, episode: $episode})
 }
@@ -251,7 +258,7 @@ SAVE_SUMMARIES = """
 UNWIND $summaries AS row
 MATCH (e:Entity {key: row.key})
 OPTIONAL MATCH (old:Term)-[p:IN_ENTITY]->(e)
-WHERE NOT old.s IN row.kept
+WHERE NOT old.s IN [term IN row.terms | term.term]
 SET e.summary = row.summary, e.n = row.n
 DELETE p
 WITH DISTINCT row, e

@@ -33,7 +33,8 @@ def entity(told: Row, score: float | None = None) -> Entity:
     """Return an entity of `cypher.ENTITY_MAP`."""
     attributes = told["attributes"]
     return Entity(
-        id=told["id"], name=told["name"], type=told["type"], aliases=tuple(told["aliases"]), summary=told["summary"] or "",
+        id=told["id"], name=told["name"], type=told["type"], aliases=tuple(told["aliases"]),
+        summary=told["summary"] or "",
         attributes=json.loads(attributes) if isinstance(attributes, str) else attributes or {},
         first_seen=instant(told["first_seen"]), last_seen=instant(told["last_seen"]), score=score,
     )  # fmt: skip

@@ -40,7 +40,9 @@ RETURN DISTINCT e.id AS id, indegree(e, 'MENTIONS') AS mentions
 
 _HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at
   AND b.valid_at <= $as_of AND b.invalid_at > $as_of"""
+# Asked only of the best: asking it of all that share a common word costs half a second at 20,000 facts.
 _TRUE = f"""
+WITH d, score ORDER BY score DESC, d.id LIMIT $depth
 MATCH (d)-[:HELD]->(b:Belief)
 WHERE {_HOLDS}
 WITH DISTINCT d, score"""
@@ -99,32 +101,25 @@ RETURN d.id AS id, d.speaker AS speaker, collect(e.id) AS entities
 FACT_LINKS = """
 UNWIND $ids AS id
 MATCH (d:Fact {id: id})
-MATCH (s:Entity)-[:SUBJECT_OF]->(d)
-OPTIONAL MATCH (d)-[:OBJECT_IS]->(o:Entity)
-RETURN d.id AS id, s.id AS subject, collect(o.id) AS objects
+MATCH (d)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+RETURN d.id AS id, collect(DISTINCT e.id) AS entities
 """
 
+# Each WITH keeps the planner on the path: without it, it begins at a scan of all beliefs.
 FACTS_NEAR = f"""
 UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
-CALL {{
-  WITH e
-  MATCH (e)-[:SUBJECT_OF]->(d:Fact)
-  RETURN d
-  UNION
-  WITH e
-  MATCH (d:Fact)-[:OBJECT_IS]->(e)
-  RETURN d
-}}
+MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(d:Fact)
+WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
+WITH id, collect(d)[0..3 * $limit] AS latest
+UNWIND latest AS d
 MATCH (d)-[:HELD]->(b:Belief)
 WHERE {_HOLDS}
 WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
 WITH id, collect(d)[0..$limit] AS latest
 UNWIND latest AS d
 WITH DISTINCT d
-MATCH (s:Entity)-[:SUBJECT_OF]->(d)
-OPTIONAL MATCH (d)-[:OBJECT_IS]->(o:Entity)
-RETURN d.id AS id, s.id AS subject, collect(o.id) AS objects
+MATCH (d)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+RETURN d.id AS id, collect(DISTINCT e.id) AS entities
 """
 """One step of breadth-first search: the latest facts of each entity, and the entities at their other ends."""
 
@@ -138,17 +133,21 @@ RETURN d.id AS id, collect(e.id) AS entities
 FACTS_BY_ID = f"""
 UNWIND $ids AS id
 MATCH (f:Fact {{id: id}})
+WITH f
 MATCH (f)-[:HELD]->(b:Belief)
 WHERE {_HOLDS}
 WITH f, b ORDER BY b.said_at DESC, b.id
 WITH f, collect(b {{.valid_at, .invalid_at, .created_at, .expired_at}})[0] AS belief
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+WITH f, belief, s
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, belief, s, collect(DISTINCT o.name) AS objects
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WITH f, belief, s, objects, x, st ORDER BY x.at, x.id
-RETURN {FACT_MAP} AS fact, belief, objects, collect({{episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at,
-  start: st.start, end: st.end, quote: substring(x.content, st.start, st.end - st.start)}})[0..$sources] AS sources
+RETURN {FACT_MAP} AS fact, belief, objects, collect({{
+    episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, start: st.start, end: st.end,
+    quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
+  }})[0..$sources] AS sources
 """
 
 ENTITIES_BY_ID = f"""

@@ -106,10 +106,14 @@ def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict
             read(cypher.RIVALS_BY_OBJECT, facts=asked, limit=settings.candidates),
         )
     )
-    candidates: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    candidates: dict[int, list[dict[str, Any]]] = {each["new"]: [] for each in asked}
+    stated = {identity(fact) for fact in state["facts"]}
     for row in chain(*found_rows):
-        if all(row["fact"]["id"] != each["fact"]["id"] for each in candidates[row["new"]]):
+        known_already = {each["fact"]["id"] for each in candidates[row["new"]]}
+        # What one episode states together does not contradict itself.
+        if row["fact"]["id"] not in stated | known_already:
             candidates[row["new"]].append(row)
+    candidates = {new: found for new, found in candidates.items() if found}
     if not candidates:
         return contradicted
     told_facts = [
@@ -130,9 +134,7 @@ def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict
 def _history(facts: list[NewFact]) -> Flow[History]:
     """Read what is known of the facts that may change, of their rivals, and of the rivals of those."""
     history = History()
-    touched = sorted(
-        {fact["same_as"] for fact in facts if fact["same_as"]}.union(*(fact["contradicts"] for fact in facts))
-    )
+    touched = sorted({identity(fact) for fact in facts}.union(*(fact["contradicts"] for fact in facts)))
     if not touched:
         return history
     rows = yield from read(cypher.HISTORY, facts=touched)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,6 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     lengths, postings = indexed(episode, before, after)
     [saved] = yield from write(
         cypher.SAVE_EPISODE, episode={**episode, "status": "new"}, lengths=lengths, postings=postings,
-        before=[each["id"] for each in before[:1]], after=[each["id"] for each in after[:1]],
     )  # fmt: skip
     if saved["content"] != episode["content"]:
         raise InputError(
@@ -97,14 +97,11 @@ def parse_at(at: object, created_at: int) -> int:
     """
     if at is None or at == "":
         return created_at
-    if isinstance(at, str):
-        try:
-            at = datetime.fromisoformat(at)
-        except ValueError:
-            raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z") from None
-    if not isinstance(at, datetime):
-        raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
-    return micros(at if at.tzinfo else at.replace(tzinfo=UTC), default=0)
+    with contextlib.suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+        if isinstance(moment, datetime):
+            return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
+    raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
 
 
 def pieces(content: str, size: int) -> list[Piece]:

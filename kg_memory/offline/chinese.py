@@ -12,40 +12,70 @@ from dataclasses import replace
 from functools import cache
 from types import ModuleType
 
-from kg_memory.offline.mentions import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, without_overlaps
 from kg_memory.offline.patterns import CHINESE, FUNCTIONAL, Pattern
+from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
-from kg_memory.offline.statements import GENERAL, MOST_OBJECTS, Reading, Scene, Statement
+from kg_memory.offline.spans import (
+    ORGANISATION,
+    PERSON,
+    PLACE,
+    PRODUCT,
+    TOPIC,
+    Mention,
+    by_sentence,
+    without_overlaps,
+)
 
 _KIN = (
-    "妈妈|母亲|爸爸|父亲|姐姐|妹妹|哥哥|弟弟|丈夫|老公|妻子|老婆|太太|先生|女朋友|男朋友|女友|男友|未婚妻|未婚夫|儿子|女儿|孩子|奶奶|爷爷|"
-    "外婆|外公|姥姥|姥爷|叔叔|阿姨|舅舅|姑姑|表哥|表姐|表弟|表妹|堂哥|堂姐|室友|同事|老板|领导|导师|老师|朋友|同学|邻居|医生|猫|狗|小猫|小狗|家人|父母"
+    "妈妈|母亲|爸爸|父亲|姐姐|妹妹|哥哥|弟弟|丈夫|老公|妻子|老婆|太太|先生|"
+    "女朋友|男朋友|女友|男友|未婚妻|未婚夫|儿子|女儿|孩子|奶奶|爷爷|"
+    "外婆|外公|姥姥|姥爷|叔叔|阿姨|舅舅|姑姑|表哥|表姐|表弟|表妹|堂哥|堂姐|室友|"
+    "同事|老板|领导|导师|老师|朋友|同学|邻居|医生|猫|狗|小猫|小狗|家人|父母"
 )
-_RELATIVE = re.compile(rf"(?:我们?(?:的|家的?)?|我[和跟](?=女朋友|男朋友|女友|男友|老公|老婆|丈夫|妻子|妈妈|爸爸|家人|父母))(?P<kin>{_KIN})(?:(?:叫|是)?(?P<name>小[\u4e00-\u9fff]|[A-Z][A-Za-z]+))?")
-_SURNAMES = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文"
-_CALLED = re.compile(rf"(?:叫|名叫|我是|认识了?|和|跟|与|同事|朋友)(?P<name>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}|小[\u4e00-\u9fff]|老[{_SURNAMES}])(?=[，。,.！!\s一在去的说也是]|$)")
+_RELATIVE = re.compile(
+    rf"(?:我们?(?:的|家的?)?|我[和跟](?=女朋友|男朋友|女友|男友|老公|老婆|丈夫|妻子|妈妈|爸爸|家人|父母))(?P<kin>{_KIN})(?:(?:叫|"
+    rf"是)?(?P<name>小[\u4e00-\u9fff]|[A-Z][A-Za-z]+))?"
+)
+_SURNAMES = (
+    "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎"
+    "余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文"
+)
+_CALLED = re.compile(
+    rf"(?:叫|名叫|我是|认识了?|和|跟|与|同事|朋友)(?P<name>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}|小[\u4e00-\u9fff]|"
+    rf"老[{_SURNAMES}])(?=[，。,.！!\s一在去的说也是]|$)"
+)
 _SUFFIXED = re.compile(
-    r"(?P<name>[\u4e00-\u9fff]{2,6}?(?P<suffix>大学|公司|集团|医院|银行|学院|研究所|研究院|出版社|俱乐部|中学|小学|餐厅|博物馆|市|省|县|镇))(?![\u4e00-\u9fff]*场)"
+    r"(?P<name>[\u4e00-\u9fff]{2,6}?(?P<suffix>大学|公司|集团|"
+    r"医院|银行|学院|研究所|研究院|出版社|俱乐部|中学|小学|餐厅|博物馆|市|省|县|"
+    r"镇))(?![\u4e00-\u9fff]*场)"
 )
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.\-]*(?: [A-Z][A-Za-z0-9+#.\-]*)*(?<![.\-])")
 _TITLE = re.compile(r"《([^》]{1,40})》")
 _PLACES = (
-    "北京|上海|广州|深圳|杭州|南京|苏州|成都|重庆|武汉|西安|天津|长沙|青岛|大连|厦门|昆明|郑州|济南|合肥|福州|宁波|无锡|沈阳|哈尔滨|长春|南昌|贵阳|南宁|"
-    "海口|三亚|拉萨|兰州|香港|澳门|台北|台湾|东京|大阪|京都|首尔|新加坡|曼谷|伦敦|巴黎|纽约|旧金山|洛杉矶|西雅图|波士顿|温哥华|多伦多|悉尼|墨尔本|柏林|奥斯陆|"
-    "罗马|莫斯科|中国|美国|日本|韩国|英国|法国|德国|加拿大|澳大利亚|意大利|西班牙|泰国|越南|印度|俄罗斯|云南|四川|广东|浙江|江苏|山东|河南|河北|湖南|湖北|福建|"
+    "北京|上海|广州|深圳|杭州|南京|苏州|成都|重庆|武汉|西安|天津|长沙|青岛|大连|"
+    "厦门|昆明|郑州|济南|合肥|福州|宁波|无锡|沈阳|哈尔滨|长春|南昌|贵阳|南宁|"
+    "海口|三亚|拉萨|兰州|香港|澳门|台北|台湾|东京|大阪|京都|首尔|新加坡|曼谷|伦敦|"
+    "巴黎|纽约|旧金山|洛杉矶|西雅图|波士顿|温哥华|多伦多|悉尼|墨尔本|柏林|奥斯陆|"
+    "罗马|莫斯科|中国|美国|日本|韩国|英国|法国|德国|加拿大|澳大利亚|意大利|西班牙|泰国|"
+    "越南|印度|俄罗斯|云南|四川|广东|浙江|江苏|山东|河南|河北|湖南|湖北|福建|"
     "海南|西藏|新疆|内蒙古"
 )
 _PLACE = re.compile(_PLACES)
 _FREE = re.compile(
-    r"(?:了|的)?(?:[一两三四五几]?[家个只条款本台辆套位名份间部])?(?P<words>[A-Za-z0-9\u4e00-\u9fff+#.\- ]+?)(?=了|换|改|搬|切换|迁移|转到|离职|辞职|跳槽|工作|上班|任职|实习|毕业|读书|上学|留学|读研|读博|结婚|离婚|分手|"
-    r"在一起|恋爱|订婚|交往|感兴趣|有兴趣|过敏|已经|因为|但|而|和|跟|，|,|。|；|;|！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
+    r"(?:了|的)?(?:[一两三四五几]?[家个只条款本台辆套位名份间部])?(?P<words>[A-Za-z0-9\u4e00-\u9fff+#.\- "
+    r"]+?)(?=了|换|改|搬|切换|迁移|转到|离职|辞职|"
+    r"跳槽|工作|上班|任职|实习|毕业|读书|上学|留学|读研|读博|结婚|离婚|分手|"
+    r"在一起|恋爱|订婚|交往|感兴趣|有兴趣|过敏|已经|因为|但|而|和|跟|，|,|。|；|;|"
+    r"！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
 )
 _ME = re.compile(r"我|咱")
 _NEGATED = re.compile(r"(?:没有?|不|别|未)(?:再|太)?$")
 _PLANNED = re.compile(r"(?:打算|计划|准备|想要?|希望|要|会|将|考虑)[^，。]{0,6}$")
 _NO_TOPIC = frozenset(
-    "时候 时间 东西 事情 问题 感觉 方面 样子 地方 情况 原因 结果 办法 意思 机会 部分 人 事 话 大家 自己 天气 今天 明天 昨天 现在 以前 以后 最近 "
-    "有点 一下 一点 一直 已经 真的 非常 比较 觉得 认为 知道 希望 开始 生活 工作 学习 时 家 年 月 日 周 星期 小时 分钟 朋友 心情 消息 计划 打算 公司".split()
+    "时候 时间 东西 事情 问题 感觉 方面 样子 地方 情况 原因 结果 办法 意思 机会 "
+    "部分 人 事 话 大家 自己 天气 今天 明天 昨天 现在 以前 以后 最近 "
+    "有点 一下 一点 一直 已经 真的 非常 比较 觉得 认为 知道 希望 开始 生活 工作 学习 "
+    "时 家 年 月 日 周 星期 小时 分钟 朋友 心情 消息 计划 打算 公司".split()
 )
 _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANISATION, "nz": PRODUCT, "eng": PRODUCT}
 
@@ -54,8 +84,8 @@ _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANI
 def _jieba() -> ModuleType | None:
     """Return jieba's tagger, or ``None`` where it is not installed."""
     try:
-        import jieba
-        import jieba.posseg
+        import jieba  # noqa: PLC0415 - optional, and half a second to load
+        import jieba.posseg  # noqa: PLC0415
     except ImportError:
         return None
     jieba.setLogLevel(logging.WARNING)
@@ -69,8 +99,9 @@ def read_chinese(content: str, scene: Scene) -> Reading:
     stated: list[Statement] = []
     main: Mention | None = None
     everything = chinese_mentions(content, scene)
-    for sentence in sentences(content):
-        inside = [one for one in everything if sentence.start <= one.start < sentence.end]
+    for sentence, inside in by_sentence(everything, sentences(content)):
+        if len(stated) >= MOST_STATEMENTS:
+            break
         named = [one for one in inside if one.named]
         mentioned += named
         main = main or (named[0] if named else None)
@@ -86,8 +117,9 @@ def chinese_mentions(text: str, scene: Scene) -> list[Mention]:
     found += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
     found += [
         Mention(at.start(), at.end(), name, PERSON, named=True)
-        for name in {scene.speaker, scene.listener, *scene.known} - {None, ""}
-        for at in re.finditer(re.escape(str(name)), text)
+        for name in dict.fromkeys((scene.speaker, scene.listener, *scene.known))
+        if name and len(name) > 1
+        for at in re.finditer(re.escape(name), text)
     ]
     found += _tagged(text)
     found += [Mention(m.start(), m.end(), m[0], PLACE, named=True) for m in _PLACE.finditer(text)]
@@ -113,7 +145,8 @@ def _relatives(text: str, scene: Scene) -> Iterable[Mention]:
             yield Mention(match.start("name"), match.end("name"), match["name"], PERSON, named=True, kin=match["kin"])
         elif scene.speaker:
             kind = TOPIC if match["kin"] in ("家人", "父母", "朋友", "同事", "同学") else PERSON
-            yield Mention(match.start(), match.end(), f"{scene.speaker}的{match['kin']}", kind, named=True, kin=match["kin"])
+            start = match.start("kin") if match[0][1] in "和跟" else match.start()
+            yield Mention(start, match.end(), f"{scene.speaker}的{match['kin']}", kind, named=True, kin=match["kin"])
 
 
 def _tagged(text: str) -> list[Mention]:
@@ -132,25 +165,31 @@ def _tagged(text: str) -> list[Mention]:
             continue
         position = start + len(word)
         kind = _FLAGS.get(flag)
+        noun = flag in ("n", "vn", "nl", "l")
         if kind == PERSON and not (word[0] in _SURNAMES and 2 <= len(word) <= 4) and not word.startswith("小"):
-            kind, flag = None, "n"  # a common false alarm: 过敏, 喝咖啡
+            kind, noun = None, True  # a common false alarm: 过敏, 喝咖啡
         if kind and len(word) > 1:
             last = found[-1] if found else None
             if last is not None and last.end == start and (kind, last.type) == (PLACE, PLACE):
                 found[-1] = replace(last, end=position, name=last.name + word)
             else:
                 found.append(Mention(start, position, word, kind, named=True))
-        elif flag in ("n", "vn", "nl", "l") and len(word) > 1 and word not in _NO_TOPIC:
+        elif noun and len(word) > 1 and word not in _NO_TOPIC:
             found.append(_joined(found, start, position, word))
-    return [replace(one, type=ORGANISATION) if one.name.endswith(("公司", "大学", "集团", "医院", "银行")) else one for one in found]
+    return [
+        replace(one, type=ORGANISATION) if one.name.endswith(("公司", "大学", "集团", "医院", "银行")) else one
+        for one in found
+    ]
 
 
 def _joined(found: list[Mention], start: int, end: int, word: str) -> Mention:
     """Join a noun to the noun or name right before it: 开源项目, 阿里巴巴公司."""
     last = found[-1] if found else None
-    if last is not None and last.end == start and last.type != PERSON and end - last.start <= 8:
+    organisation = word in ("公司", "集团", "大学", "医院", "银行")
+    joins = organisation or (last is not None and not last.named)
+    if last is not None and joins and last.end == start and last.type != PERSON and end - last.start <= 8:
         found.pop()
-        kind = ORGANISATION if word in ("公司", "集团", "大学", "医院", "银行") else TOPIC
+        kind = ORGANISATION if organisation else TOPIC
         return Mention(last.start, end, last.name + word, kind, named=kind == ORGANISATION)
     return Mention(start, end, word, TOPIC)
 
@@ -174,7 +213,11 @@ def _read(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention
         return sorted(_distinct(found), key=lambda one: one.objects[0].start)
     subject = speaker or main
     objects = tuple(one for one in inside if subject is not None and one.name != subject.name)[:MOST_OBJECTS]
-    if subject is None or not objects or (speaker and not _ME.search(sentence.text) and not any(one.named for one in objects)):
+    if (
+        subject is None
+        or not objects
+        or (speaker and not _ME.search(sentence.text) and not any(one.named for one in objects))
+    ):
         return []
     predicate = GENERAL if speaker else "RELATES_TO"
     return [Statement(subject, predicate, objects, sentence.start, sentence.end, "is", 0.4)]
@@ -189,10 +232,13 @@ def _matched(
     stop = next((at for at in range(match.end() + 1, len(text)) if text[at] in "，,；;"), len(text))
     after = [one for one in inside if match.end() <= one.start - offset < stop and subject and one.name != subject.name]
     near = after[0].start - offset - match.end() if after else 99
-    if pattern.free and (near > 2 or pattern.kind in (PLACE, ORGANISATION, PRODUCT)):
+    if pattern.free:
         words = _FREE.match(text, match.end())
-        named = _free(words, offset, pattern.kind, after) if words else None
-        after = [named, *(one for one in after if one.start >= named.end)] if named else after if near <= 2 else []
+        free = _free(words, offset, pattern.kind, after) if words else None
+        if free is not None and (near > 2 or pattern.kind != TOPIC or not after[0].named):
+            after = [free, *(one for one in after if one.start >= free.end)]
+        elif near > 2:
+            after = []
     if subject is None or not after:
         return None
     change, predicate = pattern.change, pattern.predicate
@@ -202,13 +248,19 @@ def _matched(
     elif change in ("is", "happens") and _NEGATED.search(before):
         return None
     objects = after[:1] if predicate in FUNCTIONAL or pattern.free else after[:MOST_OBJECTS]
-    return Statement(subject, predicate, tuple(objects), sentence.start, sentence.end, change, 0.8 if pattern.free else 0.7)
+    return Statement(
+        subject, predicate, tuple(objects), sentence.start, sentence.end, change, 0.8 if pattern.free else 0.7
+    )
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
     clause = re.split("[，,；;]", before)[-1]
     at = offset + len(before) - len(clause)
-    named = [one for one in inside if at <= one.start and one.end - offset <= len(before) and one.named and one.type in (PERSON, ORGANISATION)]
+    named = [
+        one
+        for one in inside
+        if at <= one.start and one.end - offset <= len(before) and one.named and one.type in (PERSON, ORGANISATION)
+    ]
     named = [one for one in named if one.kin or not _ME.search(clause)]
     return named[0] if named else speaker
 
@@ -218,7 +270,10 @@ def _free(words: re.Match[str], offset: int, kind: str, after: list[Mention]) ->
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
     if not name or len(name) > 20 or name in _NO_TOPIC:
         return None
-    same = next((one for one in after if one.start == start and one.named and one.name != name and kind in (PLACE, PERSON)), None)
+    same = next(
+        (one for one in after if one.start == start and one.named and one.name != name and kind in (PLACE, PERSON)),
+        None,
+    )
     if same is not None:
         return replace(same, type=kind)
     return Mention(start, start + len(name), name, kind, named=kind != TOPIC)
@@ -228,6 +283,8 @@ def _distinct(found: list[Statement]) -> list[Statement]:
     kept: list[Statement] = []
     for one in sorted(found, key=lambda each: -each.confidence):
         names = {each.name for each in one.objects}
-        if not any(other.subject.name == one.subject.name and names & {each.name for each in other.objects} for other in kept):
+        if not any(
+            other.subject.name == one.subject.name and names & {each.name for each in other.objects} for other in kept
+        ):
             kept.append(one)
     return kept

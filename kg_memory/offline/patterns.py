@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kg_memory.offline.mentions import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
+from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
 
 Change = Literal["is", "ends", "plans", "happens"]
 
-FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH", "HAS_STATUS", "HAS_PLAN", "OWNED_BY", "HAS_OWNER"})
+FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH"})
 """Predicates that hold for one object at a time."""
-OPPOSITES = {"LIKES": "DISLIKES", "DISLIKES": "LIKES", "PREFERS": "PREFERS", "USES": "USES", "FAVORS": "FAVORS"}
+OPPOSITES = {"LIKES": "DISLIKES", "DISLIKES": "LIKES", "PREFERS": "PREFERS", "USES": "USES"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,50 +37,181 @@ def _english(predicate: str, verb: str, change: Change, kind: str = TOPIC, *, fr
 _JOB = r"(?:a|my|the)?\s?(?:new |old |first |current )?(?:job|position|role|internship|gig)"
 ENGLISH: tuple[Pattern, ...] = (
     # Places and work: what ends stands before what begins, so that "no longer work at" is not "work at".
-    _english("LIVES_IN", r"(?:used to live|no longer (?:live|lives)|(?:don't|doesn't) live|stopped living) (?:in|at)|lived in", "ends", PLACE, free=True),
-    _english("LIVES_IN", r"(?:moved|relocated|emigrated)(?: (?:away|back|out|over|here))? from", "ends", PLACE, free=True),
-    _english("LIVES_IN", r"(?:have |has |'ve |'s )?(?:just |recently |finally )?(?:moved|relocated|emigrated|settled)(?: (?:back|out|over|down|in))?(?: to| into| in)", "is", PLACE, free=True),
-    _english("LIVES_IN", r"(?:live|lives|living|reside|resides|residing|based|located)(?: (?:now|here|currently|alone))? (?:in|at)", "is", PLACE, free=True),
-    _english("WORKS_AT", rf"(?:no longer (?:work|works|working)|used to work|(?:don't|doesn't) work|stopped working|worked) (?:at|for)|(?:quit|left|lost|resigned from) {_JOB} (?:at|with)|(?:resigned|fired|laid off) (?:from|by|at)", "ends", ORGANISATION, free=True),
-    _english("WORKS_AT", rf"(?:work|works|working|employed) (?:at|for)|(?:got|have|has|landed|started|accepted|took|begin|began) {_JOB} (?:at|with)|(?:was |been |got )?hired (?:by|at)|started(?: working)? at|joined", "is", ORGANISATION),
+    _english(
+        "LIVES_IN",
+        r"(?:used to live|no longer (?:live|lives)|(?:don't|doesn't) live|stopped living) (?:in|at)|lived in",
+        "ends",
+        PLACE,
+        free=True,
+    ),
+    _english(
+        "LIVES_IN", r"(?:moved|relocated|emigrated)(?: (?:away|back|out|over|here))? from", "ends", PLACE, free=True
+    ),
+    _english(
+        "LIVES_IN",
+        r"(?:have |has |'ve |'s )?(?:just |recently |finally )?(?:moved|relocated|emigrated|settled)(?: (?:back|"
+        r"out|over|down|in))?(?: to| into| in)",
+        "is",
+        PLACE,
+        free=True,
+    ),
+    _english(
+        "LIVES_IN",
+        r"(?:live|lives|living|reside|resides|residing|based|located)(?: (?:now|here|currently|alone))? (?:in|at)",
+        "is",
+        PLACE,
+        free=True,
+    ),
+    _english(
+        "WORKS_AT",
+        rf"(?:no longer (?:work|works|working)|used to work|(?:don't|doesn't) work|stopped working|worked) (?:at|"
+        rf"for)|(?:quit|left|lost|resigned from) {_JOB} (?:at|with)|(?:resigned|fired|laid off) (?:from|by|at)",
+        "ends",
+        ORGANISATION,
+        free=True,
+    ),
+    _english(
+        "WORKS_AT",
+        rf"(?:work|works|working|employed) (?:at|for)|(?:got|have|has|landed|started|accepted|took|begin|"
+        rf"began) {_JOB} (?:at|with)|(?:was |been |got )?hired (?:by|at)|started(?: working)? at|joined",
+        "is",
+        ORGANISATION,
+    ),
     _english("WORKS_AS", r"(?:no longer (?:work|works|working)|used to work|worked) as an?", "ends", free=True),
-    _english("WORKS_AS", r"(?:work|works|working) as an?|(?:got |been |was )?promoted to|(?:became|started as) an?", "is", free=True),
-    _english("STUDIES_AT", r"(?:graduated from|dropped out of|used to (?:study|go to school) at|no longer (?:study|studies) at)", "ends", ORGANISATION),
+    _english(
+        "WORKS_AS",
+        r"(?:work|works|working) as an?|(?:got |been |was )?promoted to|(?:became|started as) an?",
+        "is",
+        free=True,
+    ),
+    _english(
+        "STUDIES_AT",
+        r"(?:graduated from|dropped out of|used to (?:study|go to school) at|no longer (?:study|studies) at)",
+        "ends",
+        ORGANISATION,
+    ),
     _english("STUDIES_AT", r"(?:study|studies|studying|studied|enrolled|enrolling) (?:at|in)", "is", ORGANISATION),
     # One person and another.
     _english("IS_MARRIED_TO", r"(?:divorced(?: from)?|separated from|got divorced from)", "ends", PERSON),
     _english("IS_MARRIED_TO", r"(?:got |am |is |are |been |'m )?married(?: to)?", "is", PERSON),
-    _english("IS_IN_RELATIONSHIP_WITH", r"(?:broke up with|split up with|no longer dating|stopped dating|dumped)", "ends", PERSON),
-    _english("IS_IN_RELATIONSHIP_WITH", r"(?:dating|engaged to|going out with|in a relationship with|together with)", "is", PERSON),
-    _english("MET", r"(?:met|ran into|caught up with|hung out with|had (?:lunch|dinner|coffee) with)", "happens", PERSON),
+    _english(
+        "IS_IN_RELATIONSHIP_WITH",
+        r"(?:broke up with|split up with|no longer dating|stopped dating|dumped)",
+        "ends",
+        PERSON,
+    ),
+    _english(
+        "IS_IN_RELATIONSHIP_WITH",
+        r"(?:dating|engaged to|going out with|in a relationship with|together with)",
+        "is",
+        PERSON,
+    ),
+    _english(
+        "MET", r"(?:met|ran into|caught up with|hung out with|had (?:lunch|dinner|coffee) with)", "happens", PERSON
+    ),
     # Tools and tastes.
-    _english("USES", r"(?:stopped using|no longer (?:use|uses|using)|used to use|(?:don't|doesn't) use|gave up(?: on)?|got rid of|cancel(?:l)?ed|switched (?:away )?from|migrated from|moved off)", "ends", PRODUCT, free=True),
+    _english(
+        "USES",
+        r"(?:stopped using|no longer (?:use|uses|using)|used to use|(?:don't|doesn't) use|gave up(?: on)?|"
+        r"got rid of|cancel(?:l)?ed|switched (?:away )?from|migrated from|moved off)",
+        "ends",
+        PRODUCT,
+        free=True,
+    ),
     _english("DOES", r"(?:quit|gave up|stopped)(?= \w+ing\b)", "ends", free=True),
     _english("WORKS_AT", r"(?:left|quit|leaving)", "ends", ORGANISATION),
-    _english("USES", r"(?:use|uses|using|switched(?: over)? to|switching to|migrated to|upgraded to|changed to|started using)", "is", PRODUCT, free=True),
-    _english("DISLIKES", r"(?:hate|hates|dislike|dislikes|can't stand|(?:don't|doesn't|do not|never) (?:really )?(?:like|enjoy|love)d?|no longer (?:like|likes|enjoy|love)|not a (?:big )?fan of|allergic to|sick of)", "is"),
+    _english(
+        "USES",
+        r"(?:use|uses|using|switched(?: over)? to|switching to|migrated to|upgraded to|changed to|started using)",
+        "is",
+        PRODUCT,
+        free=True,
+    ),
+    _english(
+        "DISLIKES",
+        r"(?:hate|hates|dislike|dislikes|can't stand|(?:don't|doesn't|do not|never) (?:really )?(?:like|enjoy|"
+        r"love)d?|no longer (?:like|likes|enjoy|love)|not a (?:big )?fan of|allergic to|sick of)",
+        "is",
+    ),
     _english("PREFERS", r"(?:prefer|prefers|preferred)|would rather|'d rather", "is", free=True),
     _english("LIKES", r"favou?rite (?:\w+ ){1,3}(?:is|are|was|were|has always been)", "is", free=True),
-    _english("LIKES", r"(?:love|loves|loved|loving|like|likes|liked|adore|adores|enjoy|enjoys|enjoyed|enjoying|fond of|keen on|into|passionate about|passion for|(?:big |huge )?fan of|obsessed with|interested in|value|appreciate)", "is"),
+    _english(
+        "LIKES",
+        r"(?:love|loves|loved|loving|like|likes|liked|adore|adores|enjoy|enjoys|enjoyed|enjoying|fond of|keen on|"
+        r"into|passionate about|passion for|(?:big |huge )?fan of|obsessed with|interested in|value|appreciate)",
+        "is",
+    ),
     # What was done.
-    _english("PLANS", r"(?:(?:am |'m |are |is )?(?:planning|hoping|wanting|going|trying|intending|looking) to|gonna|wanna|plan to|plans to|want to|wants to|hope to|would love to|'d love to|looking forward to|thinking (?:of|about)|considering|will|'ll|planning|dream(?:ing)? of|can't wait (?:to|for)|looking into|signed up for|saving up for)", "plans"),
-    _english("VISITED", r"(?:went(?: back| out| over)? to|visited|traveled to|travelled to|flew to|drove to|been to|took a trip to|trip to|stayed (?:in|at)|returned from|got back from|came back from|hiked|camped (?:in|at))", "happens", PLACE),
-    _english("ATTENDED", r"(?:attended|participated in|took part in|took|competed in|performed (?:in|at)|spoke at|gave a (?:talk|speech) (?:at|about)|volunteered (?:at|for)|ran)", "happens"),
+    _english(
+        "PLANS",
+        r"(?:(?:am |'m |are |is )?(?:planning|hoping|wanting|going|trying|intending|looking) to|gonna|wanna|"
+        r"plan to|plans to|want to|wants to|hope to|would love to|'d love to|looking forward to|thinking (?:of|"
+        r"about)|considering|will|'ll|planning|dream(?:ing)? of|can't wait (?:to|for)|looking into|signed up for|"
+        r"saving up for)",
+        "plans",
+    ),
+    _english(
+        "ENJOYED", r"had (?:a |an |so much |lots of |such a )?(?:\w+ ){0,2}?(?:time|blast|fun|experience)", "happens"
+    ),
+    _english(
+        "VISITED",
+        r"(?:went(?: back| out| over)? to|visited|traveled to|travelled to|flew to|drove to|been to|"
+        r"took a trip to|trip to|stayed (?:in|at)|returned from|got back from|came back from|hiked|camped (?:in|"
+        r"at))",
+        "happens",
+        PLACE,
+    ),
+    _english(
+        "ATTENDED",
+        r"(?:attended|participated in|took part in|took|competed in|performed (?:in|at)|spoke at|gave a (?:talk|"
+        r"speech) (?:at|about)|volunteered (?:at|for)|ran)",
+        "happens",
+    ),
     _english("VOLUNTEERS_AT", r"(?:volunteer|volunteers|volunteering) (?:at|for|with)", "is", ORGANISATION),
     _english("BOUGHT", r"(?:bought|purchased|ordered|got myself|picked up|rented)", "happens", PRODUCT),
     _english("SOLD", r"(?:sold|gave away|donated)", "happens", PRODUCT),
-    _english("MADE", r"(?:made|created|painted|drew|wrote|built|designed|baked|cooked|developed|launched|opened|published|finished|composed|organized|organised|hosted|started(?! \w+ing\b)|founded|set up|put together)", "happens"),
-    _english("LEARNS", r"(?:started learning|learn|learning|learned|learnt|study|studying|studied|taking|practice|practicing|practising)", "is"),
+    _english(
+        "MADE",
+        r"(?:made|created|painted|drew|wrote|built|designed|baked|cooked|developed|published|finished|composed|"
+        r"organized|organised|hosted|put together)",
+        "happens",
+    ),
+    _english("STARTED", r"(?:started(?! \w+ing\b)|launched|opened|founded|set up|took up|began)", "happens"),
+    _english(
+        "LEARNS",
+        r"(?:started learning|learn|learning|learned|learnt|study|studying|studied|practice|practicing|practising)",
+        "is",
+    ),
     _english("READ", r"(?:read|reading|reread|finished reading)", "happens", PRODUCT),
     _english("WATCHED", r"(?:watched|watching|saw|seen)", "happens", PRODUCT),
     _english("PLAYS", r"(?:play|plays|playing|played)", "is"),
-    _english("RECEIVED", r"(?:received|was given|were given|got|won|earned|inherited)", "happens"),
+    _english(
+        "RECEIVED",
+        r"(?:received|was given|were given|got(?= (?:a|an|my|some|the|accepted|engaged|\d))|won|earned|inherited)",
+        "happens",
+    ),
     _english("LOST", r"(?:lost|missed|failed|broke)", "happens"),
-    _english("WORKS_ON", r"(?:work|works|worked|working|focusing|focused) (?:on|in|with)|researching|building|developing|running|managing|leading|preparing(?: for)?", "is"),
-    _english("HELPS", r"(?:help|helps|helped|helping|support|supports|supported|supporting|teach|teaches|taught|teaching|mentor|mentors|mentoring|coach|coaching)", "is"),
+    _english(
+        "WORKS_ON",
+        r"(?:work|works|worked|working|focusing|focused) (?:on|in|with)|researching|building|developing|running|"
+        r"managing|leading|preparing(?: for)?",
+        "is",
+    ),
+    _english(
+        "HELPS",
+        r"(?:help|helps|helped|helping|support|supports|supported|supporting|teach|teaches|taught|teaching|"
+        r"mentor|mentors|mentoring|coach|coaching)",
+        "is",
+    ),
     _english("THINKS", r"(?:think|believe|realized|realised|realizing|feel|felt|learned that|know|find|found)", "is"),
     _english("HAS", r"(?:have|has|had|own|owns|adopted|keep|'ve got|have got)", "is"),
-    _english("IS_FROM", r"(?:am|is|'m|'s|are|come|comes|came|originally) from|(?:was |were )?(?:born|raised) in|grew up in", "is", PLACE, free=True),
+    _english(
+        "IS_FROM",
+        r"(?:am|is|'m|'s|are|come|comes|came|originally) from|(?:was |were )?(?:born|raised) in|grew up in",
+        "is",
+        PLACE,
+        free=True,
+    ),
     _english("IS_A", r"(?:I'm|I am|(?:he|she)'s|is|was) an?", "is"),
 )
 
@@ -91,23 +222,92 @@ def _chinese(predicate: str, verb: str, change: Change, kind: str = TOPIC, *, fr
 
 _NO_LONGER = r"(?:不再|没再|不|没有再|已经不)"
 CHINESE: tuple[Pattern, ...] = (
-    _chinese("LIVES_IN", rf"(?:以前|之前|曾经?|原来|过去)(?:一直)?住在|{_NO_LONGER}住(?:在)?|从(?=[^，。]{{1,12}}(?:搬|移居))|搬离了?|搬出了?|离开了?(?=[^，。]{{2,8}}(?:市|省|县|镇))", "ends", PLACE, free=True),
-    _chinese("LIVES_IN", r"搬(?:家)?(?:到|去|回|来|进)了?|移居到?|定居在?|(?:现在|目前)?(?:居)?住在|落户", "is", PLACE, free=True),
-    _chinese("WORKS_AT", rf"从(?=[^，。]{{1,16}}(?:离职|辞职|跳槽))|{_NO_LONGER}在(?=[^，。]{{1,16}}(?:工作|上班|任职))|(?:以前|之前|曾经?|原来|过去)在(?=[^，。]{{1,16}}(?:工作|上班|任职))|离开了?(?=[^，。]{{1,12}}(?:公司|集团|银行|工作室))", "ends", ORGANISATION, free=True),
-    _chinese("WORKS_AT", r"加入了?|入职了?|跳槽(?:到|去)了?|就职于|任职于|供职于|(?:现在|目前|开始)?在(?=[^，。在]{1,16}(?:工作|上班|任职|实习))", "is", ORGANISATION, free=True),
-    _chinese("WORKS_AS", r"(?:现在|目前)?(?:担任|当上?了?|升(?:职|任)?为|做了?)(?=[^，。]{0,6}(?:师|员|经理|总监|主管|工程师|老师|医生|教练|律师))", "is", TOPIC, free=True),
+    _chinese(
+        "LIVES_IN",
+        rf"(?:以前|之前|曾经?|原来|过去)(?:一直)?住在|{_NO_LONGER}住(?:在)?|从(?=[^，。]{{1,12}}(?:搬|移居))|搬离了?|搬出了?|"
+        rf"离开了?(?=[^，。]{{2,8}}(?:市|省|县|镇))",
+        "ends",
+        PLACE,
+        free=True,
+    ),
+    _chinese(
+        "LIVES_IN",
+        r"搬(?:家)?(?:到|去|回|来|进)了?|移居到?|定居在?|(?:现在|目前)?(?:居)?住在|落户",
+        "is",
+        PLACE,
+        free=True,
+    ),
+    _chinese(
+        "WORKS_AT",
+        rf"从(?=[^，。]{{1,16}}(?:离职|辞职|跳槽))|{_NO_LONGER}在(?=[^，。]{{1,16}}(?:工作|上班|任职))|(?:以前|之前|曾经?|原来|"
+        rf"过去)在(?=[^，。]{{1,16}}(?:工作|上班|任职))|离开了?(?=[^，。]{{1,12}}(?:公司|集团|银行|工作室))",
+        "ends",
+        ORGANISATION,
+        free=True,
+    ),
+    _chinese(
+        "WORKS_AT",
+        r"加入了?|入职了?|跳槽(?:到|去)了?|就职于|任职于|供职于|(?:现在|目前|开始)?在(?=[^，。在]{1,16}(?:工作|上班|任职|实习))",
+        "is",
+        ORGANISATION,
+        free=True,
+    ),
+    _chinese(
+        "WORKS_AS",
+        r"(?:现在|目前)?(?:担任|当上?了?|升(?:职|任)?为|做了?)(?=[^，。]{0,6}(?:师|员|经理|总监|主管|工程师|老师|医生|教练|律师))",
+        "is",
+        TOPIC,
+        free=True,
+    ),
     _chinese("STUDIES_AT", r"毕业于|从(?=[^，。]{2,12}毕业)", "ends", ORGANISATION, free=True),
-    _chinese("STUDIES_AT", r"就读于|考(?:上|入)了?|在(?=[^，。在]{2,12}(?:读书|上学|读研|读博|留学))", "is", ORGANISATION, free=True),
+    _chinese(
+        "STUDIES_AT",
+        r"就读于|考(?:上|入)了?|在(?=[^，。在]{2,12}(?:读书|上学|读研|读博|留学))",
+        "is",
+        ORGANISATION,
+        free=True,
+    ),
     _chinese("IS_IN_RELATIONSHIP_WITH", r"(?:和|跟|与)(?=[^，。]{1,8}(?:分手|离婚))", "ends", PERSON, free=True),
     _chinese("IS_MARRIED_TO", r"(?:和|跟|与)(?=[^，。]{1,8}结婚)|嫁给了?|娶了", "is", PERSON, free=True),
-    _chinese("IS_IN_RELATIONSHIP_WITH", r"(?:和|跟|与)(?=[^，。]{1,8}(?:在一起|恋爱|订婚|交往))", "is", PERSON, free=True),
-    _chinese("USES", rf"从(?=[^，。从]{{1,16}}(?:换|改|切换|迁移|转|升级)(?:成|到|为|用|向))|{_NO_LONGER}(?:使)?用|(?:以前|之前|原来|过去|曾经?)(?:一直)?(?:使)?用|放弃了?|停用了?", "ends", PRODUCT, free=True),
-    _chinese("USES", r"改(?:成|为)?用了?|(?:换|切换|迁移|升级|转)(?:成|到|为|向|用)了?|(?:开始|现在|目前|一直|正在|都|在)(?:使)?用|使用", "is", PRODUCT, free=True),
+    _chinese(
+        "IS_IN_RELATIONSHIP_WITH", r"(?:和|跟|与)(?=[^，。]{1,8}(?:在一起|恋爱|订婚|交往))", "is", PERSON, free=True
+    ),
+    _chinese(
+        "USES",
+        rf"从(?=[^，。从]{{1,16}}(?:换|改|切换|迁移|转|升级)(?:成|到|为|用|向))|{_NO_LONGER}(?:使)?用|(?:以前|之前|原来|过去|"
+        rf"曾经?)(?:一直)?(?:使)?用|放弃了?|停用了?",
+        "ends",
+        PRODUCT,
+        free=True,
+    ),
+    _chinese(
+        "USES",
+        r"改(?:成|为)?用了?|(?:换|切换|迁移|升级|转)(?:成|到|为|向|用)了?|(?:开始|现在|目前|一直|正在|都|在)(?:使)?用|使用",
+        "is",
+        PRODUCT,
+        free=True,
+    ),
     _chinese("DISLIKES", r"不(?:太|再|怎么)?(?:喜欢|爱)|讨厌|受不了|对(?=[^，。]{1,8}过敏)", "is", TOPIC, free=True),
     _chinese("PREFERS", r"(?:更|比较|最|宁愿|宁可)(?:喜欢|爱|想)?|偏爱|偏好", "is", TOPIC, free=True),
-    _chinese("LIKES", r"(?:很|非常|特别|一直)?(?:喜欢|热爱|爱上了?|迷上了?|爱)(?!人|心|情)|对(?=[^，。]{1,8}(?:感兴趣|有兴趣))", "is", TOPIC, free=True),
-    _chinese("PLANS", r"打算|计划|准备|想(?:要)?(?=去|学|买|做|换|搬|找|开)|希望|将(?:要|会)?|(?:下周|下个?月|明天|明年|后天).{0,4}(?:要|会|去)|报名了?", "plans", TOPIC),
-    _chinese("VISITED", r"去(?:了|过)|参观了?|到(?:了|过)|游览了?|旅游去了?|(?:昨天|上周|上个月|去年|前天).{0,3}去", "happens", PLACE),
+    _chinese(
+        "LIKES",
+        r"(?:很|非常|特别|一直)?(?:喜欢|热爱|爱上了?|迷上了?|爱)(?!人|心|情)|对(?=[^，。]{1,8}(?:感兴趣|有兴趣))",
+        "is",
+        TOPIC,
+        free=True,
+    ),
+    _chinese(
+        "PLANS",
+        r"打算|计划|准备|想(?:要)?(?=去|学|买|做|换|搬|找|开)|希望|将(?:要|会)?|(?:下周|下个?月|明天|明年|后天).{0,4}(?:要|会|去)|报名了?",
+        "plans",
+        TOPIC,
+    ),
+    _chinese(
+        "VISITED",
+        r"去(?:了|过)|参观了?|到(?:了|过)|游览了?|旅游去了?|(?:昨天|上周|上个月|去年|前天).{0,3}去",
+        "happens",
+        PLACE,
+    ),
     _chinese("ATTENDED", r"参加了?|出席了?|报考了?", "happens"),
     _chinese("BOUGHT", r"买了?(?:一[^，。]{1})?|购买了?|入手了?", "happens", PRODUCT),
     _chinese("MET", r"(?:遇到|认识|见到|碰到|见)了", "happens", PERSON),

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg_memory.offline.chinese import read_chinese
-from kg_memory.offline.mentions import PERSON, Mention, mentions
-from kg_memory.offline.statements import Reading, Scene, read_english
+from kg_memory.offline.mentions import mentions
+from kg_memory.offline.scene import Reading, Scene
+from kg_memory.offline.spans import PERSON, Mention
+from kg_memory.offline.statements import read_english
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]{2,}")
@@ -16,14 +18,18 @@ LONGEST = 60_000
 """Characters that are read; the caller splits longer texts."""
 
 
-def read_episode(episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> Reading:
+def read_episode(
+    episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], known: Sequence[str] = ()
+) -> Reading:
     """Return what a message or text mentions and states; *previous* serves to tell who is meant."""
     content = episode["content"][:LONGEST]
     scene = _scene(episode.get("speaker") or None, previous, known)
     return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
 
 
-def read_fields(episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], entities: Sequence[Mapping[str, Any]]) -> Reading:
+def read_fields(
+    episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], entities: Sequence[Mapping[str, Any]]
+) -> Reading:
     """Return what an episode states, knowing the names of its *entities*."""
     return read_episode(episode, previous, [one["name"] for one in entities])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.offline.lexicon import ORGANISATION_WORDS
-from kg_memory.offline.mentions import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
+from kg_memory.offline.spans import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
 
 MOST_FACTS = 50
 DEEPEST = 20
@@ -20,18 +20,26 @@ _NAME_KEYS = ("name", "full_name", "fullname", "title", "display_name", "label",
 _NAME_PARTS = (("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"))
 _ID_KEY = re.compile(r"(?:^|_)(?:id|uuid|key|number|no|sku|code)$|^编号$")
 _KINDS = {
-    PERSON: "person user customer contact author assignee employee manager member lead patient student buyer seller agent "
-    "owner recipient reporter 客户 联系人 负责人 用户 员工 姓名",
-    ORGANISATION: "company organization organisation account employer vendor supplier team department carrier bank 公司 部门",
+    PERSON: "person user customer contact author assignee employee manager member lead patient student buyer seller "
+    "agent owner recipient reporter 客户 联系人 负责人 用户 员工 姓名",
+    ORGANISATION: "company organization organisation account employer vendor supplier team department carrier bank "
+    "公司 部门",
     PLACE: "city country address location region state place office site warehouse 城市 地址 国家 地区",
     PRODUCT: "product item plan sku model subscription device app service 产品 商品 套餐",
     EVENT: "event meeting appointment order ticket invoice shipment booking deal case 订单 会议 工单",
 }
 _KIND_OF_WORD = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u4e00-\u9fff]+")
-_BEGINS = frozenset("since start start_date valid_from from effective_date effective_from joined_at joined started_at begin hired_at 开始日期".split())
-_ENDS = frozenset("until end end_date valid_to valid_until expires expires_at ended_at cancelled_at left_at to 结束日期".split())
-_STAMPS = frozenset("updated_at last_updated date ordered_at placed_at order_date timestamp created_at created at 日期 更新时间".split())
+_BEGINS = frozenset(
+    "since start start_date valid_from from effective_date effective_from joined_at joined started_at begin "
+    "hired_at 开始日期".split()
+)
+_ENDS = frozenset(
+    "until end end_date valid_to valid_until expires expires_at ended_at cancelled_at left_at to 结束日期".split()
+)
+_STAMPS = frozenset(
+    "updated_at last_updated date ordered_at placed_at order_date timestamp created_at created at 日期 更新时间".split()
+)
 _MOMENT = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?|\d{4}")
 
 
@@ -125,7 +133,9 @@ class _Reader:
         readable = _readable(key)
         told = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
         verb = "include" if several else "is"
-        return Field(about, predicate, thing, f"{about.name}: {readable} {verb} {told}{more}.", self._quote(key, told), *dates)
+        return Field(
+            about, predicate, thing, f"{about.name}: {readable} {verb} {told}{more}.", self._quote(key, told), *dates
+        )
 
     def _quote(self, key: str, told: str) -> str:
         """Return the passage that gives *key* its value, else the value, the key, or the beginning of the record."""
@@ -152,7 +162,9 @@ def _named(record: Mapping[str, Any], key: str) -> Thing | None:
     for name, value in low.items():
         if _ID_KEY.search(name) and isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             what = re.sub(r"_?(?:id|uuid|key|number|no|sku|code)$", "", name) or key
-            return Thing(f"{_readable(what)} {value}"[:LONGEST_NAME], _kind(what, "") if what != key else _kind(key, ""))
+            return Thing(
+                f"{_readable(what)} {value}"[:LONGEST_NAME], _kind(what, "") if what != key else _kind(key, "")
+            )
     return None
 
 

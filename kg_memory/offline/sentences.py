@@ -8,9 +8,26 @@ from dataclasses import dataclass
 from kg_memory.offline.lexicon import STARTERS
 
 _END = re.compile(r"(?<![\s.])(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？；]+[”’」』）]*|(?=\n))|\n")
-_ABBREVIATION = re.compile(r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|inc|ltd|no|approx|u\.s|u\.k)|\b[A-Z])\.$", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|inc|ltd|no|approx|u\.s|u\.k)|\b[A-Z])\.$", re.IGNORECASE
+)
 # "I opened a shop - pretty cool, huh?" states that.
 _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
+# Wishes, thanks, praise and advice: said to somebody, and stating nothing.
+_ADDRESSED = re.compile(
+    r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep|"
+    r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|sorry|congrat\w*|wish you|take care|"
+    r"enjoy|talk to you|see you|catch you|(?:so |i['’]m |i am |really |super )*(?:glad|happy|proud|sorry|excited|"
+    r"rooting|stoked|thrilled|pumped) (?:you|for you|of you|to hear|that you|to see)|can['’]t wait to (?:hear|"
+    r"see)|"
+    r"i(?:['’]m| am) (?:always )?here for you|(?:that|it)(?:['’]s| is| sounds| looks|['’]d be| must) (?:so |"
+    r"really |such |very |be |have been )*(?:great|awesome|amazing|cool|nice|lovely|wonderful|"
+    r"fantastic)\b[^.]{0,12}$|"
+    r"(?:i )?appreciate (?:it|you|your|the)|you(?:['’]re|['’]ve| are| have| got)?\b|your\b|take a look|"
+    r"check (?:it|this|out)|no (?:problem|worries|prob)|of course|way to go|look(?:s|ing) forward to (?:hearing|"
+    r"seeing))",
+    re.IGNORECASE,
+)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 _LONGEST = 400
@@ -36,6 +53,8 @@ class Sentence:
     @property
     def says_something(self) -> bool:
         """Tell whether it is more than a greeting, a thank or an exclamation."""
+        if _ADDRESSED.match(self.text):
+            return False
         words = _WORD.findall(self.text)
         han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
         latin = [word for word in words if word.casefold() not in STARTERS]

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kg_memory.offline import lexicon
-from kg_memory.offline.mentions import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, mentions
+from kg_memory.offline.mentions import mentions
 from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
+from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
+from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, by_sentence
 
-MOST_OBJECTS = 3
 LONGEST = 300
 """The most characters of the sentences that make one statement."""
-GENERAL = "SAYS_ABOUT"
-_GOES_ON = re.compile(r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE)
+_GOES_ON = re.compile(
+    r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
+)
 _SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
 _PARTED = re.compile(
-    r"(?:\band I|\bwe)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|divorced|got engaged|got married|got back together)\b",
+    r"(?:\band I|\bwe)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|"
+    r"divorced|got engaged|got married|got back together)\b",
     re.IGNORECASE,
 )
 _CLAUSE_START = re.compile(r"\b(?:and|but|or|so|then)\b|[,;:()]|\s[-–—]+\s|--")
@@ -26,55 +29,43 @@ _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bno longer|\bwithout)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _PLANNED = re.compile(
-    r"(?:\b(?:will|would|might|may|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|hop(?:e|es|ing) to|thinking (?:of|about)|considering|"
+    r"(?:\b(?:will|would|might|may|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|hop(?:e|es|"
+    r"ing) to|thinking (?:of|about)|considering|"
     r"if|should|like to|love to|try(?:ing)? to|about to|dream of|let's|to)|['’]ll|['’]d)\s(?:\w+\s){0,1}$",
     re.IGNORECASE,
 )
 _FREE = re.compile(
-    r"\s(?:the |a |an |my |our |his |her |their |new |old )*(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
-    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
-    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
+    r"\s(?:the |a |an |my |our |his |her |their |new |old )*(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
+    r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
+    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"
+    r"until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
+    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|"
+    r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
 )
-_CLAUSE_END = re.compile(r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b", re.IGNORECASE)
-_PRESENT = re.compile(r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE)
-_CAUSE = re.compile(r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(
+    r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(
+    r"\bI\b|\b(?:[Ww]e|[Mm]y|[Oo]ur|[Mm]e|[Uu]s)\b|^(?:Been|Just|Gonna|Started|Finished|Got|Had|Went|Still|"
+    r"Finally|Can't|Working|Trying|Took|Made)\b"
+)
+_PRESENT = re.compile(
+    r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE
+)
+_CAUSE = re.compile(
+    r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE
+)
 
 
 def _light(word: str) -> bool:
     """Tell whether a word may stand between a subject and its verb."""
-    return word in lexicon.AUXILIARIES or word in lexicon.FUNCTION or word.endswith("ly") or word in ("my", "our", "all", "both", "ve", "m", "s", "d", "ll", "re", "got")
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What the characters ``content[start:end]`` say: *subject* *predicate* *objects*, all named."""
-
-    subject: Mention
-    predicate: str
-    objects: tuple[Mention, ...]
-    start: int
-    end: int
-    change: Change
-    confidence: float
-    causal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one text mentions and states."""
-
-    mentions: tuple[Mention, ...]
-    statements: tuple[Statement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Who speaks, to whom, and which names were met before."""
-
-    speaker: str | None = None
-    listener: str | None = None
-    known: tuple[str, ...] = ()
-    he_or_she: Mention | None = None
+    return (
+        word in lexicon.AUXILIARIES
+        or word in lexicon.FUNCTION
+        or word.endswith("ly")
+        or word in ("my", "our", "all", "both", "ve", "m", "s", "d", "ll", "re", "got")
+    )
 
 
 def read_english(content: str, scene: Scene) -> Reading:
@@ -84,10 +75,11 @@ def read_english(content: str, scene: Scene) -> Reading:
     all_mentions = mentions(content, scene.speaker, scene.known)
     last_person: Mention | None = scene.he_or_she
     main: Mention | None = None
-    for sentence in sentences(content):
-        inside = [one for one in all_mentions if sentence.start <= one.start < sentence.end]
-        mentioned += [one for one in inside if one.named]
+    for sentence, inside in by_sentence(all_mentions, sentences(content)):
+        if len(stated) >= MOST_STATEMENTS:
+            break
         named = [one for one in inside if one.named]
+        mentioned += named
         main = main or (named[0] if named else None)
         if not sentence.asks and sentence.says_something:
             reader = _SentenceReader(sentence, inside, scene, last_person, main)
@@ -122,7 +114,9 @@ class _SentenceReader:
         self.scene = scene
         self.person = person
         self.main = main
-        self.speaker = Mention(sentence.start, sentence.start, scene.speaker, PERSON, named=True) if scene.speaker else None
+        self.speaker = (
+            Mention(sentence.start, sentence.start, scene.speaker, PERSON, named=True) if scene.speaker else None
+        )
         # A name that is only called ("Thanks, Jon!") is not what the sentence is about.
         self.mentions = [one for one in inside if not self._called(one)]
 
@@ -173,9 +167,13 @@ class _SentenceReader:
             change = "ends"
         if predicate == "WORKS_AT" and objects[0].type == PLACE and change == "ends":
             predicate = "LIVES_IN"
-        elif pattern.kind == ORGANISATION and objects[0].type == TOPIC and not objects[0].named:
-            return []  # "I left the meeting", "I joined the gym"
-        stated = [self._statement(subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7)]
+        elif text[start:end].casefold() == "joined" and _group(objects[0]):
+            predicate, change = "JOINED", "happens"
+        elif predicate == "WORKS_AT" and objects[0].type == TOPIC and not objects[0].named:
+            return []  # "I left the meeting"
+        stated = [
+            self._statement(subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7)
+        ]
         if change == "ends" and text[start:end].casefold().endswith("from"):
             stated += self._towards(pattern, subject, objects[0])
         return stated
@@ -190,7 +188,9 @@ class _SentenceReader:
     def _towards(self, pattern: Pattern, subject: Mention, left: Mention) -> list[Statement]:
         """Read the second half of "moved from X to Y"."""
         text, offset = self.sentence.text, self.sentence.start
-        to = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE).search(text, left.end - offset, left.end - offset + 40)
+        to = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE).search(
+            text, left.end - offset, left.end - offset + 40
+        )
         objects = self._objects(replace(pattern, change="is"), to.end(), subject) if to else ()
         return [self._statement(subject, pattern.predicate, objects, "is", 0.8)] if objects else []
 
@@ -200,12 +200,20 @@ class _SentenceReader:
         if match is None or self.speaker is None:
             return []
         end = self.sentence.start + match.start()
-        people = [one for one in self.mentions if one.type == PERSON and one.end <= end + 1 and one.name != self.speaker.name]
+        people = [
+            one for one in self.mentions if one.type == PERSON and one.end <= end + 1 and one.name != self.speaker.name
+        ]
         other = people[-1] if people else self.person
         if other is None:
             return []
-        predicate = "IS_MARRIED_TO" if match["how"].casefold() in ("divorced", "got divorced", "got married") else "IS_IN_RELATIONSHIP_WITH"
-        change: Change = "is" if match["how"].casefold() in ("got married", "got engaged", "got back together") else "ends"
+        predicate = (
+            "IS_MARRIED_TO"
+            if match["how"].casefold() in ("divorced", "got divorced", "got married")
+            else "IS_IN_RELATIONSHIP_WITH"
+        )
+        change: Change = (
+            "is" if match["how"].casefold() in ("got married", "got engaged", "got back together") else "ends"
+        )
         return [self._statement(self.speaker, predicate, (other,), change, 0.8)]
 
     def _causal(self) -> bool:
@@ -214,7 +222,7 @@ class _SentenceReader:
     def _subject(self, before: str) -> Mention | None:
         """Return who does it: the subject right before the verb, or the one that "and" carries on; else nobody."""
         lead = _CLAUSE_START.split(before)[-1]
-        words = [word for word in _WORDS.findall(lead.casefold().replace("’", "'"))]
+        words = _WORDS.findall(lead.casefold().replace("’", "'"))
         carried = lead is not before and not lead.strip()
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
         if pronoun is not None and all(_light(word) for word in words[pronoun + 1 :]):
@@ -256,13 +264,13 @@ class _SentenceReader:
         if pattern.kind == PERSON:
             found = [one for one in found if one.named]
         if pattern.free or pattern.kind == PERSON or pattern.predicate in FUNCTIONAL:
-            return tuple(_typed(one, pattern) for one in found[:1])
+            return tuple(_typed(one, pattern) if one.named or one is free else one for one in found[:1])
         return tuple(found[:MOST_OBJECTS])
 
     def _general(self, left: Sequence[Mention]) -> Statement | None:
         """Return one statement that links what the sentence mentions, when it is about somebody or something."""
         text = self.sentence.text
-        about_me = re.search(r"\b(?:I|we|my|our|me|us)\b", text) is not None
+        about_me = _FIRST_PERSON.search(text) is not None
         subject = self.speaker or (self.person if re.match(r"(?:he|she)\b", text, re.IGNORECASE) else None)
         objects = [one for one in left if subject is None or one.name != subject.name]
         if subject is None:
@@ -270,9 +278,13 @@ class _SentenceReader:
             objects = [one for one in left if subject is not None and one.name != subject.name]
         if subject is None or not objects:
             return None
-        if self.speaker and not about_me and re.search(r"\byou(?:r|'re|'ve|'ll|'d)?\b", text.replace("’", "'"), re.IGNORECASE):
+        if (
+            self.speaker
+            and not about_me
+            and re.search(r"\byou(?:r|'re|'ve|'ll|'d)?\b", text.replace("’", "'"), re.IGNORECASE)
+        ):
             return None  # praise and advice
-        if self.speaker and not about_me and not any(one.named for one in objects) and len(objects) < 2:
+        if self.speaker and not about_me and not any(one.named for one in objects):
             return None  # "Friendship is important": nothing about anybody
         predicate = GENERAL if self.speaker else "RELATES_TO"
         return Statement(
@@ -296,7 +308,11 @@ def _free(words: re.Match[str], offset: int, kind: str) -> Mention | None:
     while lows and lows[-1] in lexicon.STOP:
         lows.pop()
     kept = name.split()[: len(lows)]
-    if not kept or all(low in lexicon.STOP or low in lexicon.VAGUE_NOUNS for low in lows) or lows[0] in lexicon.SUBJECTS:
+    if (
+        not kept
+        or all(low in lexicon.STOP or low in lexicon.VAGUE_NOUNS for low in lows)
+        or lows[0] in lexicon.SUBJECTS
+    ):
         return None
     name = " ".join(kept)
     name, length = (name.title() if name in lexicon.PLACES else name), len(name)
@@ -316,6 +332,24 @@ def _typed(mention: Mention, pattern: Pattern) -> Mention:
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
 
 
+def _group(mention: Mention) -> bool:
+    """Tell whether one joins it without working there: what has no name, a club, a class."""
+    last = mention.name.casefold().split()[-1]
+    return not mention.named or last in (
+        "club",
+        "group",
+        "team",
+        "gym",
+        "church",
+        "class",
+        "course",
+        "choir",
+        "band",
+        "community",
+        "league",
+    )
+
+
 def _tools(found: list[Statement]) -> list[Statement]:
     """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
     if not any(one.predicate == "USES" and one.change == "ends" for one in found):
@@ -333,7 +367,9 @@ def _merged(found: Sequence[Statement]) -> list[Statement]:
     kept: list[Statement] = []
     for statement in sorted(found, key=lambda one: -one.confidence):
         names = {one.name for one in statement.objects}
-        if not any(other.subject.name == statement.subject.name and names <= {one.name for one in other.objects} for other in kept):
+        if not any(
+            other.subject.name == statement.subject.name and names <= {one.name for one in other.objects}
+            for other in kept
+        ):
             kept.append(statement)
     return sorted(kept, key=lambda one: one.objects[0].start)
-

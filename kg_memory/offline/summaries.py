@@ -13,7 +13,7 @@ MOST = 3
 
 
 def summarise(name: str, facts: Sequence[str]) -> str:
-    """Return the sentences of *facts*, newest first, that tell most of *name* and least twice; the oldest of them first."""
+    """Return those of *facts* (newest first) that tell most of *name* and nothing twice, the oldest of them first."""
     chosen: list[tuple[int, str]] = []
     told: set[str] = set()
     length = 0

@@ -9,13 +9,28 @@ from typing import Any
 
 from kg_memory.dates import DateMention, find_dates, parse_instant
 from kg_memory.offline import sameness
-from kg_memory.offline.mentions import PERSON
 from kg_memory.offline.records import Field
-from kg_memory.offline.statements import GENERAL, Reading, Statement
+from kg_memory.offline.scene import GENERAL, Reading, Statement
+from kg_memory.offline.spans import PERSON
 
 MOST_FACTS = 50
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
-_STATES = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH", "USES", "PREFERS", "LIKES", "DISLIKES", "IS_A", "VOLUNTEERS_AT"})
+_STATES = frozenset(
+    {
+        "LIVES_IN",
+        "WORKS_AT",
+        "WORKS_AS",
+        "STUDIES_AT",
+        "IS_MARRIED_TO",
+        "IS_IN_RELATIONSHIP_WITH",
+        "USES",
+        "PREFERS",
+        "LIKES",
+        "DISLIKES",
+        "IS_A",
+        "VOLUNTEERS_AT",
+    }
+)
 
 Entities = Sequence[Mapping[str, Any]]
 
@@ -33,7 +48,11 @@ def entity_names(reading: Reading, speaker: str | None) -> list[tuple[str, str]]
 
 
 def statement_facts(
-    reading: Reading, episode: Mapping[str, Any], entities: Entities, at: datetime, fact_types: Sequence[Mapping[str, Any]]
+    reading: Reading,
+    episode: Mapping[str, Any],
+    entities: Entities,
+    at: datetime,
+    fact_types: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return the facts of *reading* between *entities*, as `ExtractedFact` has them."""
     ids = _Ids(entities)
@@ -41,7 +60,11 @@ def statement_facts(
     facts = []
     for statement in reading.statements:
         subject = ids.of(statement.subject.name)
-        objects = [one for one in dict.fromkeys(ids.of(each.name) for each in statement.objects) if one is not None and one != subject]
+        objects = [
+            one
+            for one in dict.fromkeys(ids.of(each.name) for each in statement.objects)
+            if one is not None and one != subject
+        ]
         if subject is None or not objects:
             continue
         quote = content[statement.start : statement.end]
@@ -56,7 +79,11 @@ def statement_facts(
                 "quote": quote[:4000],
                 "valid_at": began.isoformat() if began else None,
                 "invalid_at": ended.isoformat() if ended else None,
-                "edge_type": "causal" if statement.causal else "co_occurrence" if statement.predicate == GENERAL else "semantic",
+                "edge_type": "causal"
+                if statement.causal
+                else "co_occurrence"
+                if statement.predicate == GENERAL
+                else "semantic",
                 "confidence": statement.confidence,
             }
         )
@@ -100,7 +127,11 @@ class _Ids:
         exact = self._exact.get(sameness.key(name))
         if exact is not None:
             return int(exact)
-        like = [one["id"] for one in self._entities if sameness.same_name(name, one["name"], PERSON if one["type"] == PERSON else "")]
+        like = [
+            one["id"]
+            for one in self._entities
+            if sameness.same_name(name, one["name"], PERSON if one["type"] == PERSON else "")
+        ]
         return int(like[0]) if len(like) == 1 else None
 
 
@@ -121,25 +152,20 @@ def _interval(
     A state without a date holds since it was said; an end without a date is when it was said; a plan
     is one since it was said, whatever its date; an event without a date has none.
     """
-    dated = dates[0] if dates else None
-    spans = dated is not None and _RANGE.search(quote[dated.start : dated.end]) is not None
-    start = dated.interval.start if dated else None
-    end = dated.interval.end if dated else None
     if statement.change == "plans":
         return at, None
-    if statement.change == "ends":
-        if dated is not None and spans and start is not None:
-            return start, end
-        if dated is not None and end is not None and start is None:
-            return None, end  # "until 2019"
-        return None, min(start, at) if start is not None and end is not None else at
+    dated = dates[0] if dates else None
     if dated is None:
-        return (at, None) if statement.change == "is" else (None, None)
-    if start is None:
-        return None, end
+        return {"ends": (None, at), "is": (at, None)}.get(statement.change, (None, None))
+    start, end = dated.interval.start, dated.interval.end
+    spans = _RANGE.search(quote[dated.start : dated.end]) is not None
+    if start is None or (spans and end is not None):
+        return start, end  # "until 2019", "from 2016 to 2019"
+    if statement.change == "ends":
+        return None, at if end is None else min(start, at)
     if start > at and statement.change == "is" and statement.predicate not in _STATES:
         return at, None
-    return start, end if spans else None
+    return start, None
 
 
 def _sentence(quote: str, speaker: str | None, dates: Sequence[DateMention]) -> str:
@@ -149,7 +175,13 @@ def _sentence(quote: str, speaker: str | None, dates: Sequence[DateMention]) -> 
         start, end = one.interval.start, one.interval.end
         if start is None or end is None or quote[one.start : one.end].strip()[:4].isdigit():
             continue
-        day = f"{start:%Y-%m}" if one.interval.precision in ("month", "season") else f"{start:%Y}" if one.interval.precision == "year" else f"{start:%Y-%m-%d}"
+        day = (
+            f"{start:%Y-%m}"
+            if one.interval.precision in ("month", "season")
+            else f"{start:%Y}"
+            if one.interval.precision == "year"
+            else f"{start:%Y-%m-%d}"
+        )
         told = f"{told[: one.end]} ({day}){told[one.end :]}"
     told = " ".join(told.split())
     return f"{speaker}: {told}" if speaker else told

@@ -18,8 +18,10 @@ _MARK = re.compile(r"\s*->->\s*(?:\d+|N/A)(?:\s*,\s*(?:\d+|N/A))*\s*$")
 
 def is_beam(document: Any) -> bool:
     """Tell whether *document* is a list of batches with turns."""
-    return isinstance(document, list) and bool(document) and all(
-        isinstance(batch, Mapping) and isinstance(batch.get("turns"), list) for batch in document
+    return (
+        isinstance(document, list)
+        and bool(document)
+        and all(isinstance(batch, Mapping) and isinstance(batch.get("turns"), list) for batch in document)
     )
 
 

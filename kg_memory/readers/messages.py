@@ -27,8 +27,10 @@ _ROLES = {
 
 def is_openai(value: Any) -> bool:
     """Tell whether *value* is a message with a role."""
-    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and (
-        "content" in value or "tool_calls" in value
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("role"), str)
+        and ("content" in value or "tool_calls" in value)
     )
 
 

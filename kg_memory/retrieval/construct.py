@@ -30,7 +30,8 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]
     """Fetch the winners by id, and write the best of them down within `max_tokens`."""
     values = yield from every(_values(kind, state) for kind in KINDS)
     found = Found(question=state.get("question") or "", **dict(zip(KINDS, values, strict=True)))
-    context = render(found, state.get("max_tokens", DEFAULT_TOKENS))
+    most = state.get("max_tokens")
+    context = render(found, DEFAULT_TOKENS if most is None else most)
     return {"found": found.model_dump(mode="json"), "context": context}
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from html import escape
 from math import ceil
 
-from kg_memory.model import Community, Entity, Episode, Fact, Found, Source
+from kg_memory.model import Community, Entity, Episode, Fact, Found
 from kg_memory.retrieval.state import KINDS, Kind
 from kg_memory.words import tokens
 
@@ -30,8 +30,11 @@ SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.5, "communities": 0.
 LONGEST_TEXT = 500
 """Characters of one text; what is longer is told by the stretch that fits the question best."""
 SEARCHED = 100_000
+LONGEST_REFERENCE = 64
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
-_DENSE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff\uac00-\ud7a3\uf900-\uffef\U00010000-\U0010ffff]")
+_DENSE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff\uac00-\ud7a3\uf900-\uffef\U00010000-\U0010ffff]"
+)
 _WIDE = re.compile("[^\x00-\x7f]")
 
 
@@ -70,8 +73,9 @@ def estimate(text: str) -> int:
 
 def fact_line(fact: Fact, wanted: set[str]) -> str:
     """Return a fact with the time in which it holds and what states it."""
-    references = ", ".join(dict.fromkeys(_reference(each) for each in fact.sources))
-    return f"- {told(fact.sentence, wanted)} ({span(fact.valid_at, fact.invalid_at)})" + (references and f" [{references}]")
+    references = ", ".join(dict.fromkeys(_reference(each.source_id, each.episode) for each in fact.sources))
+    line = f"- {told(fact.sentence, wanted)} ({span(fact.valid_at, fact.invalid_at)})"
+    return f"{line} [{references}]" if references else line
 
 
 def entity_line(entity: Entity, wanted: set[str]) -> str:
@@ -87,7 +91,7 @@ def community_line(community: Community, wanted: set[str]) -> str:
 def episode_line(episode: Episode, wanted: set[str]) -> str:
     """Return an episode as a line of conversation."""
     speaker = f"{told(episode.speaker)}: " if episode.speaker else ""
-    reference = told(episode.id[:8])
+    reference = _reference(episode.source_id, episode.id)
     return f"- [{reference}] ({day(episode.at)}) {speaker}{told(episode.content, wanted)}"
 
 
@@ -131,8 +135,9 @@ def _midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _reference(source: Source) -> str:
-    return told(source.episode[:8])
+def _reference(source_id: str | None, episode: str) -> str:
+    """Return how an episode is referred to: by the source's own id where that is short, else by ours, shortened."""
+    return told(source_id) if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8]
 
 
 def _section(kind: Kind, lines: list[str]) -> str:

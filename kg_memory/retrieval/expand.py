@@ -47,7 +47,7 @@ def walk(
     further = [id_ for id_ in weights if id_ not in start]
     far = yield from read(cypher.FACTS_NEAR, ids=further, limit=FACTS_A_NEIGHBOUR, **instants)
     linked = yield from read(cypher.FACT_LINKS, ids=list(candidates))
-    facts = {row["id"]: sum(weights.get(id_, 0.0) for id_ in _ends(row)) for row in (*near, *far, *linked)}
+    facts = {row["id"]: sum(weights.get(id_, 0.0) for id_ in row["entities"]) for row in (*near, *far, *linked)}
     return {id_: score for id_, score in facts.items() if score > 0}, weights
 
 
@@ -82,16 +82,10 @@ def _neighbours(near: Iterable[Mapping[str, Any]], start: Mapping[str, float]) -
     shared: Counter[str] = Counter()
     weights: dict[str, float] = {}
     for row in near:
-        ends = _ends(row)
-        best = max((start[id_] for id_ in ends if id_ in start), default=0.0)
-        for id_ in ends:
+        best = max((start[id_] for id_ in row["entities"] if id_ in start), default=0.0)
+        for id_ in row["entities"]:
             if id_ not in start:
                 shared[id_] += 1
                 weights[id_] = max(weights.get(id_, 0.0), best * DECAY)
     closest = sorted(shared, key=lambda id_: (-shared[id_], id_))[:NEIGHBOURS]
     return {id_: weights[id_] for id_ in closest}
-
-
-def _ends(row: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys((row["subject"], *row["objects"])))
-

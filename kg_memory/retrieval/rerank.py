@@ -24,7 +24,8 @@ WEIGHTS: dict[Kind, tuple[float, float, float]] = {
 def rerank(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Fuse the hits of each kind by weighted reciprocal rank, and keep the best."""
     yield from ()
-    limit = max(state.get("limit", DEFAULT_LIMIT), 0)
+    given = state.get("limit")
+    limit = DEFAULT_LIMIT if given is None else max(given, 0)
     return {"ranked": {kind: _fused(kind, hits)[:limit] for kind, hits in state["hits"].items()}}
 
 

@@ -26,11 +26,12 @@ from kg_memory.words import tokens
 
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256
-DEPTH = 100
-"""How many hits of each way of searching are fused."""
-FILTERED_DEPTH = 300
-"""How many nearest facts are looked at for those that hold: the vector index cannot filter."""
-MOST_POSTINGS = 20_000
+DEPTH: Mapping[Kind, int] = {"facts": 60, "entities": 20, "communities": 20, "episodes": 60}
+"""How many hits of each way of searching are fused, at least."""
+DEEPEST = 1000
+FILTERED = 5
+"""How many times as many facts are looked at for those that hold: the vector index cannot filter."""
+MOST_POSTINGS = 10_000
 """Rare words first, until so many postings are read: common words cost much and tell little."""
 RECENT = 4
 """How many last episodes of the conversation are walked from (Zep 3.1: recent episodes as seeds)."""
@@ -63,7 +64,10 @@ def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  
     Errors: `InputError` when `as_of` or `believed_at` is no date.
     """
     time = yield from now()
-    instants = {name: _micros(name, state.get(name), time) for name in ("as_of", "believed_at")}
+    instants = {
+        "as_of": _micros("as_of", state.get("as_of"), time),
+        "believed_at": _micros("believed_at", state.get("believed_at"), time),
+    }
     hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
     question = clean(str(state.get("question") or ""))[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in question):
@@ -81,16 +85,15 @@ def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  
     if not sizes:
         return {"instants": instants, "hits": hits}  # nothing was ever stored here
     counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in LABELS.items()}
-    found = yield from every(
-        flow
-        for kind in KINDS
-        for flow in (
-            _by_words(kind, weighed(frequencies, kind, counts[kind]), sizes[0]["lengths"][kind], instants),
-            _by_meaning(kind, vectors[0] if counts[kind] else None, instants),
-        )
-    )
+    flows: list[Flow[list[Scored]]] = []
+    for kind in KINDS:
+        depth = min(max(DEPTH[kind], state.get("limit") or 0), DEEPEST)
+        known = weighed(frequencies, kind, counts[kind])
+        flows.append(_by_words(kind, depth, known, sizes[0]["lengths"][kind], instants))
+        flows.append(_by_meaning(kind, depth, vectors[0] if counts[kind] else None, instants))
+    found = yield from every(flows)
     for kind, words, meaning in zip(KINDS, found[::2], found[1::2], strict=True):
-        hits[kind]["words"], hits[kind]["meaning"] = _scored(words), _scored(meaning)
+        hits[kind]["words"], hits[kind]["meaning"] = words, meaning
     yield from _along_the_graph(hits, named, recent, counts["episodes"], instants)
     return {"instants": instants, "hits": hits}
 
@@ -115,25 +118,27 @@ def rarity(frequency: int, documents: int) -> float:
 
 
 def _by_words(
-    kind: Kind, terms: list[dict[str, Any]], average: float | None, instants: Mapping[str, int]
-) -> Flow[list[dict[str, Any]]]:
+    kind: Kind, depth: int, terms: list[dict[str, Any]], average: float | None, instants: Mapping[str, int]
+) -> Flow[list[Scored]]:
     if not terms:
         return []
-    constants = {"k1": K1, "b": B, "average": average or 1.0, "limit": DEPTH}
-    rows = yield from read(BY_WORDS[kind], terms=terms, **constants, **(instants if kind == "facts" else {}))
-    return rows
+    constants: dict[str, Any] = {"k1": K1, "b": B, "average": average or 1.0, "limit": depth}
+    if kind == "facts":
+        constants |= {"depth": depth * FILTERED, **instants}
+    rows = yield from read(BY_WORDS[kind], terms=terms, **constants)
+    return _scored(rows)
 
 
-def _by_meaning(kind: Kind, vector: Vector | None, instants: Mapping[str, int]) -> Flow[list[dict[str, Any]]]:
+def _by_meaning(kind: Kind, depth: int, vector: Vector | None, instants: Mapping[str, int]) -> Flow[list[Scored]]:
     if vector is None:
         return []
-    constants: dict[str, Any] = {"depth": DEPTH, "limit": DEPTH}
+    constants: dict[str, Any] = {"depth": depth, "limit": depth}
     if kind == "facts":
-        constants = {"depth": FILTERED_DEPTH, "limit": DEPTH, **instants}
+        constants = {"depth": depth * FILTERED, "limit": depth, **instants}
     if kind == "episodes":
         constants |= {"share": NEIGHBOUR_SHARE, "gap": NEIGHBOUR_GAP}
     rows = yield from read(BY_MEANING[kind], vector=vector, **constants)
-    return rows
+    return _scored(rows)
 
 
 def _along_the_graph(

@@ -20,8 +20,8 @@ class RetrievalInput(TypedDict, total=False):
 
     question: str
     namespace: str
-    limit: int
-    max_tokens: int
+    limit: int | None
+    max_tokens: int | None
     as_of: str | None
     believed_at: str | None
     thread: str | None

@@ -13,6 +13,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
+from langgraph.graph import START, StateGraph
 
 from kg_memory.chat import ChatModel, Usage, chat_model
 from kg_memory.effects import Ask
@@ -365,6 +366,16 @@ def test_thoughts_before_the_answer_are_skipped(asked, chat):
     thoughts = '<think>Perhaps {"entities": [{"name": "wrong", "type": "Person"}]}? No.</think>\n'
     chat(completion(thoughts + json.dumps(GOOD)))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
+
+
+def test_the_models_words_do_not_show_in_an_agents_own_stream(asked, chat):
+    chat(completion(GOOD))
+    asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0))
+    graph = StateGraph(dict)
+    graph.add_node("extract", lambda _: {"found": names(asked.model.answer(ASK))})
+    graph.add_edge(START, "extract")
+    parts = list(graph.compile().stream({}, stream_mode=["messages", "updates"]))
+    assert parts == [("updates", {"extract": {"found": ["Tom Hale", "Lisbon"]}})]
 
 
 # --- the Responses API

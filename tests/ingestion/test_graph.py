@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from kg_memory.ingestion.graph import STEPS, build
 from kg_memory.model import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END
+from tests.scripted import Scripted
 
 Add = Callable[..., dict[str, Any]]
 Span = tuple[str | None, str | None]
@@ -155,13 +157,14 @@ def test_a_message_that_arrives_out_of_order_is_linked_in_its_place(add, rows):
         add(content, at, thread="t")
     add("zero", "2023-12-31", thread="t")
     add("elsewhere", "2024-01-02", thread="other")
-    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b ORDER BY a.at")
-    assert [(each["a"], each["b"]) for each in links] == [
+    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
+    assert {(each["a"], each["b"]) for each in links} == {
         ("zero", "one"),
         ("one", "two"),
         ("two", "three"),
         ("three", "four"),
-    ]
+    }
+    assert len(links) == 4
 
 
 def test_messages_of_one_moment_are_linked_in_the_order_in_which_they_came(add, rows):
@@ -201,7 +204,7 @@ def test_the_length_of_an_episode_is_the_sum_of_its_postings(add, rows):
     for minute, content in enumerate(("apple pie", "berry", "cherry apple", "damson")):
         add(content, f"2024-01-01T00:0{minute}", thread="t")
     add("apple pie", "2024-01-01T00:00", thread="t")
-    sums = rows("MATCH (:Term)-[p:IN_EPISODE]->(e:Episode) RETURN e.n AS n, sum(p.f) AS total")
+    sums = rows("MATCH (:Term)-[p:IN_EPISODE]->(e:Episode) RETURN e.id AS id, e.n AS n, sum(p.f) AS total")
     assert len(sums) == 4
     assert all(each["n"] == each["total"] for each in sums)
 
@@ -210,8 +213,8 @@ def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
     add("I live in Oslo with Bob.", "2024-01-01")
     add("I live in Paris with Bob.", "2024-02-01")
     for relation, label in (("IN_FACT", "Fact"), ("IN_ENTITY", "Entity")):
-        sums = rows(f"MATCH (:Term)-[p:{relation}]->(d:{label}) RETURN d.n AS n, sum(p.f) AS total")
-        assert len(sums) == 3 + (label == "Entity")
+        sums = rows(f"MATCH (:Term)-[p:{relation}]->(d:{label}) RETURN d.id AS id, d.n AS n, sum(p.f) AS total")
+        assert len(sums) == 3 + (1 if label == "Entity" else 0)
         assert all(each["n"] == each["total"] for each in sums)
 
 
@@ -222,13 +225,23 @@ def unavailable(_: Any) -> Any:
     raise ModelUnavailable("the model is down: try again later")
 
 
+def reworded(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the rule for facts with each sentence put in other words."""
+
+    def answer(fields: Any) -> Any:
+        return {"facts": [{**fact, "sentence": f"Surely {fact['sentence']}"} for fact in rule(fields)["facts"]]}
+
+    return answer
+
+
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prompt):
     add("I live in Oslo, Bobby Smith is here.", "2024-01-01")
+    model.rules["facts"] = reworded(model.rules["facts"])
     whole = dict(model.rules)
     model.rules[prompt] = unavailable
-    # A name that is nearly one that is known, a fact of a known pair, and a summary too long to go without the model.
-    content = "Bobby and Smith Bobby Smith live in Paris. " + " ".join(f"Friend{number}" for number in range(40))
+    # A name that is nearly a known one, a fact of a known pair in other words, and too many facts for a summary by rule.
+    content = "Bobby and Smith live in Paris. " + " ".join(f"Friendly{number}Person" for number in range(40))
     with pytest.raises(ModelUnavailable):
         add(content, "2024-02-01")
     [episode] = [each for each in look(reading.episodes(10, 0, None)) if each.content == content]
@@ -277,21 +290,31 @@ def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(
         assert source.quote == fact.objects[0] == content[source.start : source.end]
 
 
-def together(works: list[Callable[[], Any]]) -> list[Any]:
-    with ThreadPoolExecutor(len(works)) as pool:
-        return [future.result() for future in [pool.submit(work) for work in works]]
+EIGHT = 8
+
+
+def eight_together(driver: Driver, settings: Settings, model: Scripted, each: Callable[[int], dict[str, Any]]) -> list[Any]:
+    """Add eight messages in as many threads, all of which have looked for what is known before any of them saves."""
+    whole, all_there = model.rules["facts"], threading.Barrier(EIGHT, timeout=30)
+
+    def meeting(fields: Any) -> Any:
+        all_there.wait()
+        return whole(fields)
+
+    model.rules["facts"] = meeting
+    graph = build(driver, settings).compile()
+    with ThreadPoolExecutor(EIGHT) as pool:
+        return [future.result() for future in [pool.submit(graph.invoke, each(number)) for number in range(EIGHT)]]
 
 
 def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
-    driver, settings, namespace, look, rows
+    driver, settings, model, namespace, look, rows
 ):
-    graph = build(driver, settings).compile()
+    def one(number: int) -> dict[str, Any]:
+        content = f"I live in Oslo near Bob, says {number}"
+        return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
 
-    def one(number: int) -> Any:
-        given = {"content": f"I live in Oslo near Bob, says {number}", "speaker": "Ann", "at": "2024-01-01"}
-        return graph.invoke({**given, "namespace": namespace, "thread": str(number)})
-
-    together([lambda number=number: one(number) for number in range(8)])
+    eight_together(driver, settings, model, one)
     stats = look(reading.stats())
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts) == (8, 0, 3, 2)
     assert sorted(each.name for each in look(reading.entities(10, 0))) == ["Ann", "Bob", "Oslo"]
@@ -300,23 +323,24 @@ def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
     assert all(each["times"] == 1 for each in terms)
 
 
-def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(driver, settings, namespace, look):
-    graph = build(driver, settings).compile()
+def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(
+    driver, settings, model, namespace, look
+):
+    def one(number: int) -> dict[str, Any]:
+        content = f"I live in Oslo, says {number}"
+        return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
 
-    def one(number: int) -> Any:
-        given = {"content": f"I live in Oslo, says {number}", "speaker": "Ann", "at": "2024-01-01"}
-        return graph.invoke({**given, "namespace": namespace, "thread": str(number)})
-
-    together([lambda number=number: one(number) for number in range(8)])
+    eight_together(driver, settings, model, one)
     [fact] = look(reading.facts_about("Ann", 100))
     assert len(fact.sources) == 8
     assert look(reading.stats()).current_facts == 1
 
 
-def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, settings, namespace, look, rows):
-    graph = build(driver, settings).compile()
+def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(
+    driver, settings, model, namespace, look, rows
+):
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
-    done = together([lambda: graph.invoke(given) for _ in range(8)])
+    done = eight_together(driver, settings, model, lambda _: given)
     assert sum(each["new"] for each in done) == 1
     stats = look(reading.stats())
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
@@ -332,16 +356,31 @@ async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driv
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
 
 
-def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look):
-    def stated(number: int) -> Callable[[Any], Any]:
-        return lambda fields: {
-            "facts": [
-                {
-                    "subject": 0, "predicate": "knows", "objects": [1], "sentence": f"Ann and Bob did thing {number}",
-                    "quote": "Bob", "valid_at": fields["episode"]["at"], "invalid_at": None, "edge_type": "semantic",
-                    "confidence": 1,
-                }
-            ]
-        }  # fmt: skip
+def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(
+    driver, settings, model, namespace, rows
+):
+    def one(number: int) -> dict[str, Any]:
+        return {"content": f"I see Oslo {number}", "speaker": "Ann", "at": f"2024-01-0{number + 1}", "namespace": namespace}
 
-    return stated, add, look
+    eight_together(driver, settings, model, one)
+    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
+    assert sorted((each["a"][-1], each["b"][-1]) for each in links) == [(str(n), str(n + 1)) for n in range(7)]
+
+
+def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model, settings):
+    def stated(fields: Any) -> Any:
+        fact = {
+            "subject": 0, "predicate": "did", "objects": [1], "sentence": fields["episode"]["content"], "quote": "Bob",
+            "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1,
+        }  # fmt: skip
+        return {"facts": [fact]}
+
+    model.rules["facts"] = stated
+    model.rules["dedupe"] = lambda _: {"duplicates": []}
+    many = settings.candidates + 2
+    for number in range(many):
+        add(f"Bob and I did thing {number}", f"2024-01-{number + 1:02}")
+    add("Bob and I did thing 0", "2024-02-01")
+    facts = look(reading.facts_about("Bob", 100))
+    assert len({fact.id for fact in facts}) == len(facts) == many
+    assert len(next(fact for fact in facts if fact.sentence.endswith("thing 0")).sources) == 2

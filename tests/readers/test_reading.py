@@ -14,35 +14,23 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput, EpisodeKind
 from kg_memory.readers import read
-from kg_memory.readers.times import parse_time
+from tests.readers.files import jsonl, said, write
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
-
-
-def write(folder: Path, content: Any, name: str = "file.txt") -> Path:
-    """Write *content* (text, bytes, or anything else as JSON) and return its path."""
-    path = folder / name
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "utf-8")
-    return path
-
-
-def jsonl(*records: Any) -> str:
-    return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records)
-
-
-def said(episodes: list[EpisodeInput]) -> list[tuple[str | None, str]]:
-    return [(episode.speaker, episode.content) for episode in episodes]
 
 
 # --- JSON Lines ---
 
 
 def test_json_lines_keep_speaker_time_thread_source_and_id(tmp_path: Path) -> None:
-    line = {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00+02:00", "thread": "t1", "source": "slack",
-            "source_id": "m1"}
+    line = {
+        "content": "Hi",
+        "speaker": "Ann",
+        "at": "2024-05-01T10:00:00+02:00",
+        "thread": "t1",
+        "source": "slack",
+        "source_id": "m1",
+    }
     reading = read(write(tmp_path, jsonl(line, {"content": "Yo", "speaker": "Bo"})))
     assert reading.format == "jsonl"
     first = next(iter(reading))
@@ -142,8 +130,11 @@ def test_a_reading_can_be_read_twice_and_gives_the_same(tmp_path: Path) -> None:
 def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path: Path) -> None:
     messages = [
         {"role": "system", "content": "Be kind."},
-        {"role": "user", "name": "Ann", "content": [{"type": "text", "text": "Look:"}, {"type": "image_url"},
-                                                    {"type": "text", "text": "a cat"}]},
+        {
+            "role": "user",
+            "name": "Ann",
+            "content": [{"type": "text", "text": "Look:"}, {"type": "image_url"}, {"type": "text", "text": "a cat"}],
+        },
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
         {"role": "tool", "tool_call_id": "c1", "content": "42"},
         {"role": "assistant", "content": "Nice."},
@@ -155,7 +146,9 @@ def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path: Path) -
     assert reading.problems == []
 
 
-@pytest.mark.parametrize("dump", [messages_to_dict, lambda ms: [dumpd(m) for m in ms], lambda ms: [m.model_dump() for m in ms]])
+@pytest.mark.parametrize(
+    "dump", [messages_to_dict, lambda ms: [dumpd(m) for m in ms], lambda ms: [m.model_dump() for m in ms]]
+)
 def test_each_form_of_langchain_dump_is_read(tmp_path: Path, dump: Any) -> None:
     messages = [
         SystemMessage("s"),
@@ -205,139 +198,6 @@ def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
     assert second.source_id is None
 
 
-# --- LoCoMo and BEAM ---
-
-
-def locomo(sample_id: str = "c-1") -> dict[str, Any]:
-    turn = {"speaker": "Ida", "dia_id": "D1:1", "text": "I bought a boat."}
-    photo = {"speaker": "Tom", "dia_id": "D1:2", "text": "Look", "blip_caption": "a red boat"}
-    return {
-        "sample_id": sample_id,
-        "conversation": {
-            "speaker_a": "Ida",
-            "speaker_b": "Tom",
-            "session_10_date_time": "9:05 am on 2 June, 2023",
-            "session_10": [{"speaker": "Tom", "dia_id": "D10:1", "text": "Later."}],
-            "session_2_date_time": "1:56 pm on 8 May, 2023",
-            "session_2": [turn, photo],
-            "session_11_date_time": "9:05 am on 3 June, 2023",
-        },
-        "qa": [],
-    }
-
-
-def test_a_locomo_file_gives_every_turn_of_every_conversation_in_the_order_of_its_sessions(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, [locomo("c-1"), locomo("c-2")]))
-    assert reading.format == "locomo"
-    episodes = list(reading)
-    assert [episode.source_id for episode in episodes[:4]] == ["c-1/D1:1", "c-1/D1:2", "c-1/D10:1", "c-2/D1:1"]
-    assert episodes[1].content == "Look\n[photo: a red boat]"
-    assert episodes[1].at == datetime(2023, 5, 8, 13, 57, tzinfo=UTC)
-    assert [episode.thread for episode in episodes[:3]] == ["c-1/session_2", "c-1/session_2", "c-1/session_10"]
-
-
-def test_a_broken_turn_and_an_odd_date_do_not_stop_a_locomo_file(tmp_path: Path) -> None:
-    sample = locomo()
-    sample["conversation"]["session_2"].insert(1, {"speaker": "Ida", "dia_id": "D1:9"})
-    sample["conversation"]["session_10_date_time"] = "some day"
-    reading = read(write(tmp_path, sample), at=NOW)
-    assert [episode.content for episode in reading][-1] == "Later."
-    assert len(reading.problems) == 2
-
-
-def beam() -> list[dict[str, Any]]:
-    return [
-        {"batch_number": number, "time_anchor": None, "turns": [
-            [{"role": "user", "id": number * 2, "time_anchor": day, "index": "1,1", "content": f"Plan {number}? ->-> 1,1"},
-             {"role": "assistant", "id": number * 2 + 1, "content": "A plan -> done."}],
-        ]}
-        for number, day in ((1, "March-15-2024"), (2, "April-05-2024"))
-    ]
-
-
-def test_a_beam_chat_loses_its_marks_and_gets_its_days(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, beam(), "chat.json"))
-    assert reading.format == "beam"
-    episodes = list(reading)
-    assert said(episodes)[:2] == [("user", "Plan 1?"), ("assistant", "A plan -> done.")]
-    assert [episode.at for episode in episodes[1:3]] == [
-        datetime(2024, 3, 15, 0, 1, tzinfo=UTC), datetime(2024, 4, 5, tzinfo=UTC)
-    ]
-    assert [str(episode.source_id).rpartition("/")[2] for episode in episodes] == ["2", "3", "4", "5"]
-    assert len({episode.thread for episode in episodes}) == 2
-
-
-@pytest.mark.parametrize("mark", ["->-> 1,1", " ->-> 2,N/A", "->->  10,3", "->-> 2"])
-def test_every_form_of_the_beam_mark_is_taken_off(tmp_path: Path, mark: str) -> None:
-    chat = beam()[:1]
-    chat[0]["turns"][0][0]["content"] = f"Hello{mark}"
-    assert next(iter(read(write(tmp_path, chat)))).content == "Hello"
-
-
-# --- plain text ---
-
-
-def test_a_plain_chat_is_split_by_speakers_and_dated_by_its_stamps(tmp_path: Path) -> None:
-    text = "[2024-05-01 10:00] Ann: hello\n  Bob: is not here\nand more\n[2024-05-01 10:00] Bo Li: hi: you\nAnn: bye\n"
-    reading = read(write(tmp_path, text))
-    assert reading.format == "chat"
-    episodes = list(reading)
-    assert said(episodes) == [("Ann", "hello\nBob: is not here\nand more"), ("Bo Li", "hi: you"), ("Ann", "bye")]
-    ten = datetime(2024, 5, 1, 10, tzinfo=UTC)
-    assert [episode.at for episode in episodes] == [ten + timedelta(microseconds=n) for n in range(3)]
-
-
-def test_a_stamp_on_a_line_of_its_own_dates_what_follows(tmp_path: Path) -> None:
-    episodes = list(read(write(tmp_path, "[2024-05-01]\nAnn: a\nBo: b\n[2024-05-02]\nAnn: c\nBo: d")))
-    assert [episode.at.day for episode in episodes if episode.at] == [1, 1, 2, 2]
-    assert len({episode.at for episode in episodes}) == 4
-
-
-def test_a_chinese_chat_with_wide_colons_is_read(tmp_path: Path) -> None:
-    episodes = list(read(write(tmp_path, "小明：我搬到了上海。\n小红：真的吗？\n小明：真的。\n")))
-    assert said(episodes)[0] == ("小明", "我搬到了上海。")
-    assert len(episodes) == 3
-
-
-def test_an_undated_chat_without_stamps_is_read(tmp_path: Path) -> None:
-    episodes = list(read(write(tmp_path, "\ufeffAnn: hello\r\nBob: hi\r\n"), at=NOW))
-    assert said(episodes) == [("Ann", "hello"), ("Bob", "hi")]
-    assert episodes[0].at == NOW
-
-
-def test_a_chat_line_with_an_impossible_date_is_a_problem_with_its_line(tmp_path: Path) -> None:
-    reading = read(write(tmp_path, "[2024-05-01 10:00] Ann: a\n[2024-13-01 10:00] Bo: b\n[2024-05-01 10:02] Ann: c\n"))
-    assert [episode.content for episode in reading] == ["a", "c"]
-    assert ":2: " in str(reading.problems[0])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["My notes.\nI moved to Oslo last year, and it is cold.\nRemember: buy milk.\nThe end.\n",
-     "Name: Ann\nCity: Oslo\nAge: 31\nPet: cat\n", "# Title\n\nSee https://example.com: it is good.\n"],
-)
-def test_other_text_is_one_text_episode(tmp_path: Path, text: str) -> None:
-    reading = read(write(tmp_path, text))
-    assert reading.format == "text"
-    [episode] = reading
-    assert (episode.kind, episode.content) == (EpisodeKind.TEXT, text)
-
-
-def test_other_json_is_a_json_episode_a_record(tmp_path: Path) -> None:
-    records = [{"id": 1, "company": "Acme"}, {"id": 2, "company": "Bolt"}]
-    reading = read(write(tmp_path, json.dumps(records, indent=2)))
-    assert reading.format == "json"
-    assert [json.loads(episode.content) for episode in reading] == records
-    assert {episode.kind for episode in reading} == {EpisodeKind.JSON}
-    [one] = read(write(tmp_path, json.dumps(records[0], indent=2)))
-    assert json.loads(one.content) == records[0]
-
-
-def test_a_changed_record_with_the_same_number_is_another_episode(tmp_path: Path) -> None:
-    ids = [next(iter(read(write(tmp_path, {"id": 1, "company": name})))).source_id for name in ("Acme", "Bolt")]
-    assert ids[0] != ids[1]
-
-
 # --- what cannot be read ---
 
 
@@ -385,10 +245,34 @@ def test_no_file_content_gets_anything_but_episodes_or_an_input_error(tmp_path_f
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["role", "content", "messages", "type", "data", "lc", "kwargs", "id", "at", "turns", "conversation",
-                         "session_1", "text", "speaker", "time_anchor", "kind", "dia_id", "sample_id"]), inner, max_size=4
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "role",
+                    "content",
+                    "messages",
+                    "type",
+                    "data",
+                    "lc",
+                    "kwargs",
+                    "id",
+                    "at",
+                    "turns",
+                    "conversation",
+                    "session_1",
+                    "text",
+                    "speaker",
+                    "time_anchor",
+                    "kind",
+                    "dia_id",
+                    "sample_id",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=12,
 )
@@ -401,27 +285,3 @@ def test_no_json_gets_anything_but_episodes_or_an_input_error(tmp_path_factory: 
         assert all(episode.content.strip() and episode.at for episode in read(path))
     except InputError:
         return
-
-
-# --- times ---
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("2024-05-01T10:00:00Z", datetime(2024, 5, 1, 10, tzinfo=UTC)),
-        ("20240501", datetime(2024, 5, 1, tzinfo=UTC)),
-        ("12:09 am on 13 September, 2023", datetime(2023, 9, 13, 0, 9, tzinfo=UTC)),
-        ("Wed, 01 May 2024 10:00:00 +0200", datetime(2024, 5, 1, 8, tzinfo=UTC)),
-        (1714557600.5, datetime(2024, 5, 1, 10, 0, 0, 500_000, tzinfo=UTC)),
-        (1714557600000000, datetime(2024, 5, 1, 10, tzinfo=UTC)),
-    ],
-)
-def test_times_of_many_forms_are_understood(value: Any, expected: datetime) -> None:
-    assert parse_time(value) == expected
-
-
-@pytest.mark.parametrize("value", ["", "soon", True, None, [], 10**30, "0001-01-01T00:00:00+23:00", float("nan")])
-def test_what_is_no_time_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match="2024-05-01T10:00:00"):
-        parse_time(value)

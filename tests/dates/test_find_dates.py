@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_memory.dates import find_dates
+
+THURSDAY = datetime(2023, 5, 25, 14, 30, tzinfo=UTC)
+OPEN = None
+
+# What is said on Thursday 25 May 2023, the first day meant, the day after the last one, and the precision.
+EXPECTED = [
+    # Dates of the calendar.
+    ("2023-06-09", "2023-06-09", "2023-06-10", "day"),
+    ("2021/12/31", "2021-12-31", "2022-01-01", "day"),
+    ("25/12/2022", "2022-12-25", "2022-12-26", "day"),
+    ("12/25/2022", "2022-12-25", "2022-12-26", "day"),
+    ("09.06.2023", "2023-06-09", "2023-06-10", "day"),
+    ("on 9 June 2023", "2023-06-09", "2023-06-10", "day"),
+    ("the 9th of June, 2021", "2021-06-09", "2021-06-10", "day"),
+    ("June 9th, 2021", "2021-06-09", "2021-06-10", "day"),
+    ("Sept. 3, 2020", "2020-09-03", "2020-09-04", "day"),
+    ("on 29 February 2024", "2024-02-29", "2024-03-01", "day"),
+    ("I was born on 29 February", "2020-02-29", "2020-03-01", "day"),
+    ("June 9", "2023-06-09", "2023-06-10", "day"),
+    ("We met on June 9.", "2022-06-09", "2022-06-10", "day"),
+    ("My birthday is on 3 August", "2023-08-03", "2023-08-04", "day"),
+    ("May 2023", "2023-05-01", "2023-06-01", "month"),
+    ("in December 2022", "2022-12-01", "2023-01-01", "month"),
+    ("in 2019", "2019-01-01", "2020-01-01", "year"),
+    ("the summer of 2021", "2021-06-01", "2021-09-01", "season"),
+    ("in the 1990s", "1990-01-01", "2000-01-01", "year"),
+    ("I moved in May.", "2023-05-01", "2023-06-01", "month"),
+    ("I moved in July.", "2022-07-01", "2022-08-01", "month"),
+    ("I will move in July.", "2023-07-01", "2023-08-01", "month"),
+    ("It happened on the 9th.", "2023-05-09", "2023-05-10", "day"),
+    # Days around today.
+    ("today", "2023-05-25", "2023-05-26", "day"),
+    ("tonight", "2023-05-25", "2023-05-26", "day"),
+    ("yesterday", "2023-05-24", "2023-05-25", "day"),
+    ("last night", "2023-05-24", "2023-05-25", "day"),
+    ("the day before yesterday", "2023-05-23", "2023-05-24", "day"),
+    ("tomorrow", "2023-05-26", "2023-05-27", "day"),
+    ("the day after tomorrow", "2023-05-27", "2023-05-28", "day"),
+    ("last Friday", "2023-05-19", "2023-05-20", "day"),
+    ("last Thursday", "2023-05-18", "2023-05-19", "day"),
+    ("this Friday", "2023-05-26", "2023-05-27", "day"),
+    ("next Thursday", "2023-06-01", "2023-06-02", "day"),
+    ("I went there on Sunday", "2023-05-21", "2023-05-22", "day"),
+    ("I'm going there on Sunday", "2023-05-28", "2023-05-29", "day"),
+    ("two Fridays ago", "2023-05-12", "2023-05-13", "day"),
+    # Weeks, months, seasons, years.
+    ("last week", "2023-05-15", "2023-05-22", "week"),
+    ("this week", "2023-05-22", "2023-05-29", "week"),
+    ("next month", "2023-06-01", "2023-07-01", "month"),
+    ("last month", "2023-04-01", "2023-05-01", "month"),
+    ("last year", "2022-01-01", "2023-01-01", "year"),
+    ("last summer", "2022-06-01", "2022-09-01", "season"),
+    ("last winter", "2022-12-01", "2023-03-01", "season"),
+    ("next summer", "2023-06-01", "2023-09-01", "season"),
+    ("last May", "2022-05-01", "2022-06-01", "month"),
+    ("last weekend", "2023-05-20", "2023-05-22", "day"),
+    ("this weekend", "2023-05-27", "2023-05-29", "day"),
+    ("next weekend", "2023-06-03", "2023-06-05", "day"),
+    ("the weekend before last", "2023-05-13", "2023-05-15", "day"),
+    ("the week before last", "2023-05-08", "2023-05-15", "week"),
+    ("early 2021", "2021-01-01", "2021-05-02", "year"),
+    # Steps.
+    ("two weeks ago", "2023-05-11", "2023-05-18", "week"),
+    ("a few days ago", "2023-05-22", "2023-05-23", "week"),
+    ("the other day", "2023-05-22", "2023-05-23", "week"),
+    ("10 years ago", "2013-05-25", "2014-05-25", "year"),
+    ("a year and a half ago", "2021-11-25", "2022-11-25", "year"),
+    ("half a year ago", "2022-11-25", "2022-12-25", "month"),
+    ("in two weeks", "2023-06-08", "2023-06-15", "week"),
+    ("three days from now", "2023-05-28", "2023-05-29", "day"),
+    # Relative to another date.
+    ("the week before 9 June", "2023-06-02", "2023-06-09", "week"),
+    ("the Sunday before 25 May", "2023-05-21", "2023-05-22", "day"),
+    ("two days after 9 June 2023", "2023-06-11", "2023-06-12", "day"),
+    ("the day after 9 June 2023", "2023-06-10", "2023-06-11", "day"),
+    ("the weekend before 9 June 2023", "2023-06-03", "2023-06-05", "day"),
+    # Open ends and stretches.
+    ("since 2016", "2016-01-01", OPEN, "year"),
+    ("until 2019", OPEN, "2019-01-01", "year"),
+    ("for 4 years", "2019-05-25", OPEN, "year"),
+    ("We've been married for five years", "2018-05-25", OPEN, "year"),
+    ("from 2016 to 2019", "2016-01-01", "2020-01-01", "year"),
+    ("between May and July 2022", "2022-05-01", "2022-08-01", "month"),
+    # Chinese.
+    ("2023年6月9日", "2023-06-09", "2023-06-10", "day"),
+    ("6月9日", "2023-06-09", "2023-06-10", "day"),
+    ("6月9号我们见了面", "2022-06-09", "2022-06-10", "day"),
+    ("二〇二三年六月", "2023-06-01", "2023-07-01", "month"),
+    ("2019年", "2019-01-01", "2020-01-01", "year"),
+    ("今天", "2023-05-25", "2023-05-26", "day"),
+    ("昨天", "2023-05-24", "2023-05-25", "day"),
+    ("前天", "2023-05-23", "2023-05-24", "day"),
+    ("大前天", "2023-05-22", "2023-05-23", "day"),
+    ("后天", "2023-05-27", "2023-05-28", "day"),
+    ("上周五", "2023-05-19", "2023-05-20", "day"),
+    ("下周四", "2023-06-01", "2023-06-02", "day"),
+    ("上上周三", "2023-05-10", "2023-05-11", "day"),
+    ("这周末", "2023-05-27", "2023-05-29", "day"),
+    ("下周", "2023-05-29", "2023-06-05", "week"),
+    ("上个月", "2023-04-01", "2023-05-01", "month"),
+    ("上个月5号", "2023-04-05", "2023-04-06", "day"),
+    ("去年", "2022-01-01", "2023-01-01", "year"),
+    ("去年夏天", "2022-06-01", "2022-09-01", "season"),
+    ("明年三月", "2024-03-01", "2024-04-01", "month"),
+    ("去年12月", "2022-12-01", "2023-01-01", "month"),
+    ("两周前", "2023-05-11", "2023-05-18", "week"),
+    ("10年前", "2013-05-25", "2014-05-25", "year"),
+    ("三个月后", "2023-08-25", "2023-09-25", "month"),
+    ("半年前", "2022-11-25", "2022-12-25", "month"),
+    ("几天前", "2023-05-22", "2023-05-23", "week"),
+    ("前几天", "2023-05-22", "2023-05-23", "week"),
+    ("从2016年开始", "2016-01-01", OPEN, "year"),
+    ("2016年以来", "2016-01-01", OPEN, "year"),
+    ("已经三年了", "2020-05-25", OPEN, "year"),
+]
+
+
+def day(instant: datetime | None) -> str | None:
+    return f"{instant:%Y-%m-%d}" if instant else None
+
+
+@pytest.mark.parametrize(("said", "start", "end", "precision"), EXPECTED)
+def test_an_expression_is_the_period_that_a_reader_takes_it_for(said, start, end, precision):
+    found = find_dates(said, THURSDAY)
+
+    assert [(day(one.interval.start), day(one.interval.end), one.interval.precision) for one in found] == [
+        (start, end, precision)
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I am busy now.", "Currently I live here.", "You may go.", "March on!", "We lived there for 4 years.", "I read it in two days.",
+        "31 June 2023", "30 February", "2023-13-45", "I have 2000 dollars.", "Call 555-1234-12.", "Version 3.11.2 is out.",
+        "the second one", "我现在很忙", "第三天的心情", "他跑了五公里", "", "Mondays are hard.", "an hourly rate",
+    ],
+)  # fmt: skip
+def test_what_names_no_day_is_no_date(said):
+    assert find_dates(said, THURSDAY) == []
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "start"),
+    [
+        (datetime(2024, 2, 29, 9, tzinfo=UTC), "a year ago", "2023-02-28"),
+        (datetime(2024, 2, 29, 9, tzinfo=UTC), "4年前", "2020-02-29"),
+        (datetime(2023, 3, 31, 9, tzinfo=UTC), "a month ago", "2023-02-28"),
+        (datetime(2023, 1, 1, 9, tzinfo=UTC), "last month", "2022-12-01"),
+        (datetime(2023, 12, 31, 9, tzinfo=UTC), "tomorrow", "2024-01-01"),
+        (datetime(2023, 1, 15, 9, tzinfo=UTC), "last winter", "2021-12-01"),
+        (datetime(2023, 5, 28, 9, tzinfo=UTC), "last weekend", "2023-05-20"),
+        (datetime(2023, 5, 29, 9, tzinfo=UTC), "last weekend", "2023-05-27"),
+    ],
+)
+def test_ends_of_months_and_years_and_leap_days_hold(at, said, start):
+    assert [day(one.interval.start) for one in find_dates(said, at)] == [start]
+
+
+def test_a_day_is_one_of_the_speakers_own_time_zone():
+    late_in_shanghai = datetime(2023, 5, 25, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai"))
+
+    (found,) = find_dates("昨天", late_in_shanghai)
+
+    assert found.interval.start == datetime(2023, 5, 23, 16, tzinfo=UTC)
+    assert found.interval.end == datetime(2023, 5, 24, 16, tzinfo=UTC)
+
+
+def test_a_written_time_keeps_its_own_zone():
+    (found,) = find_dates("It started at 2023-06-09T10:00:00+08:00 sharp.", THURSDAY)
+
+    assert found.interval.start == datetime(2023, 6, 9, 2, tzinfo=UTC)
+    assert found.interval.precision == "instant"
+
+
+def test_hours_are_counted_from_the_instant_itself():
+    (found,) = find_dates("I ate 3 hours ago.", THURSDAY)
+
+    assert found.interval.start == THURSDAY - timedelta(hours=3)
+
+
+def test_a_reference_without_a_zone_is_utc():
+    assert find_dates("yesterday", THURSDAY.replace(tzinfo=None)) == find_dates("yesterday", THURSDAY)
+
+
+def test_several_dates_stand_in_the_order_of_the_text():
+    text = "I came yesterday, left on 3 March 2021 and 去年夏天又来了."
+
+    found = find_dates(text, THURSDAY)
+
+    assert [text[one.start : one.end] for one in found] == ["yesterday", "3 March 2021", "去年夏天"]
+
+
+def test_an_expression_at_the_edge_of_the_calendar_is_left_out():
+    first = datetime(1, 1, 1, tzinfo=UTC)
+    last = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12)))
+
+    assert find_dates("yesterday, 10 years ago, last summer, in May, on Friday", first) is not None
+    assert find_dates("tomorrow", last) == []
+    assert find_dates("since 2016", last)[0].interval.end is None
+
+
+def test_a_long_text_is_read_in_a_blink():
+    text = "I went there two weeks ago and it was fine. " * 2000
+
+    assert len(find_dates(text, THURSDAY)) == 2000
+
+
+WORDS = st.sampled_from(
+    "last next this week month year Friday weekend summer two a few ago in since until for May June 9 2023 31 the before after days "
+    "yesterday from to between and early 上 下 周 个 月 年 前 后 去年 三 十 半 几 昨天 6月 9日 2023年 周末 以来 - / . 2023-05-09".split()
+)
+REFERENCES = st.datetimes(timezones=st.timezones() | st.just(UTC))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.lists(WORDS, max_size=12).map(" ".join) | st.lists(WORDS, max_size=12).map("".join) | st.text(max_size=80),
+    at=REFERENCES,
+)
+def test_whatever_the_text_spans_lie_in_it_in_order_and_periods_have_a_length(text, at):
+    end = 0
+    for found in find_dates(text, at):
+        assert end <= found.start < found.end <= len(text)
+        end = found.end
+        start, stop = found.interval.start, found.interval.end
+        assert start is not None or stop is not None
+        assert start is None or start.tzinfo is UTC
+        assert start is None or stop is None or start < stop

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
+from kg_memory.falkor import binaries, connect, launch
+from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
+
+NAMESPACES = [
+    "ann@example.com",
+    "two words",
+    "用户 一",
+    "🎉",
+    "x" * 10_000,
+    "é" * 10_000,
+    "line\nbreak",
+    "100%",
+    "%41",
+    "A",
+    "a",
+    "..",
+    "../../etc",
+    "/",
+    "a/b",
+    "{tag}",
+    "*",
+    "[ab]",
+    "kg:",
+    "#",
+    "'; MATCH (n) DELETE n //",
+    "`",
+    '"',
+    "\\",
+    "\x01\x7f",
+    "\x00",
+    "\ud800",
+    " ",
+    "e\u0301",
+    "\u00e9",
+]
+
+
+class Fixed:
+    """A host at a fixed URL."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def url(self) -> str:
+        return self._url
+
+    def close(self) -> None:
+        pass
+
+
+class Embedded:
+    """A host that joins the server of a folder, as the memory's own does."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._server: launch.Server | None = None
+
+    def url(self) -> str:
+        self.close()
+        self._server = launch.join(self._folder, binaries.fetch(), idle_seconds=0)
+        return self._server.url
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+def test_every_namespace_has_a_key_of_its_own_that_redis_can_hold():
+    keys = [graph_key(each) for each in NAMESPACES]
+    assert len(set(keys)) == len(NAMESPACES)
+    assert all(key.isascii() and key.isprintable() and " " not in key for key in keys)
+    assert all(len(key) <= LONGEST_KEY + 3 for key in keys)
+
+
+def test_any_string_is_a_namespace_and_no_two_see_each_other(database, namespace):
+    named = [f"{namespace}{each}" for each in NAMESPACES]
+    for place, each in enumerate(named):
+        database.query(graph_key(each), "CREATE (:Own {place: $place})", {"place": place}, write=True)
+    for place, each in enumerate(named):
+        found = database.query(graph_key(each), "MATCH (o:Own) RETURN o.place AS place", {}, write=False)
+        assert found == [{"place": place}]
+    listed = set(database.namespaces())
+    assert listed >= {each for each in named if not graph_key(each).startswith("kg:#")}
+
+
+def test_a_deleted_namespace_is_gone(database, namespace):
+    database.query(graph_key(namespace), "CREATE (:Own)", {}, write=True)
+    assert namespace in database.namespaces()
+    database.delete(graph_key(namespace))
+    assert namespace not in database.namespaces()
+
+
+async def test_reading_what_is_not_there_finds_nothing_and_makes_no_graph(database, namespace):
+    key = graph_key(namespace)
+    assert database.query(key, "MATCH (n) RETURN n", {}, write=False) == []
+    assert await database.aquery(key, "MATCH (n) RETURN n", {}, write=False) == []
+    database.delete(key)
+    assert namespace not in database.namespaces()
+
+
+async def test_a_read_cannot_write(database, namespace):
+    key = graph_key(namespace)
+    database.query(key, "CREATE (:Own)", {}, write=True)
+    with pytest.raises(QueryError):
+        database.query(key, "CREATE (:Own)", {}, write=False)
+    with pytest.raises(QueryError):
+        await database.aquery(key, "CREATE (:Own)", {}, write=False)
+
+
+async def test_a_query_that_the_server_refuses_is_told_as_such(database, namespace):
+    with pytest.raises(QueryError, match="refused"):
+        database.query(graph_key(namespace), "MATCH", {}, write=True)
+    with pytest.raises(QueryError, match="refused"):
+        await database.aquery(graph_key(namespace), "MATCH", {}, write=True)
+
+
+HOSTILE = [
+    "'; MATCH (n) DELETE n //", '"} ) DETACH DELETE n //', "`", "\\", "\\'", "$x", "line\nbreak", "\u2028", "🎉", "CYPHER a=1 "
+]  # fmt: skip
+
+
+async def test_no_parameter_can_become_a_part_of_the_query(database, namespace):
+    key = graph_key(namespace)
+    for text in HOSTILE:
+        cypher = "CREATE (n:Own {text: $text, all: $all}) RETURN n.text AS text, n.all AS all, $map AS map"
+        given = {"text": text, "all": [text], "map": {"inner": text}}
+        for row in (
+            *database.query(key, cypher, given, write=True),
+            *await database.aquery(key, cypher, given, write=True),
+        ):
+            assert row == given
+    counted = database.query(key, "MATCH (n:Own) RETURN count(n) AS n", {}, write=False)
+    assert counted == [{"n": 2 * len(HOSTILE)}]
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost", "http://localhost", "redis://localhost", "falkor:/x", "falkor://host:port", "falkor://host:99999"]
+)
+def test_a_url_that_is_none_is_a_clear_settings_error(url):
+    with pytest.raises(SettingsError, match="falkor://"):
+        Database(Fixed(url)).client()
+
+
+def test_a_server_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
+        Database(Fixed(f"unix://{tmp_path}/none")).client()
+
+
+async def test_a_server_that_is_not_there_is_told_to_asyncio_too(tmp_path):
+    with pytest.raises(DatabaseUnavailable):
+        await Database(Fixed("falkor://127.0.0.1:1")).aquery("kg:x", "RETURN 1", {}, write=False)
+
+
+def test_a_falkordb_that_loses_data_is_refused_unless_it_is_asked_for(server, monkeypatch):
+    monkeypatch.setattr(connect, "OLDEST_MODULE", 99_99_99)
+    refused = Database(Fixed(server.url))
+    for _ in range(2):
+        with pytest.raises(DatabaseVersionError, match="upgrade"):
+            refused.query("kg:x", "RETURN 1", {}, write=False)
+    asked_for = Database(Fixed(server.url), allow_old=True)
+    assert asked_for.client()
+    asked_for.close()
+
+
+def kill(database: Database) -> None:
+    os.kill(database.client().connection.info()["process_id"], signal.SIGKILL)
+
+
+ONE: tuple[str, str, dict[str, Any]] = ("kg:x", "MERGE (n:One) RETURN 1 AS n", {})
+
+
+def test_after_the_embedded_server_was_killed_the_next_query_starts_it_again(tmp_path):
+    database = Database(Embedded(tmp_path / "db"))
+    assert database.query(*ONE, write=True) == [{"n": 1}]
+    known = database.generation
+    kill(database)
+    with pytest.raises(DatabaseUnavailable):
+        database.query(*ONE, write=True)
+    assert database.query(*ONE, write=True) == [{"n": 1}]
+    assert database.generation > known
+    database.close()
+    gone(tmp_path / "db")
+
+
+async def test_after_the_embedded_server_was_killed_the_next_async_query_starts_it_again(tmp_path):
+    database = Database(Embedded(tmp_path / "db"))
+    assert await database.aquery(*ONE, write=True) == [{"n": 1}]
+    await asyncio.to_thread(kill, database)
+    with pytest.raises(DatabaseUnavailable):
+        await database.aquery(*ONE, write=True)
+    assert await database.aquery(*ONE, write=True) == [{"n": 1}]
+    await database.aclose()
+    await asyncio.to_thread(gone, tmp_path / "db")
+
+
+def test_a_database_that_was_closed_opens_again_at_the_next_query(tmp_path):
+    database = Database(Embedded(tmp_path / "db"))
+    database.query(*ONE, write=True)
+    database.close()
+    database.close()
+    gone(tmp_path / "db")
+    assert database.query("kg:x", "MATCH (n:One) RETURN count(n) AS n", {}, write=False) == [{"n": 1}]
+    database.close()
+    gone(tmp_path / "db")
+
+
+def gone(folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while launch.is_running(folder):
+        assert time.monotonic() < deadline, "the server did not end"
+        time.sleep(0.02)
+
+
+def test_queries_of_one_database_from_several_event_loops_do_not_mix(database, namespace):
+    key = graph_key(namespace)
+
+    async def many() -> list[int]:
+        rows = await asyncio.gather(*(database.aquery(key, "RETURN $n AS n", {"n": n}, write=True) for n in range(40)))
+        return [row["n"] for [row] in rows]
+
+    for _ in range(3):
+        assert asyncio.run(many()) == list(range(40))

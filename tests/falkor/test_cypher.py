@@ -1,0 +1,203 @@
+"""The plan of every query: which index it uses; and that the two that write are atomic and idempotent."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kg_memory import reading
+from kg_memory.driver import Driver
+from kg_memory.effects import Query
+from kg_memory.errors import QueryError
+from kg_memory.falkor import cypher, reembedding, schema, search_cypher
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.ingestion.graph import build
+from kg_memory.settings import Settings
+from kg_memory.temporal import OPEN_END, OPEN_START
+from tests.scripted import HashEmbeddings, Scripted
+
+QUERIES = {
+    **{f"cypher.{name}": text for name, text in vars(cypher).items() if name.isupper() and not name.startswith("_")},
+    **{f"search.{name}": text for name, text in vars(search_cypher).items() if name.isupper() and name[0] != "_"},
+    "schema.READ_META": schema.READ_META,
+    "schema.WRITE_META": schema.WRITE_META,
+    "schema.RAISE_VERSION": schema.RAISE_VERSION,
+    "reembedding.WRITE_MODEL": reembedding.WRITE_MODEL,
+    **{
+        f"reembedding.{name}_{label}": getattr(reembedding, name).format(label=label, text=text)
+        for name in ("PAGE", "STORE")
+        for label, text in reembedding.TEXTS.items()
+    },
+}  # fmt: skip
+QUERIES = {name: text for name, text in QUERIES.items() if isinstance(text, str) and re.search("MATCH|CALL|MERGE", text)}
+
+SCANS = {
+    "cypher.ENTITIES": "a page of all: an order never uses an index",
+    "cypher.EPISODES": "a page of all: an order never uses an index",
+    "cypher.STATS": "it counts all",
+    "search.SIZES": "it looks at the first few hundred of each kind",
+}
+"""The queries that may scan a label, and why."""
+BY_MEANING = {name for name in QUERIES if name.endswith("_BY_MEANING")}
+
+VECTOR = [0.1] * 64
+ID = "5e0f8c1e-0000-5000-8000-000000000000"
+TERM = {"term": "oslo", "idf": 1.0, "f": 1, "key": "k", "id": ID, "in": [{"id": ID, "f": 1}]}
+PARAMS: dict[str, Any] = {
+    **dict.fromkeys(("id", "thread_key", "alias", "status", "episode", "model", "after"), ID),
+    **dict.fromkeys(("at", "now", "as_of", "believed_at", "gap"), 1_700_000_000_000_000),
+    **dict.fromkeys(("limit", "length", "depth", "sources", "words", "version", "dimension"), 10),
+    **dict.fromkeys(("threshold", "farthest", "share", "k1", "b", "average"), 0.5),
+    **dict.fromkeys(("ids", "keys", "entities_ids", "terms_", "closed"), [ID]),
+    **dict.fromkeys(("vector", "embedding"), VECTOR),
+    "skip": 0,
+    "terms": [TERM],
+    "postings": [TERM],
+    "lengths": [{"id": ID, "n": 1}],
+    "names": [{"new": 0, "alias": ID, "embedding": VECTOR, "terms": ["oslo"]}],
+    "pairs": [{"new": 0, "subject": ID, "object": ID}],
+    "facts": [{"new": 0, "subject": ID, "objects": [ID], "predicate": "P", "embedding": VECTOR, "not": ID, "id": ID}],
+    "entities": [{"key": "k", "id": ID, "name": "n", "type": "t", "aliases": [], "alias_keys": ["k"]}],
+    "named": [{"key": "k", "name": "n", "embedding": VECTOR}],
+    "entity_terms": [TERM],
+    "fact_terms": [TERM],
+    "statements": [{"fact": ID, "start": 0, "end": 1, "valid_at": 0, "invalid_at": 1}],
+    "beliefs": [{"fact": ID, "id": ID, "valid_at": 0, "invalid_at": 1, "said_at": 0, "expired_at": 2}],
+    "contradicts": [{"fact": ID, "other": ID}],
+    "summaries": [{"key": "k", "summary": "s", "n": 1, "terms": [TERM]}],
+    "rows": [{"id": ID, "embedding": VECTOR}],
+}
+OF_ONE = {
+    "cypher.SAVE_EPISODE": {"episode": {"id": ID, "thread_key": "k", "at": 1, "created_at": 1, "status": "new"}},
+    "cypher.HISTORY": {"facts": [ID]},
+    "search.TERMS": {"terms": ["oslo"]},
+    "search.EPISODE_LINKS": {"entities": [ID]},
+}
+
+
+@pytest.fixture(scope="module")
+def key(database: Database) -> str:
+    """A graph with everything in it."""
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    graph = build(driver, Settings()).compile()
+    for number in range(3):
+        graph.invoke({"content": f"I live in Oslo {number}.", "speaker": "Ann", "namespace": "plans"})
+    driver.close()
+    return graph_key("plans")
+
+
+def plan(database: Database, key: str, name: str) -> str:
+    params = {**PARAMS, **OF_ONE.get(name, {})}
+    used = set(re.findall(r"\$(\w+)", QUERIES[name]))
+    assert used <= params.keys(), "give the test typical parameters"
+    return database.explain(key, QUERIES[name], {each: params[each] for each in used})
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES.keys() - SCANS.keys()))
+def test_the_query_finds_what_it_needs_by_an_index_and_scans_nothing(database, key, name):
+    told = plan(database, key, name)
+    assert "Label Scan" not in told, told
+    assert "All Node Scan" not in told, told
+    assert "Cartesian Product" not in told or told.count("Node By Index Scan") >= 2, told
+    assert ("ProcedureCall" if name in BY_MEANING else "Node By Index Scan") in told, told
+
+
+@pytest.mark.parametrize("name", sorted(SCANS))
+def test_the_query_that_may_scan_still_does(database, key, name):
+    assert "Label Scan" in plan(database, key, name), f"strike {name} off SCANS"
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES))
+def test_no_query_sends_an_embedding_back(name):
+    returned = re.split(r"\bRETURN\b", QUERIES[name])[-1]
+    assert "embedding" not in returned or name.startswith("reembedding.STORE")
+    assert not re.search(r"\bRETURN (DISTINCT )?[a-z]\b(?!\s*[.{(])", QUERIES[name].split("}")[-1])
+
+
+def everything(database: Database, key: str) -> list[list[str]]:
+    nodes = database.query(key, "MATCH (n) RETURN labels(n) AS l, properties(n) AS p", {}, write=False)
+    edges = database.query(
+        key, "MATCH (a)-[r]->(b) RETURN type(r) AS t, properties(r) AS p, id(a) AS a, id(b) AS b", {}, write=False
+    )
+    return [sorted(repr(sorted(row.items())) for row in found) for found in (nodes, edges)]
+
+
+@pytest.fixture
+def writes(driver, settings, namespace, monkeypatch):
+    """The writing queries of one ingestion that has them all, as they were run."""
+    kept: list[Query] = []
+    perform = driver._perform
+
+    def keeping(key, effect):
+        if isinstance(effect, Query) and effect.write:
+            kept.append(effect)
+        return perform(key, effect)
+
+    graph = build(driver, settings).compile()
+    said = {"speaker": "Ann", "namespace": namespace, "thread": "t"}
+    graph.invoke({**said, "content": "I live in Oslo.", "at": "2024-01-01"})
+    graph.invoke({**said, "content": "I live in Rome.", "at": "2024-01-03"})
+    monkeypatch.setattr(driver, "_perform", keeping)
+    graph.invoke({**said, "content": "I live in Paris with Bob.", "at": "2024-01-02"})
+    return kept
+
+
+def test_writing_the_same_again_changes_nothing(database, namespace, writes):
+    key = graph_key(namespace)
+    assert [each.cypher for each in writes] == [cypher.SAVE_EPISODE, cypher.SAVE, cypher.SAVE_SUMMARIES]
+    before = everything(database, key)
+    for each in (*writes, *writes):
+        database.query(key, each.cypher, each.params, write=True)
+    assert everything(database, key) == before
+
+
+def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database, settings, namespace, rows):
+    key = graph_key(namespace)
+    graph = build(driver, settings).compile()
+    said = {"speaker": "Ann", "namespace": namespace, "thread": "t", "content": "I live in Oslo.", "at": "2024-01-01"}
+    graph.invoke(said)
+    before = everything(database, key)
+    # The last clause of each fails: an alias that is there already is created again.
+    alias = rows("MATCH (a:Alias) RETURN a.key AS key LIMIT 1")[0]["key"]
+    broken = "WITH * CREATE (:Alias {key: $alias}) RETURN 1 AS one"
+    episode = {"id": ID, "thread_key": "k", "at": 1, "created_at": 1, "status": "new", "content": "x"}
+    given = {
+        cypher.SAVE_EPISODE: {"episode": episode, "postings": [TERM], "lengths": [{"id": ID, "n": 3}]},
+        cypher.SAVE: {**{each: PARAMS[each] for each in re.findall(r"\$(\w+)", cypher.SAVE)}, "episode": ID},
+    }
+    for query, params in given.items():
+        if query == cypher.SAVE:
+            database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
+            before = everything(database, key)
+        text = re.sub(r"\bRETURN (?!.*\bRETURN )[^}]*$", broken, query)
+        assert text != query
+        with pytest.raises(QueryError, match="constraint violation on node of type Alias"):
+            database.query(key, text, {**params, "alias": alias}, write=True)
+        assert everything(database, key) == before
+    database.query(key, cypher.SAVE, given[cypher.SAVE], write=True)
+    assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.name AS name") == [{"name": "n"}]
+
+
+def test_an_episode_that_is_done_is_not_saved_a_second_time(driver, database, settings, namespace, rows):
+    said = {"speaker": "Ann", "namespace": namespace, "content": "I live in Oslo.", "at": "2024-01-01"}
+    done = build(driver, settings).compile().invoke(said)
+    params = {**{each: PARAMS[each] for each in re.findall(r"\$(\w+)", cypher.SAVE)}, "episode": done["episode"]["id"]}
+    assert database.query(graph_key(namespace), cypher.SAVE, params, write=True) == []
+    assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.key AS key") == []
+
+
+def test_open_ends_are_written_into_the_queries_as_the_numbers_that_they_are():
+    assert str(OPEN_END) in cypher.FACTS_ABOUT
+    assert OPEN_START < 0 < OPEN_END
+
+
+def test_facts_of_long_ago_are_listed_by_their_own_dates(driver, settings, namespace):
+    graph = build(driver, settings).compile()
+    said = {"speaker": "Ann", "namespace": namespace, "at": "2024-01-01"}
+    graph.invoke({**said, "content": "I know Bob since 1950-01-01"})
+    graph.invoke({**said, "content": "I know Carl since 1999-01-01"})
+    graph.invoke({**said, "content": "I know Dora since 1940-01-01"})
+    told = [fact.objects[0] for fact in driver.run(reading.facts_about("Ann", 10), namespace)]
+    assert told == ["Carl", "Bob", "Dora"]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import reading
+from kg_memory.driver import Driver
+from kg_memory.errors import EmbeddingMismatch, InputError
+from kg_memory.falkor import reembedding
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.reembedding import reembed
+from kg_memory.ingestion.graph import build
+from tests.scripted import HashEmbeddings, Scripted
+
+NEAREST = "CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($v)) YIELD node RETURN node.{name} AS name"
+
+
+@pytest.fixture
+def filled(driver, settings, namespace):
+    """A namespace with seven episodes, by a 64-dimensional model."""
+    graph = build(driver, settings).compile()
+    for number in range(7):
+        said = {"content": f"I know Friend{number}.", "speaker": "Ann" if number else None, "at": f"2024-01-0{number + 1}"}
+        graph.invoke({**said, "namespace": namespace})
+    return namespace
+
+
+@pytest.fixture
+def other(database):
+    opened = Driver(Scripted(), HashEmbeddings(32, "small"), database)
+    yield opened
+    opened.close()
+
+
+def vectors(database, namespace):
+    return database.query(
+        graph_key(namespace), "MATCH (n) WHERE n.embedding IS NOT NULL RETURN n.id AS id, n.embedding AS v", {}, write=False
+    )
+
+
+def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled, other, settings, monkeypatch):
+    monkeypatch.setattr(reembedding, "BATCH", 3)
+    with pytest.raises(EmbeddingMismatch):
+        other.run(reading.stats(), filled)
+    told = []
+    before = {row["id"] for row in vectors(database, filled)}
+    assert reembed(other, filled, lambda done, total: told.append((done, total))) == len(before) > 15
+    assert told[-1] == (len(before), len(before))
+    after = vectors(database, filled)
+    assert {row["id"] for row in after} == before
+    assert {len(row["v"]) for row in after} == {32}
+    for label, name, text in (
+        ("Episode", "content", "Ann: I know Friend3."),
+        ("Fact", "sentence", "Ann knows Friend3"),
+        ("Entity", "name", "Friend3"),
+    ):
+        query = NEAREST.format(label=label, name=name)
+        [row] = database.query(graph_key(filled), query, {"v": other.embeddings.embed_query(text)}, write=False)
+        assert row["name"] in (text, text.removeprefix("Ann: "))
+    said = {"content": "I know Friend9.", "speaker": "Ann", "at": "2024-02-01", "namespace": filled}
+    assert build(other, settings).compile().invoke(said)["done"]
+
+
+def test_after_it_the_former_model_is_refused(database, filled, other):
+    reembed(other, filled)
+    former = Driver(Scripted(), HashEmbeddings(), database)
+    with pytest.raises(EmbeddingMismatch, match="small"):
+        former.run(reading.stats(), filled)
+    former.close()
+
+
+def test_the_texts_are_embedded_as_they_were_when_they_were_saved(filled, other, embeddings):
+    reembed(other, filled)
+    texts = set(other.embeddings.embedded) - {"dimension"}
+    assert texts <= set(embeddings.embedded)
+    assert {"I know Friend0.", "Ann: I know Friend1."} <= texts
+
+
+def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database, filled, other):
+    class Broken(HashEmbeddings):
+        def embed_documents(self, texts):
+            if "Ann knows Friend5" in texts:
+                raise RuntimeError("the power is gone")
+            return super().embed_documents(texts)
+
+    broken = Driver(Scripted(), Broken(32, "small"), database)
+    with pytest.raises(RuntimeError):
+        reembed(broken, filled)
+    broken.close()
+    for driver in (other, Driver(Scripted(), HashEmbeddings(), database)):
+        with pytest.raises(EmbeddingMismatch, match="reembed"):
+            driver.run(reading.stats(), filled)
+    reembed(other, filled)
+    assert {len(row["v"]) for row in vectors(database, filled)} == {32}
+    assert other.run(reading.stats(), filled).episodes == 7
+
+
+def test_the_same_model_may_embed_again(driver, filled):
+    assert reembed(driver, filled) == reembed(driver, filled)
+
+
+def test_a_namespace_that_holds_nothing_is_told_and_not_made(database, other, namespace):
+    with pytest.raises(InputError, match="holds nothing"):
+        reembed(other, namespace)
+    assert namespace not in database.namespaces()

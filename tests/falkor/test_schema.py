@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory import words
+from kg_memory.driver import Driver
+from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
+from kg_memory.falkor import binaries, launch, schema
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.ingestion.graph import build
+from tests.scripted import At, HashEmbeddings, Scripted
+
+ROOT = Path(__file__).parents[2]
+INDICES = "CALL db.indexes() YIELD label, properties, types, options, status RETURN label, properties, types, options, status"
+
+
+def told(database: Database, key: str) -> list[dict[str, Any]]:
+    return database.query(key, INDICES, {}, write=False)
+
+
+@pytest.fixture
+def key(namespace: str) -> str:
+    return graph_key(namespace)
+
+
+def test_every_index_and_constraint_is_made_and_in_use(database, key):
+    schema.ensure(database, key, 64, "hash")
+    indices = {each["label"]: each for each in told(database, key)}
+    for label, names in schema.RANGE.items():
+        assert all("RANGE" in indices[label]["types"][name] for name in names)
+    for label in schema.KINDS:
+        assert indices[label]["types"]["embedding"] == ["VECTOR"]
+        options = indices[label]["options"]["embedding"]
+        assert (options["dimension"], options["similarityFunction"]) == (64, "cosine")
+    constraints = database.query(key, "CALL db.constraints() YIELD label, properties, status RETURN *", {}, write=False)
+    assert {(each["label"], *each["properties"]) for each in constraints} == set(schema.UNIQUE)
+    assert {each["status"] for each in (*indices.values(), *constraints)} == {"OPERATIONAL"}
+
+
+def test_there_is_no_full_text_index_that_could_break_on_a_query(database, key):
+    schema.ensure(database, key, 64, "hash")
+    kinds = {kind for each in told(database, key) for found in each["types"].values() for kind in found}
+    assert kinds == {"RANGE", "VECTOR"}
+
+
+def test_a_second_time_changes_nothing(database, key):
+    schema.ensure(database, key, 64, "hash")
+    before = told(database, key)
+    schema.ensure(database, key, 64, "hash")
+    assert told(database, key) == before
+    assert database.query(key, "MATCH (m:Meta) RETURN count(m) AS n", {}, write=False) == [{"n": 1}]
+
+
+def test_eight_threads_at_once_make_it_once(database, key):
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(schema.ensure, database, key, 64, "hash") for _ in range(8)]:
+            done.result()
+    assert database.query(key, "MATCH (m:Meta) RETURN count(m) AS n", {}, write=False) == [{"n": 1}]
+    assert Counter(each["label"] for each in told(database, key)).most_common(1)[0][1] == 1
+
+
+ENSURE = """
+import sys
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import Database
+class Host:
+    def url(self): return sys.argv[1]
+    def close(self): pass
+database = Database(Host())
+database.client()
+print("ready", flush=True)
+sys.stdin.readline()
+schema.ensure(database, sys.argv[2], 64, "hash")
+database.query(sys.argv[2], "MERGE (e:Entity {key: 'one'})", {}, write=True)
+"""
+
+
+def test_two_processes_at_once_make_it_once(server, database, key):
+    command = [sys.executable, "-c", ENSURE, server.url, key]
+    begun = [
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for each in begun:
+        assert each.stdout.readline() == "ready\n"
+    for each in begun:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    assert [each.wait(30) for each in begun] == [0, 0]
+    for each in begun:
+        each.stdin.close()
+        each.stdout.close()
+    assert database.query(key, "MATCH (m) RETURN labels(m)[0] AS label, count(m) AS n ORDER BY label", {}, write=False) == [
+        {"label": "Entity", "n": 1},
+        {"label": "Meta", "n": 1},
+    ]
+
+
+def test_a_graph_of_another_embedding_model_is_refused_by_name(database, key):
+    schema.ensure(database, key, 64, "hash")
+    with pytest.raises(EmbeddingMismatch, match="reembed"):
+        schema.ensure(database, key, 64, "another")
+    with pytest.raises(EmbeddingMismatch, match="another"):
+        schema.check(database, key, None, "another")
+
+
+def test_a_graph_of_another_dimension_is_refused(database, key):
+    schema.ensure(database, key, 64, "hash")
+    with pytest.raises(EmbeddingMismatch, match="32"):
+        schema.ensure(database, key, 32, "hash")
+
+
+def test_a_driver_with_another_dimension_is_refused_before_it_writes(driver, database, settings, namespace, rows):
+    said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    build(driver, settings).compile().invoke(said)
+    other = Driver(Scripted(), HashEmbeddings(32), database)
+    with pytest.raises(EmbeddingMismatch, match="32"):
+        build(other, settings).compile().invoke({**said, "content": "I live in Paris."})
+    other.close()
+    assert rows("MATCH (e:Episode) RETURN count(e) AS n") == [{"n": 1}]
+
+
+def test_a_graph_that_was_never_written_is_not_there_and_is_not_made_by_looking(database, key):
+    assert schema.check(database, key, None, "hash") is False
+    assert key not in database.client().list_graphs()
+
+
+def test_a_newer_schema_is_refused(database, key):
+    schema.ensure(database, key, 64, "hash")
+    database.query(key, schema.RAISE_VERSION, {"version": schema.VERSION + 1}, write=True)
+    with pytest.raises(SchemaError, match="upgrade"):
+        schema.check(database, key, 64, "hash")
+
+
+def test_a_word_index_of_a_newer_version_is_refused(database, key):
+    schema.ensure(database, key, 64, "hash")
+    database.query(key, "MATCH (m:Meta) SET m.words = $words", {"words": words.VERSION + 1}, write=True)
+    with pytest.raises(SchemaError, match="upgrade"):
+        schema.check(database, key, 64, "hash")
+
+
+def test_an_older_schema_is_brought_forward_one_version_at_a_time(database, key, monkeypatch):
+    schema.ensure(database, key, 64, "hash")
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 2)
+    migrations = {
+        schema.VERSION - 1: ("MERGE (:Step {n: 1})", "MATCH (s:Step {n: 1}) SET s.twice = true"),
+        schema.VERSION: ("MATCH (s:Step {n: 1}) SET s.then = true",),
+    }
+    monkeypatch.setattr(schema, "MIGRATIONS", migrations)
+    assert schema.check(database, key, 64, "hash")
+    assert schema.check(database, key, 64, "hash")
+    assert database.query(key, "MATCH (s:Step) RETURN s.twice AS a, s.then AS b", {}, write=False) == [{"a": True, "b": True}]
+    assert database.query(key, schema.READ_META, {}, write=False)[0]["version"] == schema.VERSION
+
+
+def test_a_constraint_that_cannot_hold_is_told(database, key):
+    database.query(key, "CREATE INDEX FOR (e:Entity) ON (e.key)", {}, write=True)
+    database.query(key, "UNWIND [1, 2] AS n CREATE (:Entity {key: 'same'})", {}, write=True)
+    with pytest.raises(SchemaError, match="duplicates"):
+        schema.ensure(database, key, 64, "hash")
+
+
+def whole(database: Database, key: str) -> list[list[str]]:
+    """Return every node and every relationship with all their properties, in an order of their own."""
+    nodes = database.query(key, "MATCH (n) RETURN labels(n) AS labels, properties(n) AS all", {}, write=False)
+    edges = database.query(
+        key,
+        "MATCH (a)-[r]->(b) RETURN type(r) AS type, properties(r) AS all, coalesce(a.id, a.key, a.s) AS from,"
+        " coalesce(b.id, b.key, b.s) AS to",
+        {},
+        write=False,
+    )
+    return [sorted(repr(sorted(row.items())) for row in found) for found in (nodes, edges)]
+
+
+def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_path, settings):
+    found = binaries.fetch()
+    server = launch.join(tmp_path / "db", found, idle_seconds=0)
+    database = Database(At(server))
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    graph = build(driver, settings).compile()
+    for number in range(12):
+        place = ("Oslo", "Paris", "Rome")[number % 3]
+        said = {"content": f"I live in {place} with Friend{number}.", "speaker": "Ann", "thread": "t"}
+        graph.invoke({**said, "at": f"2024-01-{number + 1:02}", "namespace": "a"})
+    before = whole(database, graph_key("a"))
+    assert len(before[0]) > 60
+    assert len(before[1]) > 200
+    os.kill(database.client().connection.info()["process_id"], signal.SIGKILL)
+    with pytest.raises(DatabaseUnavailable):
+        database.query(graph_key("a"), "RETURN 1 AS n", {}, write=False)
+    server.close()
+    with launch.join(tmp_path / "db", found, idle_seconds=0) as again:
+        database = Database(At(again))
+        assert whole(database, graph_key("a")) == before
+        query = "CALL db.idx.vector.queryNodes('Fact', 'embedding', 1, vecf32($v)) YIELD node, score RETURN node.sentence AS s"
+        vector = HashEmbeddings().embed_query("Ann lives in Rome")
+        assert database.query(graph_key("a"), query, {"v": vector}, write=False) == [{"s": "Ann lives in Rome"}]
+        with pytest.raises(Exception, match="unique constraint"):
+            database.query(graph_key("a"), "MATCH (e:Entity) WITH e LIMIT 1 CREATE (:Entity {key: e.key})", {}, write=True)
+        database.close()
+    driver.close()
+    until(lambda: not launch.is_running(tmp_path / "db"))
+
+
+def until(happened: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)

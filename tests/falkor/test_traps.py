@@ -1,0 +1,201 @@
+"""Contracts with the server: what once crashed it, gave wrong answers, or broke a query, put through the whole ingestion."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from typing import Any
+
+import pytest
+
+from kg_memory import embeddings as kg_embeddings
+from kg_memory import reading
+from kg_memory.driver import Driver
+from kg_memory.embeddings import steady
+from kg_memory.errors import EmbeddingError, InputError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.identity import clean, display
+from kg_memory.ingestion.graph import build
+from tests.scripted import HashEmbeddings, Scripted
+
+HOSTILE = {
+    "a verb": "Will",
+    "a reserved word": "MATCH",
+    "a null": "null",
+    "long": "N" * 5_000,
+    "long and wide": "🎉长" * 2_000,
+    "empty": "",
+    "blank": "   ",
+    "ends in a space": "Ann ",
+    "begins with a space": " Ann",
+    "punctuation": "!!!",
+    "a date": "2024-01-05",
+    "a number": "12345678901234567890123",
+    "nul": "A\x00B",
+    "a lone surrogate": "A\ud800B",
+    "control characters": "A\x01\x08\x1b[31mB\x7f",
+    "lines": "A\nB\r\nC\tD\u2028E",
+    "redisearch": '@name:{a|b} -x ~y (z) "q" %w% * [1 2] $v : ; \\',
+    "brackets": "((((" * 40,
+    "cypher": "'}) DETACH DELETE n //",
+    "cypher in double quotes": '"}) MATCH (n) DETACH DELETE n //',
+    "a parameter": "$episode",
+    "a parameter header": "CYPHER episode=1 RETURN 1",
+    "a backslash": "\\",
+    "a backslash and a quote": "\\' \\\" \\\\'",
+    "a backtick": "`n`",
+    "a template": "{{7*7}} ${name} %s {0} $$",
+    "html": "<b>&amp;</b></EPISODES>",
+    "right to left": "\u202eevil\u202c אנה",
+    "zero width": "\u200b",
+    "chinese": "李明",
+    "combining": "Zoe\u0308 A\u0300",
+    "case that folds longer": "İSTANBUL ﬁ ß",
+    "not a character": "\ufffe\uffff",
+    "plane 16": "\U0010fffd",
+}
+
+
+@pytest.fixture
+def hostile_model(model: Scripted) -> Scripted:
+    """A model that names everything as the content is, in each of its answers."""
+    model.rules["extract_message"] = lambda fields: {
+        "entities": [{"name": fields["episode"]["content"][:512], "type": fields["episode"]["content"][:64]}]
+    }
+    model.rules["reflect"] = lambda fields: {"missed": [{"name": "Oslo", "type": "Place"}], "unsupported": []}
+    model.rules["resolve"] = lambda fields: {
+        "resolutions": [{"entity": each["id"], "same_as": None, "name": each["name"]} for each in fields["entities"]]
+    }
+
+    def facts(fields: Any) -> Any:
+        content = fields["episode"]["content"]
+        last = len(fields["entities"]) - 1
+        fact = {
+            "subject": 0, "predicate": content[:64], "objects": [last, 99, -1], "sentence": content[:2000],
+            "quote": content[:4000], "valid_at": content[:40], "invalid_at": "yesterday", "edge_type": content,
+            "confidence": content,
+        }  # fmt: skip
+        return {"facts": [fact]}
+
+    model.rules["facts"] = facts
+    return model
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, hostile_model, namespace, text, way):
+    graph = build(driver, settings).compile()
+    content = text if text.strip() else f"[{text}]"
+    namespace = namespace + text
+    said = {
+        "content": content, "speaker": text, "thread": text, "source": text, "source_id": text, "namespace": namespace,
+        "at": "2024-01-05",
+    }  # fmt: skip
+    for given in (said, said, {**said, "source_id": f"{text} again", "content": f"{content} again"}):
+        done = graph.invoke(given) if way == "sync" else asyncio.run(graph.ainvoke(given))
+        assert done["done"]
+    episodes = driver.run(reading.episodes(10, 0, None), namespace)
+    assert {each.content for each in episodes} == {clean(content), clean(f"{content} again")}
+    assert driver.run(reading.waiting(10), namespace) == []
+    entities = driver.run(reading.entities(10, 0), namespace)
+    named = {unicodedata.normalize("NFKC", each.name).casefold() for each in entities}
+    assert not display(text) or unicodedata.normalize("NFKC", display(text)).casefold() in named
+    if len(entities) > 1:
+        assert driver.run(reading.facts_about("Oslo", 10), namespace)
+    assert driver.run(reading.stats(), namespace).episodes == 2
+    assert namespace in driver.database.namespaces() or graph_key(namespace).startswith("kg:#")
+
+
+def test_nul_and_lone_surrogates_are_replaced_and_nothing_else_is(driver, settings, namespace):
+    graph = build(driver, settings).compile()
+    every = "".join(map(chr, [*range(0x300), 0x2028, 0xFEFF, 0xFFFE, 0x1F389, 0xD800, 0xDFFF]))
+    done = graph.invoke({"content": every, "at": "2024-01-01", "namespace": namespace})
+    [episode] = driver.run(reading.episodes(10, 0, None), namespace)
+    assert episode.content == every.translate({0: "\ufffd", 0xD800: "\ufffd", 0xDFFF: "\ufffd"})
+    assert done["episode"]["content"] == episode.content
+
+
+def test_a_content_of_a_million_characters_is_stored_and_one_more_is_refused(driver, settings, namespace, model):
+    for name in ("extract_text", "facts"):
+        model.rules[name] = lambda _: {"entities": [], "facts": []}
+    graph = build(driver, settings.with_(chunk_size=500_000)).compile()
+    content = "word " * 200_000
+    graph.invoke({"content": content, "kind": "text", "at": "2024-01-01", "namespace": namespace})
+    [episode] = driver.run(reading.episodes(10, 0, None), namespace)
+    assert episode.content == content
+    with pytest.raises(InputError, match="1000001"):
+        graph.invoke({"content": content + "x", "kind": "text", "namespace": namespace})
+
+
+class Odd(HashEmbeddings):
+    """Embeddings that are no vectors for texts with the word ``odd``."""
+
+    def __init__(self, odd: Any) -> None:
+        super().__init__()
+        self._odd = odd
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self._odd if "odd" in text else vector for text, vector in zip(texts, super().embed_documents(texts), strict=True)]
+
+
+NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 63, ["x"] * 64, None, 7, "vector"]
+
+
+@pytest.mark.parametrize("odd", NO_VECTORS, ids=lambda odd: repr(odd)[:12])
+def test_what_is_no_vector_never_reaches_the_database(database, settings, namespace, rows, odd):
+    driver = Driver(Scripted(), steady(Odd(odd), kg_embeddings.Patience(attempts=1)), database)
+    graph = build(driver, settings).compile()
+    graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
+    with pytest.raises(EmbeddingError):
+        graph.invoke({"content": "An odd one in Paris.", "speaker": "Ann", "at": "2024-01-02", "namespace": namespace})
+    assert driver.run(reading.stats(), namespace).waiting == 1
+    query = "CALL db.idx.vector.queryNodes('Entity', 'embedding', 10, vecf32($v)) YIELD node, score RETURN node.name AS name, score"
+    found = rows(query, v=HashEmbeddings().embed_query("Oslo"))
+    assert (found[0]["name"], round(found[0]["score"], 3)) == ("Oslo", 0.0)
+    driver.close()
+
+
+def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(database, settings, namespace, rows):
+    class Zero(HashEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            vectors = super().embed_documents(texts)
+            return [v if any(c.isalnum() for c in t) else [0.0] * 64 for t, v in zip(texts, vectors, strict=True)]
+
+    driver = Driver(Scripted(), steady(Zero()), database)
+    graph = build(driver, settings).compile()
+    for content in ("...", "!!!", "I live in Oslo."):
+        graph.invoke({"content": content, "at": "2024-01-01", "namespace": namespace})
+    query = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 3, vecf32($v)) YIELD node, score RETURN node.content AS c, score"
+    found = sorted(rows(query, v=HashEmbeddings().embed_query("I live in Oslo.")), key=lambda row: row["score"])
+    assert found[0]["c"] == "I live in Oslo."
+    assert all(row["score"] == row["score"] for row in found)
+    driver.close()
+
+
+def test_times_are_numbers_everywhere_and_never_texts(driver, settings, namespace, rows):
+    graph = build(driver, settings).compile()
+    graph.invoke({"content": "Oslo until 2023-01-01", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
+    names = {"at", "created_at", "done_at", "said_at", "valid_at", "invalid_at", "expired_at", "first_seen", "last_seen"}
+    seen = set()
+    for row in rows("MATCH (n) RETURN properties(n) AS p UNION ALL MATCH ()-[r]->() RETURN properties(r) AS p"):
+        for name in names & row["p"].keys():
+            seen.add(name)
+            assert type(row["p"][name]) is int
+    assert seen == names
+
+
+@pytest.mark.parametrize("at", ["0001-01-01", "1582-10-10", "1969-12-31T23:59:59.999999", "9999-12-31T23:59:59.999999"])
+def test_a_reference_time_anywhere_in_the_calendar_is_kept_to_the_microsecond(driver, settings, namespace, at):
+    graph = build(driver, settings).compile()
+    graph.invoke({"content": "I live in Oslo, undated", "speaker": "Ann", "at": at, "namespace": namespace})
+    [episode] = driver.run(reading.episodes(10, 0, None), namespace)
+    assert episode.at.replace(tzinfo=None).isoformat().startswith(at)
+    assert driver.run(reading.facts_about("Ann", 10), namespace)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "10000-01-01", "2024-02-30"])
+def test_a_reference_time_outside_the_calendar_is_refused_and_nothing_is_stored(driver, settings, namespace, at):
+    graph = build(driver, settings).compile()
+    with pytest.raises(InputError, match="at is"):
+        graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": at, "namespace": namespace})
+    assert driver.run(reading.stats(), namespace).episodes == 0

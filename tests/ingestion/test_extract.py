@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.ingestion.extract import PRONOUNS, extract
+from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
+from kg_memory.prompts.answers import ExtractedEntities
+from kg_memory.settings import EntityType, Settings
+from tests.ingestion.stepping import answered, state
+
+SETTINGS = Settings()
+
+
+def found(*names: str, type_: str = "Person") -> ExtractedEntities:
+    return ExtractedEntities(entities=[{"name": name, "type": type_} for name in names])
+
+
+def names(given, answer, settings=SETTINGS) -> list[str]:
+    result, _ = answered(extract(given, settings), *answer)
+    return [each["name"] for each in result["entities"]]
+
+
+def test_the_speaker_comes_first_whether_the_model_names_it_or_not():
+    assert names(state(), [found("Oslo")]) == ["Ann", "Oslo"]
+    assert names(state(), [found("Oslo", "ANN")]) == ["Ann", "Oslo"]
+
+
+def test_without_a_speaker_there_is_none():
+    assert names(state(episode={"speaker": None}), [found("Oslo")]) == ["Oslo"]
+
+
+@pytest.mark.parametrize("name", [*sorted(PRONOUNS)[::7], "I", "HER", "我们", "", "  ", "!!!", "\x00", "🎉"])
+def test_pronouns_and_names_without_a_letter_are_no_entities(name):
+    assert names(state(), [found(name, "Oslo")]) == ["Ann", "Oslo"]
+
+
+def test_the_same_name_twice_is_one_entity():
+    assert names(state(), [found("Oslo", "oslo", " OSLO ")]) == ["Ann", "Oslo"]
+
+
+def test_a_name_is_put_on_one_line():
+    assert names(state(), [found("New\nYork \x07City")]) == ["Ann", "New York City"]
+
+
+def test_no_more_entities_are_kept_than_wanted_and_the_speaker_is_among_them():
+    many = found(*(f"Friend {number}" for number in range(9)))
+    assert names(state(), [many], Settings(max_entities=3)) == ["Ann", "Friend 0", "Friend 1"]
+
+
+def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared():
+    types = (EntityType("Thing", "anything"), EntityType("Person", "a human"), EntityType("Ship", "it floats"))
+    given = ExtractedEntities(entities=[{"name": "Fram", "type": " sHIP "}, {"name": "Oslo", "type": "City"}])
+    result, _ = answered(extract(state(), Settings(entity_types=types)), given)
+    assert [each["type"] for each in result["entities"]] == ["Person", "Ship", "Thing"]
+
+
+def test_the_speaker_has_the_first_type_where_there_are_no_persons():
+    result, _ = answered(extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),))), found())
+    assert result["entities"] == [{"name": "Ann", "type": "Thing"}]
+
+
+def test_every_piece_is_asked_about_and_the_answers_are_joined():
+    given = state("One. Two.", pieces=[{"content": "One. ", "start": 0}, {"content": "Two.", "start": 5}])
+    result, asked = answered(extract(given, SETTINGS), found("Oslo", "Bob"), found("Rome", "bob"))
+    assert [each["name"] for each in result["entities"]] == ["Ann", "Oslo", "Bob", "Rome"]
+    assert [each.fields["episode"]["content"] for each in asked] == ["One. ", "Two."]
+
+
+@pytest.mark.parametrize(("kind", "prompt"), [("message", EXTRACT_MESSAGE), ("text", EXTRACT_TEXT), ("json", EXTRACT_JSON)])
+def test_each_kind_has_its_prompt_and_is_told_exactly_what_it_uses(kind, prompt):
+    settings = Settings(instructions="Keep order numbers.")
+    _, [asked] = answered(extract(state(episode={"kind": kind}), settings), found())
+    assert asked.prompt is prompt
+    assert asked.fields.keys() == prompt.fields
+    assert asked.fields["instructions"] == "Keep order numbers."
+    assert asked.fields["entity_types"][1]["name"] == "Person"
+    assert "embedding" not in str(asked.fields)

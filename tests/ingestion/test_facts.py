@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.ingestion.facts import facts, locate, predicate
+from kg_memory.prompts.answers import ExtractedFacts
+from kg_memory.settings import Settings
+from tests.ingestion.stepping import answered, ended, entity, state
+
+PEOPLE = [entity("Ann"), entity("Bob"), entity("Oslo", "Place")]
+
+
+def stated(**given: Any) -> dict[str, Any]:
+    return {
+        "subject": 0, "predicate": "lives in", "objects": [2], "sentence": "Ann lives in Oslo.", "quote": "live in Oslo",
+        "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 0.9, **given,
+    }  # fmt: skip
+
+
+def found(*answers: dict[str, Any], content: str = "I live in Oslo.", **settings: Any) -> list[dict[str, Any]]:
+    answer = ExtractedFacts(facts=list(answers))
+    result, _ = answered(facts(state(content, entities=PEOPLE), Settings(**settings)), answer)
+    return result["facts"]
+
+
+def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
+    [fact] = found(stated(valid_at="2024-01-01"))
+    assert (fact["subject"], fact["predicate"], fact["objects"]) == (0, "LIVES_IN", [2])
+    assert (fact["sentence"], fact["said_from"], fact["said_until"]) == ("Ann lives in Oslo.", "2024-01-01", None)
+    assert (fact["start"], fact["end"]) == (2, 14)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"subject": 3}, {"subject": -1}, {"objects": []}, {"objects": [3]}, {"objects": [-1]}, {"objects": [0]},
+        {"objects": [0, 7]}, {"sentence": ""}, {"sentence": " \n"},
+    ],
+)  # fmt: skip
+def test_what_does_not_join_two_entities_or_says_nothing_is_no_fact(odd):
+    assert found(stated(**odd), stated()) == found(stated())
+
+
+def test_a_fact_of_several_entities_is_one_fact():
+    [fact] = found(stated(objects=[1, 2, 1, 0, 9]))
+    assert fact["objects"] == [1, 2]
+
+
+def test_the_same_fact_twice_is_one():
+    assert len(found(stated(), stated(sentence="ann lives in OSLO"), stated(sentence="Ann is of Oslo."))) == 2
+
+
+def test_no_more_facts_are_kept_than_wanted():
+    assert len(found(*(stated(sentence=f"Ann did {n}.") for n in range(5)), max_facts=2)) == 2
+
+
+def test_a_quote_in_a_later_piece_stands_where_it_stands_in_the_whole():
+    pieces = [{"content": "Long ago. ", "start": 0}, {"content": "I live in Oslo.", "start": 10}]
+    flow = facts(state("Long ago. I live in Oslo.", entities=PEOPLE, pieces=pieces), Settings())
+    result, _ = answered(flow, ExtractedFacts(facts=[]), ExtractedFacts(facts=[stated()]))
+    assert (result["facts"][0]["start"], result["facts"][0]["end"]) == (12, 24)
+
+
+def test_one_entity_alone_has_no_facts_and_nothing_is_asked():
+    assert ended(facts(state(entities=PEOPLE[:1]), Settings())) == {"facts": []}
+
+
+@pytest.mark.parametrize(
+    ("quote", "content", "span"),
+    [
+        ("in Oslo", "I live in Oslo.", (7, 14)),
+        ("IN  oslo", "I live in\n Oslo.", (7, 15)),
+        ("in Oslo (now)", "I live in Oslo (now).", (7, 20)),
+        ("never said", "I live in Oslo.", (0, 15)),
+        ("", "I live in Oslo.", (0, 15)),
+        ("  ", "I live in Oslo.", (0, 15)),
+        ("奥斯陆", "我住在奥斯陆。", (3, 6)),
+        (".*", "I live in Oslo.", (0, 15)),
+    ],
+)
+def test_a_quote_is_found_whatever_its_case_and_spaces(quote, content, span):
+    assert locate(quote, content) == span
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_a_quote_always_lies_within_the_content(quote, content):
+    start, end = locate(quote, content)
+    assert 0 <= start <= end <= len(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("lives in", "LIVES_IN"), ("LIVES_IN", "LIVES_IN"), ("__lives--in__", "LIVES_IN"), ("住在", "住在"), ("", "RELATES_TO"),
+        ("!!!", "RELATES_TO"), ("x" * 99, "X" * 64), ("a}) DETACH DELETE", "A_DETACH_DELETE"), ("\x00", "RELATES_TO"),
+    ],
+)  # fmt: skip
+def test_a_predicate_is_in_screaming_snake_case(text, form):
+    assert predicate(text) == form
+
+
+@given(st.text(st.characters(codec=None, categories=None)))
+def test_any_text_makes_a_predicate_that_is_its_own_predicate(text):
+    made = predicate(text)
+    assert made
+    made.encode()
+    assert predicate(made) == made

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.effects import Now, Query
+from kg_memory.errors import InputError
+from kg_memory.falkor import cypher
+from kg_memory.ingestion.receive import checked, indexed, line, parse_at, pieces, receive
+from kg_memory.settings import Settings
+
+NOW = 1_700_000_000_000_000
+SETTINGS = Settings()
+HOUR = 3600 * 1_000_000
+
+
+def checking(**given: Any) -> dict[str, Any]:
+    return checked({"content": "Hello.", **given}, SETTINGS, NOW)
+
+
+def test_an_episode_is_saved_before_anything_else_is_asked():
+    flow = receive({"content": "Hello.", "speaker": "Ann", "at": "2024-01-01", "thread": "t"}, SETTINGS)
+    assert isinstance(next(flow), Now)
+    read = flow.send(NOW)
+    assert (read.cypher, read.write) == (cypher.NEIGHBOURS, False)
+    write = flow.send([])
+    assert isinstance(write, Query)
+    assert (write.cypher, write.write) == (cypher.SAVE_EPISODE, True)
+    with pytest.raises(StopIteration) as ended:
+        flow.send([{"new": True, "status": "saved", "content": "Hello."}])
+    state = ended.value.value
+    assert (state["new"], state["done"], state["previous"]) == (True, False, [])
+    assert state["episode"]["at_iso"] == "2024-01-01T00:00:00+00:00"
+
+
+def test_the_previous_messages_are_told_oldest_first_and_no_more_than_wanted():
+    flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
+    next(flow)
+    flow.send(NOW)
+    around = [{"side": -1, "id": str(n), "speaker": "Ann", "at": -n, "content": f"no {n}"} for n in range(4)]
+    flow.send([*around, {"side": 1, "id": "x", "speaker": "Ann", "at": NOW, "content": "later"}])
+    with pytest.raises(StopIteration) as ended:
+        flow.send([{"new": True, "status": "saved", "content": "Hello."}])
+    assert [each["content"] for each in ended.value.value["previous"]] == ["no 1", "no 0"]
+
+
+@pytest.mark.parametrize("content", ["", " \n\t", None, 7, b"bytes", ["Hello."]])
+def test_no_content_is_refused(content):
+    with pytest.raises(InputError, match="content is empty"):
+        checking(content=content)
+
+
+def test_a_content_beyond_the_limit_is_refused_with_both_numbers():
+    with pytest.raises(InputError, match="11 characters, the limit is 10"):
+        checked({"content": "x" * 11}, Settings(max_content=10), NOW)
+
+
+@pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
+def test_what_should_be_a_text_and_is_none_is_refused_by_name(name):
+    with pytest.raises(InputError, match=f"{name} is 7"):
+        checking(**{name: 7})
+
+
+@pytest.mark.parametrize("kind", ["picture", "None", 7, "MESSAGE"])
+def test_an_unknown_kind_is_refused_with_the_known_ones(kind):
+    with pytest.raises(InputError, match="message, text, json"):
+        checking(kind=kind)
+
+
+@pytest.mark.parametrize("content", ["{", "no json", "{'a': 1}", "[" * 100_000, "1" * 5000, ""])
+def test_a_json_episode_that_is_no_json_is_refused(content):
+    with pytest.raises(InputError):
+        checking(kind="json", content=content)
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}', "[1, 2]", '"text"', "null", '{"a": "\\ud800"}', " [1] \n"])
+def test_any_json_value_is_a_json_episode(content):
+    assert checking(kind="json", content=content)["content"] == content
+
+
+@pytest.mark.parametrize("namespace", ["", 7, b"bytes"])
+def test_a_namespace_that_is_none_is_refused(namespace):
+    with pytest.raises(InputError, match="namespace"):
+        checking(namespace=namespace)
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2024-13-01", 1_700_000_000, 1.5, date(2024, 1, 1), ["2024-01-01"], "2024-02-30", b"2024"])
+def test_a_time_that_is_none_is_refused(at):
+    with pytest.raises(InputError, match="at is"):
+        parse_at(at, NOW)
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        (None, NOW),
+        ("", NOW),
+        ("1970-01-01", 0),
+        ("1970-01-01T00:00:01", 1_000_000),
+        ("1970-01-01T02:00:00+02:00", 0),
+        ("1970-01-01T00:00:00Z", 0),
+        ("19700102", 24 * HOUR),
+        (datetime(1970, 1, 1), 0),
+        (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), 0),
+        (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), -1),
+    ],
+)
+def test_a_time_is_kept_in_utc_microseconds(at, expected):
+    assert parse_at(at, NOW) == expected
+
+
+def test_the_same_input_gives_the_same_id_and_any_other_another():
+    same = {"content": "Hello.", "speaker": "Ann", "thread": "t", "at": "2024-01-01"}
+    known = checking(**same)["id"]
+    assert checking(**{**same, "at": "2024-01-01T01:00:00+01:00"})["id"] == known
+    assert checking(**{**same, "source": "elsewhere"})["id"] == known
+    for name, value in (("content", "Hi."), ("speaker", "Bob"), ("thread", None), ("at", "2024-01-02"), ("kind", "text"), ("namespace", "x")):
+        assert checking(**{**same, name: value})["id"] != known
+
+
+def test_a_source_id_alone_identifies_the_episode_of_a_source():
+    known = checking(source_id="m1", source="chat")["id"]
+    assert checking(source_id="m1", source="chat", content="Other.", speaker="Bob", at="2020-01-01")["id"] == known
+    assert checking(source_id="m1", source="mail")["id"] != known
+    assert checking(source_id="m2", source="chat")["id"] != known
+
+
+def test_what_is_read_back_of_an_episode_gives_its_id_again():
+    odd = {"content": "a\x00b\ud800", "speaker": "A\nB", "thread": "t\tu", "source": "s\r\n", "at": "2024-01-01"}
+    first = checking(**odd)
+    again = checking(**{name: first[name] for name in ("content", "speaker", "thread", "source")}, at="2024-01-01")
+    assert again["id"] == first["id"]
+    assert again["speaker"] == first["speaker"] == "A B"
+
+
+@given(st.text(max_size=400), st.integers(1, 50))
+def test_pieces_joined_are_the_whole_and_none_is_too_long_or_empty(content, size):
+    found = pieces(content, size)
+    assert "".join(each["content"] for each in found) == content
+    assert all(0 < len(each["content"]) <= size for each in found)
+    assert all(content[each["start"] :].startswith(each["content"]) for each in found)
+
+
+def test_pieces_end_at_the_best_joint():
+    assert [each["content"] for each in pieces("One two. Three four.\n\nFive six. Seven", 24)] == [
+        "One two. Three four.\n\n",
+        "Five six. Seven",
+    ]
+    assert [each["content"] for each in pieces("今天天气很好。我们去了公园。", 10)] == ["今天天气很好。", "我们去了公园。"]
+
+
+def said(id_: str, content: str, at: int = NOW, speaker: str | None = None) -> dict[str, Any]:
+    return {"id": id_, "content": content, "at": at, "speaker": speaker}
+
+
+def posted(postings: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    return {each["term"]: {place["id"]: place["f"] for place in each["in"]} for each in postings}
+
+
+def test_a_word_counts_most_in_its_own_episode_and_less_in_its_neighbours():
+    before = [said("b1", "berry"), said("b2", "cherry")]
+    after = [said("a1", "damson"), said("a2", "elder")]
+    _, postings = indexed(said("e", "apple apple"), before, after)
+    found = posted(postings)
+    assert found["appl"] == {"e": 8, "b1": 4, "a1": 4, "b2": 2, "a2": 2}
+    assert found["berri"] == found["damson"] == {"e": 2}
+    assert found["cherri"] == found["elder"] == {"e": 1}
+
+
+def test_the_lengths_are_the_sums_of_what_is_posted():
+    lengths, postings = indexed(said("e", "apple pie", speaker="Ann"), [said("b", "berry tart")], [said("a", "fig")])
+    for each in lengths:
+        assert each["n"] == sum(places.get(each["id"], 0) for places in posted(postings).values())
+
+
+def test_an_episode_of_another_sitting_is_no_neighbour():
+    lengths, postings = indexed(said("e", "apple"), [said("b", "berry", NOW - 7 * HOUR)], [said("a", "fig", NOW + 7 * HOUR)])
+    assert {each["id"] for each in lengths} == {"e"}
+    assert "berri" not in posted(postings)
+
+
+def test_the_day_of_an_episode_is_found_by_its_words():
+    _, postings = indexed(said("e", "apple", 0), [], [])
+    assert {"1970", "januari", "1"} <= posted(postings).keys()
+
+
+def test_a_line_names_its_speaker_if_there_is_one():
+    assert line(said("e", "Hello.", speaker="Ann")) == "Ann: Hello."
+    assert line(said("e", "Hello.")) == "Hello."

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from kg_memory.ingestion.reflect import reflect
+from kg_memory.prompts.answers import Reflection
+from kg_memory.settings import Settings
+from tests.ingestion.stepping import answered, ended, state
+
+KNOWN = [{"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}]
+TWO = [{"content": "One. ", "start": 0}, {"content": "Two.", "start": 5}]
+
+
+def thought(missed: tuple[str, ...] = (), unsupported: tuple[str, ...] = ()) -> Reflection:
+    return Reflection(missed=[{"name": name, "type": "Person"} for name in missed], unsupported=list(unsupported))
+
+
+def names(*answers: Reflection, **given) -> list[str]:
+    settings = Settings(reflections=given.pop("reflections", 1))
+    result, _ = answered(reflect(state(entities=KNOWN, **given), settings), *answers)
+    return [each["name"] for each in result["entities"]]
+
+
+def test_what_was_missed_is_added_and_what_is_not_supported_is_dropped():
+    assert names(thought(("Bob",), ("oslo",))) == ["Ann", "Bob"]
+
+
+def test_the_speaker_is_never_dropped():
+    assert names(thought((), ("ANN", "Oslo"))) == ["Ann"]
+
+
+def test_what_is_missed_and_not_supported_at_once_is_not_added():
+    assert names(thought(("Bob",), ("Bob",))) == ["Ann", "Oslo"]
+
+
+def test_a_pronoun_was_not_missed():
+    assert names(thought(("she", "Bob", "oslo"))) == ["Ann", "Oslo", "Bob"]
+
+
+def test_a_name_that_one_piece_supports_stays():
+    assert names(thought((), ("Oslo",)), thought(), pieces=TWO) == ["Ann", "Oslo"]
+    assert names(thought((), ("Oslo",)), thought((), ("OSLO",)), pieces=TWO) == ["Ann"]
+
+
+def test_it_ends_when_nothing_changes_any_more():
+    assert names(thought(("Bob",)), thought(), reflections=5) == ["Ann", "Oslo", "Bob"]
+    assert names(thought(), reflections=5) == ["Ann", "Oslo"]
+
+
+def test_each_round_is_told_what_the_last_one_found():
+    flow = reflect(state(entities=KNOWN), Settings(reflections=2))
+    _, asked = answered(flow, thought(("Bob",)), thought(("Carl",)))
+    assert [[each["name"] for each in ask.fields["entities"]] for ask in asked] == [["Ann", "Oslo"], ["Ann", "Oslo", "Bob"]]
+
+
+def test_no_rounds_ask_nothing():
+    assert ended(reflect(state(entities=KNOWN), Settings(reflections=0))) == {"entities": KNOWN}

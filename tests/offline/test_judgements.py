@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import prompts
+from kg_memory.effects import Ask, Prompt
+from kg_memory.errors import ModelError
+from kg_memory.offline.model import OfflineModel
+from kg_memory.prompts.answers import Reflection
+
+MODEL = OfflineModel()
+
+
+def fact(id_, predicate, *objects, subject="Ann", sentence="", **times):
+    said = sentence or f"Ann: {predicate} {' '.join(objects)}"
+    return {
+        "id": id_,
+        "subject": subject,
+        "predicate": predicate,
+        "objects": list(objects),
+        "sentence": said,
+        "valid_at": None,
+        "invalid_at": None,
+        **times,
+    }
+
+
+def same_as(new, *known):
+    answer = MODEL.answer(Ask(prompts.DEDUPE, {"facts": [{**new, "existing": list(known)}]}))
+    return answer.duplicates[0].same_as
+
+
+def contradicted(new, *known):
+    answer = MODEL.answer(Ask(prompts.INVALIDATE, {"facts": [{**new, "existing": list(known)}]}))
+    return answer.contradictions[0].contradicts if answer.contradictions else []
+
+
+def resolved(name, type_, *candidates):
+    known = [
+        {"id": place, "name": each, "type": type_, "summary": "", "aliases": [], "score": 0.9}
+        for place, each in enumerate(candidates)
+    ]
+    entity = {"id": 3, "name": name, "type": type_, "candidates": known}
+    (answer,) = MODEL.answer(Ask(prompts.RESOLVE, {"episode": {}, "previous": [], "entities": [entity]})).resolutions
+    return answer.entity, answer.same_as, answer.name
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "candidates", "expected"),
+    [
+        ("caroline", "Person", ["Caroline"], (3, 0, "caroline")),
+        ("Caroline", "Person", ["Melanie", "Caroline Smith"], (3, 1, "Caroline Smith")),
+        ("Caroline Smith", "Person", ["Caroline"], (3, 0, "Caroline Smith")),
+        ("Caroline", "Person", ["Caroline Smith", "Caroline Jones"], (3, None, "Caroline")),
+        ("Caroline Smith", "Person", ["Caroline Jones"], (3, None, "Caroline Smith")),
+        ("Ann", "Person", ["Ann's mother"], (3, None, "Ann")),
+        ("Anna", "Person", ["Ann"], (3, None, "Anna")),
+        ("WHO", "Organization", ["World Health Organization"], (3, 0, "World Health Organization")),
+        ("The pottery classes", "Topic", ["pottery class"], (3, 0, "The pottery classes")),
+        ("dance studio", "Topic", ["dance"], (3, None, "dance studio")),
+        ("小明", "Person", ["小明的妈妈"], (3, None, "小明")),
+    ],
+)
+def test_names_are_joined_only_when_they_are_sure_to_be_one(name, type_, candidates, expected):
+    answer = resolved(name, type_, *candidates)
+
+    assert answer[:2] == expected[:2]
+    assert answer[2].casefold() in (expected[2].casefold(), candidates[expected[1] or 0].casefold())
+
+
+def test_the_same_relation_to_the_same_thing_is_the_same_fact():
+    assert (
+        same_as(
+            fact(0, "LIVES_IN", "Oslo", sentence="Ann: I live in Oslo."),
+            fact(7, "LIVES_IN", "Oslo", sentence="Ann: Oslo is home."),
+        )
+        == 7
+    )
+
+
+def test_the_end_of_a_fact_is_the_same_fact():
+    new = fact(0, "LIVES_IN", "Oslo", sentence="Ann: I left Oslo.", invalid_at="2023-05-01T00:00:00Z")
+
+    assert same_as(new, fact(7, "LIVES_IN", "Oslo", sentence="Ann: I live in Oslo.")) == 7
+
+
+def test_a_general_fact_is_the_same_only_in_nearly_the_same_words():
+    known = fact(7, "SAYS_ABOUT", "pottery", sentence="Ann: Pottery calms me after a long day at work.")
+
+    assert (
+        same_as(fact(0, "SAYS_ABOUT", "pottery", sentence="Ann: pottery calms me after a long day at work!"), known)
+        == 7
+    )
+    assert same_as(fact(0, "SAYS_ABOUT", "pottery", sentence="Ann: My pottery broke in the kiln."), known) is None
+
+
+def test_two_visits_on_two_days_are_two_facts():
+    known = fact(7, "VISITED", "Rome", valid_at="2023-01-01T00:00:00Z")
+
+    assert same_as(fact(0, "VISITED", "Rome", valid_at="2023-05-01T00:00:00Z"), known) is None
+
+
+def test_other_objects_are_another_fact():
+    assert same_as(fact(0, "LIVES_IN", "Oslo"), fact(7, "LIVES_IN", "Rome")) is None
+
+
+def test_a_new_home_ends_the_old_one():
+    assert contradicted(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome"), fact(5, "LIKES", "Rome")) == [4]
+
+
+def test_a_second_job_ends_nothing():
+    new = fact(0, "WORKS_AT", "Nordlys", sentence="Ann: I also work at Nordlys.")
+
+    assert contradicted(new, fact(4, "WORKS_AT", "Brightwave")) == []
+
+
+def test_another_persons_home_ends_nothing():
+    assert contradicted(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome", subject="Bo")) == []
+
+
+def test_what_is_no_longer_liked_is_not_liked():
+    assert contradicted(fact(0, "DISLIKES", "mushrooms"), fact(4, "LIKES", "mushrooms"), fact(5, "LIKES", "tea")) == [4]
+
+
+def test_an_end_contradicts_nothing_by_itself():
+    assert (
+        contradicted(fact(0, "LIVES_IN", "Oslo", invalid_at="2023-05-01T00:00:00Z"), fact(4, "LIVES_IN", "Rome")) == []
+    )
+
+
+def test_a_field_with_one_value_replaces_the_old_one_and_a_list_does_not():
+    def status(id_, value):
+        return fact(id_, "STATUS", value, subject="order 7", sentence=f"order 7: status is {value}.")
+
+    def tag(id_, value):
+        return fact(id_, "TAGS", value, subject="order 7", sentence=f"order 7: tags include {value}.")
+
+    assert contradicted(status(0, "shipped"), status(4, "open")) == [4]
+    assert contradicted(tag(0, "vip"), tag(4, "eu")) == []
+
+
+def test_reflection_finds_nothing_to_add_and_nothing_to_take_away():
+    assert MODEL.answer(Ask(prompts.REFLECT, {"entities": []})) == Reflection(missed=[], unsupported=[])
+
+
+def test_a_summary_is_short_and_made_of_the_facts_own_sentences():
+    facts = [f"Ann: I painted picture number {number} of the harbour." for number in range(20)] + [
+        "Ann: I live in Oslo with my sister Lily."
+    ]
+    entity = {"id": 0, "name": "Ann", "type": "Person", "summary": "", "facts": facts}
+
+    (summary,) = MODEL.answer(Ask(prompts.SUMMARISE, {"entities": [entity]})).summaries
+
+    assert len(summary.summary) <= 300
+    assert "Oslo" in summary.summary
+    assert all(f"{sentence}." in facts for sentence in summary.summary.rstrip(".").split(". "))
+
+
+def test_one_long_fact_is_cut_to_a_summary():
+    entity = {"id": 0, "name": "Ann", "type": "Person", "summary": "", "facts": ["word " * 200]}
+
+    assert len(MODEL.answer(Ask(prompts.SUMMARISE, {"entities": [entity]})).summaries[0].summary) <= 300
+
+
+async def test_the_asynchronous_answer_is_the_same():
+    ask = Ask(prompts.DEDUPE, {"facts": [{**fact(0, "LIVES_IN", "Oslo"), "existing": [fact(7, "LIVES_IN", "Oslo")]}]})
+
+    assert await MODEL.aanswer(ask) == MODEL.answer(ask)
+
+
+def test_an_unknown_prompt_is_an_error_that_says_what_to_do():
+    with pytest.raises(ModelError, match="use one of"):
+        MODEL.answer(Ask(Prompt("translate", "", frozenset(), Reflection), {}))

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.offline.asking import entities, facts
+
+SAID = "2023-05-25"
+
+# What Ann says on 25 May 2023, and the facts as (predicate, object, since, until).
+CHANGES = [
+    ("I moved to Oslo in May.", [("LIVES_IN", "Oslo", "2023-05-01", None)]),
+    ("I now live in Bergen.", [("LIVES_IN", "Bergen", SAID, None)]),
+    ("I used to live in Paris.", [("LIVES_IN", "Paris", None, SAID)]),
+    (
+        "I moved from Berlin to Madrid in 2019.",
+        [("LIVES_IN", "Berlin", None, "2019-01-01"), ("LIVES_IN", "Madrid", "2019-01-01", None)],
+    ),
+    ("I lived in Rome from 2016 to 2019.", [("LIVES_IN", "Rome", "2016-01-01", "2020-01-01")]),
+    ("I no longer work at Brightwave.", [("WORKS_AT", "Brightwave", None, SAID)]),
+    ("I left Brightwave last month.", [("WORKS_AT", "Brightwave", None, "2023-04-01")]),
+    ("I quit my job at Brightwave two weeks ago.", [("WORKS_AT", "Brightwave", None, "2023-05-11")]),
+    ("I joined Nordlys in March.", [("WORKS_AT", "Nordlys", "2023-03-01", None)]),
+    ("I just got promoted to senior engineer.", [("WORKS_AS", "senior engineer", SAID, None)]),
+    (
+        "We switched from Slack to Zulip last week.",
+        [("USES", "Slack", None, "2023-05-15"), ("USES", "Zulip", "2023-05-15", None)],
+    ),
+    ("I switched from vim to emacs.", [("USES", "vim", None, SAID), ("USES", "emacs", SAID, None)]),
+    ("I stopped using Trello.", [("USES", "Trello", None, SAID)]),
+    ("I broke up with Tom yesterday.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-05-24")]),
+    ("Tom and I broke up in March.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-03-01")]),
+    ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-05-25", None)]),
+    ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
+    ("I prefer tea over coffee.", [("PREFERS", "tea", SAID, None)]),
+    ("I'm allergic to peanuts.", [("DISLIKES", "peanuts", SAID, None)]),
+    ("I don't like mushrooms anymore.", [("DISLIKES", "mushrooms", SAID, None)]),
+    ("My favorite band is Moonlit Pines.", [("LIKES", "Moonlit Pines", SAID, None)]),
+    ("I bought a Tesla Model 3 yesterday", [("BOUGHT", "Tesla Model 3", "2023-05-24", None)]),
+    ("I graduated from MIT in 2015.", [("STUDIES_AT", "MIT", None, "2015-01-01")]),
+    ("i moved to oslo last year", [("LIVES_IN", "Oslo", "2022-01-01", None)]),
+    (
+        "我上个月从上海搬到了北京。",
+        [("LIVES_IN", "上海", None, "2023-04-01"), ("LIVES_IN", "北京", "2023-04-01", None)],
+    ),
+    ("我现在住在深圳。", [("LIVES_IN", "深圳", SAID, None)]),
+    ("我以前住在成都。", [("LIVES_IN", "成都", None, SAID)]),
+    ("我不再在阿里巴巴工作了。", [("WORKS_AT", "阿里巴巴", None, SAID)]),
+    ("我上周五加入了腾讯。", [("WORKS_AT", "腾讯", "2023-05-19", None)]),
+    ("我已经从百度离职了。", [("WORKS_AT", "百度", None, SAID)]),
+    ("我们团队从Jira换成了Linear。", [("USES", "Jira", None, SAID), ("USES", "Linear", SAID, None)]),
+    ("我改用Emacs了。", [("USES", "Emacs", SAID, None)]),
+    ("我对花生过敏。", [("DISLIKES", "花生", SAID, None)]),
+    ("我昨天买了一台MacBook。", [("BOUGHT", "MacBook", "2023-05-24", None)]),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), CHANGES)
+def test_a_change_is_read_with_what_it_begins_and_ends(said, expected):
+    found = facts(said)
+
+    assert [(predicate, *objects, since, until) for _, predicate, objects, since, until in found] == expected
+    assert {one.subject for one in found} == {"Ann"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "How are you?", "Thanks so much, Bo!", "Hey Bo! Good to see you!", "Wow, that's awesome!", "Do you still live in Oslo?", "Keep it up!",
+        "You'd be a great teacher.", "你好！", "你最近怎么样？", "谢谢你！", "", "...", "😀😀", "你住在哪里？", "Let's do it!",
+    ],
+)  # fmt: skip
+def test_questions_greetings_thanks_and_praise_state_nothing(said):
+    assert facts(said, previous=[{"speaker": "Bo", "content": "Hi", "at": "2023-05-25T11:00:00Z"}]) == []
+
+
+def test_the_speaker_comes_first_and_every_name_has_a_type():
+    found = entities("My brother Erik works at Google in Dublin.")
+
+    assert found[0] == ("Ann", "Person")
+    assert dict(found) == {"Ann": "Person", "Erik": "Person", "Google": "Organization", "Dublin": "Place"}
+
+
+def test_a_relative_is_named_after_the_speaker():
+    (fact,) = facts("My mom lives in Stockholm.")
+
+    assert (fact.subject, fact.predicate, fact.objects) == ("Ann's mom", "LIVES_IN", ["Stockholm"])
+
+
+def test_a_relative_with_a_name_goes_by_it():
+    (fact,) = facts("My brother Erik works at Google in Dublin.")
+
+    assert (fact.subject, fact.predicate, fact.objects) == ("Erik", "WORKS_AT", ["Google"])
+
+
+def test_a_chinese_relative_with_a_name_goes_by_it():
+    (fact,) = facts("我姐姐李娜在上海交通大学工作。", speaker="小明")
+
+    assert (fact.subject, fact.predicate, fact.objects) == ("李娜", "WORKS_AT", ["上海交通大学"])
+
+
+def test_he_is_the_person_named_before():
+    before = [{"speaker": "Ann", "content": "My brother Erik called.", "at": "2023-05-25T11:00:00Z"}]
+
+    found = facts(
+        "He moved to Lisbon.", previous=before, given=[("Ann", "Person"), ("Erik", "Person"), ("Lisbon", "Place")]
+    )
+
+    assert [(one.subject, one.predicate, one.objects) for one in found] == [("Erik", "LIVES_IN", ["Lisbon"])]
+
+
+def test_a_topic_is_an_entity_and_its_sentence_a_fact():
+    (fact,) = facts("I signed up for a pottery class yesterday.")
+
+    assert fact.objects == ["pottery class"]
+    assert fact.raw.sentence.startswith("Ann: I signed up")
+
+
+def test_a_sentence_that_goes_on_about_the_one_before_joins_it():
+    (fact,) = facts("I have a hand-painted bowl. It reminds me of my grandmother.")
+
+    assert fact.objects == ["hand-painted bowl", "Ann's grandmother"]
+    assert fact.raw.quote == "I have a hand-painted bowl. It reminds me of my grandmother."
+
+
+def test_a_plan_holds_since_it_was_said_and_tells_its_date():
+    (fact,) = facts("I'm planning to visit Rome next month.")
+
+    assert (fact.predicate, fact.objects, fact.since, fact.until) == ("PLANS", ["Rome"], SAID, None)
+    assert fact.raw.sentence == "Ann: I'm planning to visit Rome next month (2023-06)."
+
+
+def test_a_person_named_by_the_full_name_and_then_by_one_name_is_one():
+    found = entities("Marie Duval was born in Lyon. Later Duval won a prize.", speaker=None, kind="text")
+
+    assert ("Marie Duval", "Person") in found
+    assert "Duval" not in [name for name, _ in found]
+
+
+def test_a_text_has_facts_about_those_it_names():
+    text = "Marie Duval was born in Lyon in 1867. She moved to Paris in 1891. In 1895 she married Pierre Blanc."
+
+    assert [tuple(one) for one in facts(text, speaker=None, kind="text")] == [
+        ("Marie Duval", "IS_FROM", ["Lyon"], "1867-01-01", None),
+        ("Marie Duval", "LIVES_IN", ["Paris"], "1891-01-01", None),
+        ("Marie Duval", "IS_MARRIED_TO", ["Pierre Blanc"], "1895-01-01", None),
+    ]
+
+
+def test_an_entity_that_got_its_full_name_in_the_graph_is_still_found():
+    given = [("Ann", "Person"), ("Thomas Berg", "Person")]
+
+    assert facts("I met Thomas yesterday.", given=given)[0].objects == ["Thomas Berg"]
+
+
+def test_the_types_and_predicates_of_the_user_are_used():
+    types = [{"name": "Thing", "description": ""}, {"name": "Location", "description": ""}]
+
+    assert entities("I moved to Oslo.", types=types) == [("Ann", "Thing"), ("Oslo", "Location")]
+    assert (
+        facts("I moved to Oslo.", fact_types=[{"name": "livesIn", "signature": [], "description": ""}])[0].predicate
+        == "livesIn"
+    )
+
+
+def test_a_speaker_called_will_is_a_person():
+    assert facts("I moved to Oslo.", speaker="Will")[0].subject == "Will"
+
+
+def test_names_of_other_people_are_not_mistaken_for_their_relatives():
+    found = [name for name, _ in entities("My sister lives in Oslo and Ann's boss in Rome.", speaker="Bo")]
+
+    assert "Bo's sister" in found
+    assert "Ann" in found
+
+
+@pytest.mark.parametrize(
+    "said", ["x" * 100_000, "I moved to Oslo. " * 5000, "我搬到了北京。" * 5000, "A. " * 30_000, "my my my " * 20_000]
+)
+def test_a_huge_message_is_read_within_seconds_and_bounds(said):
+    began = time.process_time()
+
+    assert len(entities(said)) <= 50
+    assert len(facts(said)) <= 50
+    assert time.process_time() - began < 20
+
+
+WORDS = st.sampled_from(
+    "I we my sister Tom Ann moved to from Oslo left Acme and no longer work at , . ! ? switched use like don't he she last week in May \n 'x “A B” "
+    "Dr. U.S. ... 我 从 上海 搬到了 北京 不再 用 喜欢 。 ， 和 姐姐 李娜 在 工作 《书》 Jira".split(" ")
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    said=st.lists(WORDS, max_size=20).map(" ".join) | st.lists(WORDS, max_size=20).map("".join) | st.text(max_size=120),
+    speaker=st.none() | st.sampled_from(["Ann", "小明", "", "Will", "a.b (c)", "\\"]),
+)
+def test_whatever_is_said_facts_join_given_entities_and_quote_the_message(said, speaker):
+    for fact in facts(said, speaker=speaker):
+        assert fact.raw.quote
+        assert fact.raw.quote in said
+        assert fact.raw.objects
+        assert fact.raw.subject not in fact.raw.objects
+        assert fact.raw.sentence.strip()

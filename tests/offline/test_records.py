@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.offline.asking import entities, facts
+
+CRM = json.dumps(
+    {
+        "customer": {"name": "Falken Optik GmbH", "city": "Jena", "contact": {"name": "Eva Lind", "email": "eva@falken.example"}},
+        "plan": "Enterprise", "owner": "Tom Lee", "status": "active", "since": "2022-03-01", "seats": 40, "tags": ["vip", "eu"],
+    }
+)  # fmt: skip
+ORDER = json.dumps(
+    {
+        "order_id": "A-1001", "customer": {"id": 7, "name": "Lin Wei"}, "ordered_at": "2023-05-01T10:00:00Z", "status": "shipped",
+        "items": [{"sku": "KB-1", "name": "Keyboard", "qty": 2, "price": 49.9}, {"name": "Mouse", "qty": 1}],
+    }
+)  # fmt: skip
+
+
+def record_facts(content):
+    return facts(content, speaker=None, kind="json")
+
+
+def test_a_crm_record_is_about_its_customer():
+    found = [(one.subject, one.predicate, one.objects[0]) for one in record_facts(CRM)]
+
+    assert found == [
+        ("Falken Optik GmbH", "CITY", "Jena"),
+        ("Falken Optik GmbH", "CONTACT", "Eva Lind"),
+        ("Eva Lind", "EMAIL", "eva@falken.example"),
+        ("Falken Optik GmbH", "PLAN", "Enterprise"),
+        ("Falken Optik GmbH", "OWNER", "Tom Lee"),
+        ("Falken Optik GmbH", "STATUS", "active"),
+        ("Falken Optik GmbH", "SEATS", "40 seats"),
+        ("Falken Optik GmbH", "TAGS", "vip"),
+        ("Falken Optik GmbH", "TAGS", "eu"),
+    ]
+
+
+def test_the_things_of_a_record_have_types():
+    found = dict(entities(CRM, speaker=None, kind="json"))
+
+    assert found["Falken Optik GmbH"] == "Organization"
+    assert found["Eva Lind"] == found["Tom Lee"] == "Person"
+    assert found["Jena"] == "Place"
+
+
+def test_a_date_of_a_record_is_since_when_its_fields_hold():
+    plan = next(one for one in record_facts(CRM) if one.predicate == "PLAN")
+
+    assert plan.since == "2022-03-01"
+    assert plan.raw.quote == '"plan": "Enterprise"'
+
+
+def test_an_order_has_its_line_items_with_their_numbers():
+    found = {one.objects[0]: one for one in record_facts(ORDER)}
+
+    assert found["Keyboard"].subject == "order A-1001"
+    assert found["Keyboard"].raw.sentence == "order A-1001: items include Keyboard (qty 2, price 49.9)."
+    assert found["Keyboard"].since == "2023-05-01"
+    assert found["Lin Wei"].predicate == "CUSTOMER"
+
+
+def test_a_list_of_records_is_read_one_by_one():
+    content = json.dumps([{"name": "Oslo office", "city": "Oslo"}, {"name": "Bergen office", "city": "Bergen"}])
+
+    assert [(one.subject, one.objects[0]) for one in record_facts(content)] == [
+        ("Oslo office", "Oslo"),
+        ("Bergen office", "Bergen"),
+    ]
+
+
+def test_chinese_records_are_read():
+    (fact,) = record_facts(json.dumps({"姓名": "李娜", "城市": "上海"}, ensure_ascii=False))
+
+    assert (fact.subject, fact.predicate, fact.objects) == ("李娜", "城市", ["上海"])
+
+
+def test_what_is_no_record_has_no_facts():
+    for content in ("", "null", "12", '"text"', "[1, 2]", "{", "[" * 5000, "{}", '{"a": null}', '{"a": {"b": {}}}'):
+        assert record_facts(content) == [], content
+
+
+def test_nesting_without_end_is_read_to_a_depth():
+    content = '{"a":' * 500 + '"x"' + "}" * 500
+
+    assert len(record_facts(content)) <= 50
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["name", "id", "owner", "items", "since", "status", "", "email", "x y"])
+            | st.text(max_size=5),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(JSON, st.booleans())
+def test_any_json_is_read_and_quoted(record, ascii_only):
+    content = json.dumps(record, ensure_ascii=ascii_only)
+
+    for fact in record_facts(content):
+        assert fact.raw.quote
+        assert fact.raw.quote in content
+        assert fact.raw.subject not in fact.raw.objects

@@ -1,0 +1,30 @@
+"""The times that chat files carry are understood, or refused."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.readers.times import parse_time
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2024-05-01T10:00:00Z", datetime(2024, 5, 1, 10, tzinfo=UTC)),
+        ("20240501", datetime(2024, 5, 1, tzinfo=UTC)),
+        ("12:09 am on 13 September, 2023", datetime(2023, 9, 13, 0, 9, tzinfo=UTC)),
+        ("Wed, 01 May 2024 10:00:00 +0200", datetime(2024, 5, 1, 8, tzinfo=UTC)),
+        (1714557600.5, datetime(2024, 5, 1, 10, 0, 0, 500_000, tzinfo=UTC)),
+        (1714557600000000, datetime(2024, 5, 1, 10, tzinfo=UTC)),
+    ],
+)
+def test_times_of_many_forms_are_understood(value: Any, expected: datetime) -> None:
+    assert parse_time(value) == expected
+
+
+@pytest.mark.parametrize("value", ["", "soon", True, None, [], 10**30, "0001-01-01T00:00:00+23:00", float("nan")])
+def test_what_is_no_time_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="2024-05-01T10:00:00"):
+        parse_time(value)

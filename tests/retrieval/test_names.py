@@ -1,0 +1,45 @@
+"""The names that a question may contain."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.identity import alias_key
+from kg_memory.retrieval.names import LONGEST, MOST_WORDS, name_keys
+
+
+def test_every_stretch_of_words_could_be_a_name() -> None:
+    keys = name_keys("Who is the Queen of Norway?")
+    assert alias_key("Queen of Norway") in keys
+    assert alias_key("norway") in keys
+    assert alias_key("the") not in keys
+
+
+def test_a_possessive_and_punctuation_are_no_part_of_a_name() -> None:
+    keys = name_keys("Is “Ann's” cat (Milo) James' cat? St. Mary's?")
+    assert {alias_key(name) for name in ("Ann", "Milo", "James", "St. Mary")} <= set(keys)
+
+
+def test_a_name_with_punctuation_is_found_as_it_is_written() -> None:
+    assert alias_key("C++") in name_keys("Does she like C++ more?")
+    assert alias_key("ann@example.com") in name_keys("Who is ann@example.com?")
+
+
+def test_a_chinese_name_is_found_within_a_sentence() -> None:
+    assert {alias_key("王小明"), alias_key("北京")} <= set(name_keys("王小明现在住在北京吗？"))
+
+
+def test_a_speaker_called_will_is_a_name() -> None:
+    assert alias_key("Will") in name_keys("What did Will say?")
+
+
+def test_a_question_of_ten_thousand_words_has_few_names() -> None:
+    keys = name_keys(" ".join(f"word{number}" for number in range(10_000)))
+    assert len(keys) <= MOST_WORDS * LONGEST
+    assert len(name_keys("猫狗鸟鱼" * 10_000)) < 100_000
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=100))
+def test_any_question_has_keys_of_fixed_length_without_repeats(question: str) -> None:
+    keys = name_keys(question)
+    assert all(len(key) == 32 for key in keys)
+    assert len(keys) == len(set(keys))

