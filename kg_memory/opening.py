@@ -8,7 +8,6 @@ from collections.abc import Callable
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.chat import ChatModel, chat_model
 from kg_memory.driver import Model
 from kg_memory.embeddings import embedding_model, steady, vector_model_name
 from kg_memory.errors import SettingsError
@@ -78,7 +77,7 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
     The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
     """
     if isinstance(given, BaseChatModel):
-        return ChatModel(given)
+        return _chat(given, settings)
     if isinstance(given, Model):
         return given
     if given is not None and not isinstance(given, str):
@@ -90,7 +89,17 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
         if name is None:
             logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
         return OfflineModel()
-    return ChatModel(chat_model(name, settings.base_url, settings.api_key, settings.model_timeout))
+    return _chat(name, settings)
+
+
+def _chat(given: BaseChatModel | str, settings: Settings) -> Model:
+    # OpenAI's client takes half a second to import, and reading offline does without it.
+    from kg_memory.chat import ChatModel, chat_model  # noqa: PLC0415
+
+    if isinstance(given, str):
+        server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
+        given = chat_model(given, *server)
+    return ChatModel(given)
 
 
 def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:

@@ -70,6 +70,8 @@ class Settings:
     """An OpenAI-compatible server; OpenAI itself when ``None``."""
     api_key: str | None = field(default=None, repr=False)
     model_timeout: float = 60.0
+    max_answer_tokens: int | None = None
+    """Where an answer is cut off; set it for small models, which may never end by themselves."""
     embedding_model: str | None = None
     """An embedding model's name, or ``offline``; follows `model` when ``None``."""
     embedding_base_url: str | None = None

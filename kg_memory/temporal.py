@@ -77,9 +77,9 @@ class Statement:
         return self.said_at if self.undated else self.valid_at
 
     @property
-    def rank(self) -> tuple[int, int, str, str]:
-        """Its place in history: when it begins, then who spoke last; the rest only makes the order total."""
-        return (self.begin, self.said_at, self.id, self.fact)
+    def rank(self) -> tuple[int, int, bool, str, str]:
+        """Its place in history: when it begins, then who spoke last; the rest makes the order total."""
+        return (self.begin, self.said_at, not self.undated, self.id, self.fact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,20 @@ def periods(fact: str, statements: Collection[Statement], rivals: Collection[str
     """
     own = [each for each in statements if each.fact == fact]
     against = [each for each in statements if each.fact != fact and each.fact in rivals]
-    found = [_stretch(each, own, against) for each in own if not each.only_ends]
-    found.append(_former(fact, own, against))
+    lasting = sorted(each.rank for each in against if not each.only_ends)
+    ending = [each for each in own if each.invalid_at != OPEN_END]
+    first = min([*lasting, *(each.rank for each in own if not each.only_ends)], default=None)
+    found = [_former(fact, own, against)]
+    for each in own:
+        if not each.only_ends:
+            place = bisect(lasting, each.rank)
+            later = lasting[place : place + 1]
+            ends = (other.invalid_at for other in ending if _ends(other, each))
+            unknown = each.undated and each.rank == first and not _former_ends((*own, *against))
+            begin = OPEN_START if unknown else each.begin
+            found.append(
+                _period(begin, min(each.invalid_at, *(rank[0] for rank in later), *ends, OPEN_END), each.said_at)
+            )
     return tuple(_join(sorted((each for each in found if each is not None), key=lambda each: each.valid_at)))
 
 
@@ -121,14 +133,9 @@ def revise(held: Iterable[Belief], wanted: Sequence[Period]) -> tuple[list[str],
     return closed, list(missing.values())
 
 
-def _stretch(each: Statement, own: Sequence[Statement], against: Sequence[Statement]) -> Period | None:
-    """Return how long one statement holds, or ``None`` when something else holds from its first moment."""
-    others = [other for other in (*own, *against) if not other.only_ends]
-    first = all(each.rank <= other.rank for other in others) and not _former_ends((*own, *against))
-    begin = OPEN_START if each.undated and first else each.begin
-    later = (rival.begin for rival in against if not rival.only_ends and rival.rank > each.rank)
-    end = min(each.invalid_at, *(other.invalid_at for other in own if _ends(other, each)), *later, OPEN_END)
-    return Period(begin, end, each.said_at) if begin < end else None
+def _period(begin: int, end: int, said_at: int) -> Period | None:
+    """Return the period, or ``None`` when something else holds from its first moment."""
+    return Period(begin, end, said_at) if begin < end else None
 
 
 def _ends(other: Statement, each: Statement) -> bool:
@@ -150,8 +157,7 @@ def _former(fact: str, own: Sequence[Statement], against: Sequence[Statement]) -
     earlier = [until for rival, until in _former_ends(against).items() if (until, rival) < (end, fact)]
     begin = max(earlier, default=OPEN_START)
     end = min([end, *(rival.begin for rival in against if not rival.only_ends)])
-    said_at = max(each.said_at for each in own if each.only_ends)
-    return Period(begin, end, said_at) if begin < end else None
+    return _period(begin, end, max(each.said_at for each in own if each.only_ends))
 
 
 def _former_ends(statements: Iterable[Statement]) -> dict[str, int]:

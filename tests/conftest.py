@@ -78,9 +78,7 @@ def rows(database: Database, namespace: str) -> Callable[..., list[dict[str, Any
 
 
 @pytest.fixture
-def memory(
-    server: launch.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings
-) -> Iterator[Any]:
+def memory(server: launch.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings) -> Iterator[Any]:
     """A memory on the shared server, with the scripted model."""
     from kg_memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
 

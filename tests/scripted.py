@@ -152,7 +152,9 @@ def _invalidate(fields: Fields) -> Any:
 
 
 def _summarise(fields: Fields) -> Any:
-    return {"summaries": [{"entity": each["id"], "summary": f"All about {each['name']}."} for each in fields["entities"]]}
+    return {
+        "summaries": [{"entity": each["id"], "summary": f"All about {each['name']}."} for each in fields["entities"]]
+    }
 
 
 def _told(fact: Fields) -> tuple[Any, ...]:

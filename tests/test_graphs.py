@@ -39,7 +39,12 @@ def test_the_declared_graphs_are_those_of_the_pictures():
 def test_a_graph_loads_without_a_key_or_a_server_and_has_its_nodes(name, tmp_path):
     path, variable = DECLARED["graphs"][name]["path"].split(":")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("KG_MEMORY_", "OPENAI_"))}
-    environment = {**kept, "PYTHONPATH": str(ROOT), "KG_MEMORY_DATA_DIR": str(tmp_path / "db"), "KG_MEMORY_MODEL": "offline"}
+    environment = {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "KG_MEMORY_DATA_DIR": str(tmp_path / "db"),
+        "KG_MEMORY_MODEL": "offline",
+    }
     loaded = subprocess.run(
         [sys.executable, "-c", LOAD, str(ROOT / path), variable],
         cwd=ROOT,

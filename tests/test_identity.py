@@ -16,7 +16,12 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 @given(ANY_TEXT)
 def test_no_text_whatever_raises_and_all_that_comes_back_can_be_stored(text):
-    for made in (identity.clean(text), identity.display(text), identity.canonical(text), identity.canonical_sentence(text)):
+    for made in (
+        identity.clean(text),
+        identity.display(text),
+        identity.canonical(text),
+        identity.canonical_sentence(text),
+    ):
         assert "\x00" not in made
         made.encode("utf-8")
 
@@ -53,14 +58,25 @@ def test_text_that_can_be_stored_is_left_as_it_is(text):
 
 @pytest.mark.parametrize(
     "other",
-    ["ann berg", "ANN BERG", "  Ann   Berg ", "Ann\tBerg", "Ann\nBerg", "Ａｎｎ　Ｂｅｒｇ", "Ann\u00a0Berg", "Ann\x00Berg".replace("\x00", " ")],
+    [
+        "ann berg",
+        "ANN BERG",
+        "  Ann   Berg ",
+        "Ann\tBerg",
+        "Ann\nBerg",
+        "Ａｎｎ　Ｂｅｒｇ",
+        "Ann\u00a0Berg",
+        "Ann\x00Berg".replace("\x00", " "),
+    ],
 )
 def test_the_same_name_in_another_case_width_or_spacing_has_the_same_key(other):
     assert identity.alias_key(other) == identity.alias_key("Ann Berg")
     assert identity.entity_key(other, "person") == identity.entity_key("Ann Berg", "Person")
 
 
-@pytest.mark.parametrize(("one", "other"), [("STRASSE", "straße"), ("é", "e\u0301"), ("ﬁn", "fin"), ("２０２４", "2024")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("STRASSE", "straße"), ("é", "e\u0301"), ("ﬁn", "fin"), ("２０２４", "2024")]
+)
 def test_spellings_that_unicode_calls_equivalent_have_the_same_key(one, other):
     assert identity.alias_key(one) == identity.alias_key(other)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -202,7 +202,7 @@ def test_rivals_never_hold_at_the_same_time(statements):
 def test_the_periods_of_a_fact_are_sorted_apart_and_not_empty(statements, all_rivals):
     for found in told(statements, None if all_rivals else {}).values():
         assert all(start < end for start, end in found)
-        assert all(end < start for (_, end), (start, _) in zip(found, found[1:], strict=False))
+        assert all(end < start for (_, end), (start, _) in pairwise(found))
 
 
 @settings(max_examples=150)

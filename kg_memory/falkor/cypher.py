@@ -6,6 +6,7 @@ Every entity and fact comes back as a map, never with its embedding.
 
 from __future__ import annotations
 
+from kg_memory.falkor import fragments as part
 from kg_memory.temporal import OPEN_END, OPEN_START
 
 NEIGHBOURS = """
@@ -63,12 +64,10 @@ RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at
   e.created_at AS created_at
 """
 
-ENTITY_MAP = "e {.id, .key, .name, .type, .aliases, .summary, .attributes, .first_seen, .last_seen}"
-
 ENTITIES_BY_ALIAS = f"""
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
-RETURN row.new AS new, {ENTITY_MAP} AS entity, 1.0 AS score
+RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 1.0 AS score
 """
 
 ENTITIES_BY_MEANING = f"""
@@ -76,7 +75,7 @@ UNWIND $names AS row
 CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
 WITH row, e, 1.0 - distance AS score
 WHERE score >= $threshold
-RETURN row.new AS new, {ENTITY_MAP} AS entity, score
+RETURN row.new AS new, {part.ENTITY_MAP} AS entity, score
 """
 
 ENTITIES_BY_WORDS = f"""
@@ -87,17 +86,7 @@ WITH row, e, count(t) AS hits
 ORDER BY hits DESC
 WITH row, collect(e)[0..$limit] AS found
 UNWIND found AS e
-RETURN row.new AS new, {ENTITY_MAP} AS entity, 0.0 AS score
-"""
-
-FACT_MAP = """f {.id, .predicate, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
-_TOLD_WITH_BELIEFS = f"""
-MATCH (f)-[:HELD]->(b:Belief)
-WHERE b.expired_at = {OPEN_END}
-WITH new, f, collect(b {{.id, .valid_at, .invalid_at, .said_at}}) AS beliefs
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-MATCH (f)-[:OBJECT_IS]->(o:Entity)
-RETURN new, {FACT_MAP} AS fact, beliefs, collect(o.name) AS objects
+RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 0.0 AS score
 """
 
 FACTS_OF_PAIRS = f"""
@@ -107,7 +96,7 @@ WITH row, f
 ORDER BY f.said_at DESC
 WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
 UNWIND found AS f
-{_TOLD_WITH_BELIEFS}"""
+{part.TOLD_WITH_BELIEFS}"""
 
 RIVALS_BY_SUBJECT = f"""
 UNWIND $facts AS row
@@ -120,7 +109,7 @@ WITH new, f, CASE WHEN same THEN distance - 2.0 ELSE distance END AS distance
 ORDER BY distance
 WITH new, collect(f)[0..$limit] AS found
 UNWIND found AS f
-{_TOLD_WITH_BELIEFS}"""
+{part.TOLD_WITH_BELIEFS}"""
 
 RIVALS_BY_OBJECT = f"""
 UNWIND $facts AS row
@@ -133,7 +122,7 @@ WITH row.new AS new, f
 ORDER BY f.said_at DESC
 WITH new, collect(DISTINCT f)[0..$limit] AS found
 UNWIND found AS f
-{_TOLD_WITH_BELIEFS}"""
+{part.TOLD_WITH_BELIEFS}"""
 
 HISTORY = f"""
 UNWIND $facts AS id
@@ -149,7 +138,8 @@ WITH DISTINCT f
 OPTIONAL MATCH (f)-[:CONTRADICTS]-(rival:Fact)
 WITH f, collect(DISTINCT rival.id) AS rivals
 OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)
-WITH f, rivals, collect({{id: e.id, said_at: e.at, valid_at: s.valid_at, invalid_at: s.invalid_at}}) AS statements
+WITH f, rivals, collect({{id: e.id, said_at: e.at, valid_at: s.valid_at, invalid_at: s.invalid_at}}) AS said
+WITH f, rivals, [one IN said WHERE one.id IS NOT NULL] AS statements
 OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
 RETURN f.id AS fact, rivals, statements, collect(b {{.id, .valid_at, .invalid_at, .said_at}}) AS beliefs
@@ -268,9 +258,6 @@ MERGE (t)-[q:IN_ENTITY]->(e)
 SET q.f = term.f
 """
 
-SOURCES = """collect({episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at,
-  start: st.start, end: st.end, quote: substring(x.content, st.start, st.end - st.start)})"""
-
 FACTS_ABOUT = f"""
 MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
 CALL {{
@@ -291,9 +278,11 @@ LIMIT $limit
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, b, s, collect(DISTINCT o.name) AS objects
-OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WITH f, b, s, objects, {SOURCES} AS sources
-RETURN {FACT_MAP} AS fact, b {{.id, .valid_at, .invalid_at, .created_at, .expired_at, .said_at}} AS belief, objects,
+{part.STATED}
+WITH f, b, s, objects, x, st ORDER BY x.at, x.id
+WITH f, b, s, objects, {part.SOURCES} AS sources
+RETURN {part.FACT_MAP} AS fact, objects,
+  b {{.id, .valid_at, .invalid_at, .created_at, .expired_at, .said_at}} AS belief,
   sources
 ORDER BY CASE WHEN belief.valid_at = {OPEN_START} THEN belief.said_at ELSE belief.valid_at END DESC, fact.id
 """
@@ -301,27 +290,25 @@ ORDER BY CASE WHEN belief.valid_at = {OPEN_START} THEN belief.said_at ELSE belie
 ENTITIES = f"""
 MATCH (e:Entity)
 WITH e ORDER BY e.last_seen DESC, e.name SKIP $skip LIMIT $limit
-RETURN {ENTITY_MAP} AS entity
+RETURN {part.ENTITY_MAP} AS entity
 """
-
-EPISODE_MAP = "e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status}"
 
 EPISODES = f"""
 MATCH (e:Episode)
 WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
-RETURN {EPISODE_MAP} AS episode
+RETURN {part.EPISODE_MAP} AS episode
 """
 
 EPISODES_BY_STATUS = f"""
 MATCH (e:Episode {{status: $status}})
 WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
-RETURN {EPISODE_MAP} AS episode
+RETURN {part.EPISODE_MAP} AS episode
 """
 
 WAITING = f"""
 MATCH (e:Episode {{status: 'saved'}})
-WITH e ORDER BY e.at, e.created_at LIMIT $limit
-RETURN {EPISODE_MAP} AS episode
+WITH e ORDER BY e.at, e.created_at SKIP $skip LIMIT $limit
+RETURN {part.EPISODE_MAP} AS episode
 """
 
 STATS = f"""

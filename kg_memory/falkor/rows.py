@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,18 +29,16 @@ def source(told: Row) -> Source:
 
 
 def entity(told: Row, score: float | None = None) -> Entity:
-    """Return an entity of `cypher.ENTITY_MAP`."""
-    attributes = told["attributes"]
+    """Return an entity of `fragments.ENTITY_MAP`."""
     return Entity(
         id=told["id"], name=told["name"], type=told["type"], aliases=tuple(told["aliases"]),
         summary=told["summary"] or "",
-        attributes=json.loads(attributes) if isinstance(attributes, str) else attributes or {},
         first_seen=instant(told["first_seen"]), last_seen=instant(told["last_seen"]), score=score,
     )  # fmt: skip
 
 
 def episode(told: Row, score: float | None = None) -> Episode:
-    """Return an episode of `cypher.EPISODE_MAP`."""
+    """Return an episode of `fragments.EPISODE_MAP`."""
     times = {name: instant(told[name]) or EPOCH for name in ("at", "created_at")}
     return Episode(**{**told, **times}, score=score)
 

@@ -5,7 +5,7 @@ A fact is seen in the light of two instants: what was believed at ``$believed_at
 
 from __future__ import annotations
 
-from kg_memory.falkor.cypher import ENTITY_MAP, EPISODE_MAP, FACT_MAP
+from kg_memory.falkor import fragments as part
 
 SIZES = """
 CALL db.meta.stats() YIELD labels
@@ -137,29 +137,27 @@ WITH f
 MATCH (f)-[:HELD]->(b:Belief)
 WHERE {_HOLDS}
 WITH f, b ORDER BY b.said_at DESC, b.id
-WITH f, collect(b {{.valid_at, .invalid_at, .created_at, .expired_at}})[0] AS belief
+WITH f, collect(b)[0] AS b
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-WITH f, belief, s
+WITH f, b, s
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
-WITH f, belief, s, collect(DISTINCT o.name) AS objects
-OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WITH f, belief, s, objects, x, st ORDER BY x.at, x.id
-RETURN {FACT_MAP} AS fact, belief, objects, collect({{
-    episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, start: st.start, end: st.end,
-    quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
-  }})[0..$sources] AS sources
+WITH f, b, s, collect(DISTINCT o.name) AS objects
+{part.STATED}
+WITH f, b, s, objects, x, st ORDER BY x.at, x.id
+RETURN {part.FACT_MAP} AS fact, b {{.valid_at, .invalid_at, .created_at, .expired_at}} AS belief, objects,
+  {part.SOURCES} AS sources
 """
 
 ENTITIES_BY_ID = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})
-RETURN {ENTITY_MAP} AS entity
+RETURN {part.ENTITY_MAP} AS entity
 """
 
 EPISODES_BY_ID = f"""
 UNWIND $ids AS id
 MATCH (e:Episode {{id: id}})
-RETURN {EPISODE_MAP} AS episode
+RETURN {part.EPISODE_MAP} AS episode
 """
 
 COMMUNITIES_BY_ID = """

@@ -83,9 +83,33 @@ def identity(fact: NewFact) -> str:
 
 def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict[int, set[str]]]:
     """Ask, in one question, which known facts each new one contradicts."""
+    contradicted: defaultdict[int, set[str]] = defaultdict(set)
+    candidates = yield from _candidates(state, settings)
+    if not candidates:
+        return contradicted
+    asked = [
+        {
+            **told(state["facts"][new], state),
+            "id": new,
+            "existing": [known(row, place) for place, row in enumerate(found)],
+        }
+        for new, found in sorted(candidates.items())
+    ]
+    answer = yield from ask(INVALIDATE, facts=asked)
+    for each in answer.contradictions:
+        found = candidates.get(each.fact, [])
+        contradicted[each.fact] |= {found[place]["fact"]["id"] for place in each.contradicts if 0 <= place < len(found)}
+    return contradicted
+
+
+def _candidates(state: IngestionState, settings: Settings) -> Flow[dict[int, list[dict[str, Any]]]]:
+    """Return the known facts that share an endpoint with each new one, by its place.
+
+    What one episode states together does not contradict itself.
+    """
     entities = state["entities"]
     vectors = yield from embed([fact["sentence"] for fact in state["facts"]])
-    asked = [
+    facts = [
         {
             "new": new,
             "subject": entities[fact["subject"]]["id"],
@@ -97,38 +121,18 @@ def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict
         for new, fact in enumerate(state["facts"])
         if any(entities[each]["known"] for each in (fact["subject"], *fact["objects"]))
     ]
-    contradicted: defaultdict[int, set[str]] = defaultdict(set)
-    if not asked:
-        return contradicted
-    found_rows = yield from every(
-        (
-            read(cypher.RIVALS_BY_SUBJECT, facts=asked, farthest=FARTHEST, limit=settings.candidates),
-            read(cypher.RIVALS_BY_OBJECT, facts=asked, limit=settings.candidates),
-        )
+    if not facts:
+        return {}
+    searches = (
+        read(cypher.RIVALS_BY_SUBJECT, facts=facts, farthest=FARTHEST, limit=settings.candidates),
+        read(cypher.RIVALS_BY_OBJECT, facts=facts, limit=settings.candidates),
     )
-    candidates: dict[int, list[dict[str, Any]]] = {each["new"]: [] for each in asked}
     stated = {identity(fact) for fact in state["facts"]}
-    for row in chain(*found_rows):
-        known_already = {each["fact"]["id"] for each in candidates[row["new"]]}
-        # What one episode states together does not contradict itself.
-        if row["fact"]["id"] not in stated | known_already:
-            candidates[row["new"]].append(row)
-    candidates = {new: found for new, found in candidates.items() if found}
-    if not candidates:
-        return contradicted
-    told_facts = [
-        {
-            **told(state["facts"][new], state),
-            "id": new,
-            "existing": [known(row, place) for place, row in enumerate(found)],
-        }
-        for new, found in sorted(candidates.items())
-    ]
-    answer = yield from ask(INVALIDATE, facts=told_facts)
-    for each in answer.contradictions:
-        found = candidates.get(each.fact, [])
-        contradicted[each.fact] |= {found[place]["fact"]["id"] for place in each.contradicts if 0 <= place < len(found)}
-    return contradicted
+    found: defaultdict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in chain(*(yield from every(searches))):
+        if row["fact"]["id"] not in stated:
+            found[row["new"]].setdefault(row["fact"]["id"], row)
+    return {new: list(rows.values()) for new, rows in found.items()}
 
 
 def _history(facts: list[NewFact]) -> Flow[History]:

@@ -68,7 +68,7 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     }
 
 
-def checked(state: IngestionState, settings: Settings, created_at: int) -> dict[str, Any]:
+def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> dict[str, Any]:
     """Return the episode as it is stored: cleaned, identified and dated."""
     content = state.get("content")
     if not isinstance(content, str) or not content.strip():

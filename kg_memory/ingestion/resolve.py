@@ -38,7 +38,7 @@ def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         _known(entity, decided[new], names.get(new)) if new in decided else _unknown(entity, namespace)
         for new, entity in enumerate(entities)
     )
-    return {"entities": list({each["key"]: each for each in resolved}.values())}
+    return {"entities": _joined(resolved)}
 
 
 def candidates(
@@ -119,11 +119,23 @@ def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
     """Return the known entity, under the fullest name that was given for it, with the new name as an alias."""
     given: dict[str, str] = {canonical(each): each for each in (same["name"], entity["name"], *same["aliases"])}
     fullest = given[canonical(name)] if name and canonical(name) in given else str(same["name"])
-    aliases = [each for each in (entity["name"],) if each not in same["aliases"] and each != same["name"]]
+    names = dict.fromkeys((str(same["name"]), entity["name"]))
+    aliases = [each for each in names if each != fullest and each not in same["aliases"]]
     return {
         "name": fullest, "type": same["type"], "key": same["key"], "id": same["id"], "known": True,
         "renamed": fullest != same["name"], "aliases": aliases,
     }  # fmt: skip
+
+
+def _joined(entities: Iterable[NewEntity]) -> list[NewEntity]:
+    """Return *entities* with those that turned out to be one joined, under the new name if there is one."""
+    joined: dict[str, NewEntity] = {}
+    for each in entities:
+        first = joined.setdefault(each["key"], each)
+        named = each if each["renamed"] and not first["renamed"] else first
+        names = dict.fromkeys((*first["aliases"], *each["aliases"]))
+        joined[each["key"]] = {**named, "aliases": [name for name in names if name != named["name"]]}
+    return list(joined.values())
 
 
 def _unknown(entity: NewEntity, namespace: str) -> NewEntity:

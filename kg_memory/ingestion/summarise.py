@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from kg_memory import words
 from kg_memory.effects import ask, read, write
+from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.prompts import SUMMARISE
 from kg_memory.settings import Settings
+
+log = logging.getLogger("kg_memory.ingestion")
 
 FACTS = 20
 """How many of an entity's latest current facts make its summary."""
@@ -33,13 +37,22 @@ def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]
             {"id": place, **{name: row[name] for name in ("name", "type", "summary", "facts")}}
             for place, row in enumerate(long)
         ]
-        answer = yield from ask(SUMMARISE, entities=asked)
-        given = {each.entity: " ".join(each.summary.split()) for each in answer.summaries}
+        given = yield from _given(asked)
         summaries |= {row["key"]: given.get(place) or _shortened(row["facts"]) for place, row in enumerate(long)}
     changed = [row for row in rows if summaries[row["key"]] != row["summary"]]
     if changed:
         yield from write(cypher.SAVE_SUMMARIES, summaries=[_stored(row, summaries[row["key"]]) for row in changed])
     return {}
+
+
+def _given(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
+    """Return the summaries that the model gives; none when it fails, for the episode is done without them."""
+    try:
+        answer = yield from ask(SUMMARISE, entities=entities)
+    except ModelError as error:
+        log.warning("no summaries, the latest facts stand in for them: %s", error)
+        return {}
+    return {each.entity: " ".join(each.summary.split()) for each in answer.summaries}
 
 
 def _shortened(facts: list[str]) -> str:

@@ -10,6 +10,7 @@ from kg_memory.offline import lexicon
 from kg_memory.offline.spans import EVENT, EVENT_WORDS, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, Token
 
 _TITLE = re.compile(r"[\"“]([A-Z][^\"“”\n]{1,60})[\"”]")
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
 _SENTENCE_START = frozenset('.!?…\n:"“”(') | {"-", "–", "—"}
 _CONNECTORS = frozenset("of the de la di del van von da dos & and".split())
 _TWO_WORD_PLACES = frozenset(
@@ -32,7 +33,9 @@ def in_full(found: list[Mention]) -> list[Mention]:
 
 
 def titles(text: str) -> Iterable[Mention]:
-    """Find what stands in quotation marks with capitals: books, songs, films."""
+    """Find what stands in quotation marks with capitals (books, songs, films), and e-mail addresses."""
+    for match in _ADDRESS.finditer(text):
+        yield Mention(match.start(), match.end(), match[0], TOPIC, named=True)
     for match in _TITLE.finditer(text):
         words = match[1].split()
         if len(words) <= 8 and sum(word[0].isupper() for word in words) * 2 >= len(words):
@@ -70,6 +73,11 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
             return []
     elif position < len(words) and words[position].low in ("named", "called"):
         position += 1
+    elif position < len(words) and words[position].low == "is":
+        # "my boss is Karen" names her; "my boss is Norwegian" does not.
+        position += 1
+        if position >= len(words) or words[position].low not in lexicon.GIVEN_NAMES:
+            return []
     if (
         position >= len(words)
         or not words[position].wordy
@@ -109,6 +117,7 @@ def _can_be_name(word: Token) -> bool:
         and len(word.text) > 1
         and word.low not in lexicon.STOP
         and word.low not in lexicon.STARTERS
+        and word.low.split("'")[0] not in lexicon.PRONOUNS
         and "'" not in word.low[:-2]
     )
 

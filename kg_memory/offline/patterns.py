@@ -57,7 +57,8 @@ ENGLISH: tuple[Pattern, ...] = (
     ),
     _english(
         "LIVES_IN",
-        r"(?:live|lives|living|reside|resides|residing|based|located)(?: (?:now|here|currently|alone))? (?:in|at)",
+        r"(?:live|lives|living|reside|resides|residing|based|located)"
+        r"(?: (?:now|here|currently|alone)| with [^,.;]{2,25}?)? (?:in|at)",
         "is",
         PLACE,
         free=True,
@@ -113,7 +114,8 @@ ENGLISH: tuple[Pattern, ...] = (
     _english(
         "USES",
         r"(?:stopped using|no longer (?:use|uses|using)|used to use|(?:don't|doesn't) use|gave up(?: on)?|"
-        r"got rid of|cancel(?:l)?ed|switched (?:away )?from|migrated from|moved off)",
+        r"got rid of|cancel(?:l)?ed|moved off|(?:switched|migrated) (?:away )?from|"
+        r"(?:changed|switched|upgraded|moved|migrated) (?:my |our |the )(?:\w+ ){0,2}from)",
         "ends",
         PRODUCT,
         free=True,
@@ -122,7 +124,8 @@ ENGLISH: tuple[Pattern, ...] = (
     _english("WORKS_AT", r"(?:left|quit|leaving)", "ends", ORGANISATION),
     _english(
         "USES",
-        r"(?:use|uses|using|switched(?: over)? to|switching to|migrated to|upgraded to|changed to|started using)",
+        r"(?:decided to use|opted for|use|uses|using|switched(?: over)? to|switching to|migrated to|upgraded to|"
+        r"changed to|started using)",
         "is",
         PRODUCT,
         free=True,
@@ -146,10 +149,13 @@ ENGLISH: tuple[Pattern, ...] = (
         "PLANS",
         r"(?:(?:am |'m |are |is )?(?:planning|hoping|wanting|going|trying|intending|looking) to|gonna|wanna|"
         r"plan to|plans to|want to|wants to|hope to|would love to|'d love to|looking forward to|thinking (?:of|"
-        r"about)|considering|will|'ll|planning|dream(?:ing)? of|can't wait (?:to|for)|looking into|signed up for|"
+        r"about)|considering|will|'ll|planning|dream(?:ing)? of|can't wait (?:to|for)|looking into|"
+        r"(?:am|'m|are|'re|is) (?:moving|heading|flying|relocating|travell?ing) to|"
         r"saving up for)",
         "plans",
     ),
+    _english("IS_A", r"(?:am|is|'m|'s|was) no longer(?: an?)?", "ends", free=True),
+    _english("JOINED", r"(?:signed up for|enrolled in|registered for)", "happens"),
     _english(
         "ENJOYED", r"had (?:a |an |so much |lots of |such a )?(?:\w+ ){0,2}?(?:time|blast|fun|experience)", "happens"
     ),
@@ -204,7 +210,12 @@ ENGLISH: tuple[Pattern, ...] = (
         "is",
     ),
     _english("THINKS", r"(?:think|believe|realized|realised|realizing|feel|felt|learned that|know|find|found)", "is"),
-    _english("HAS", r"(?:have|has|had|own|owns|adopted|keep|'ve got|have got)", "is"),
+    _english(
+        "HAS",
+        r"(?:have|has|had|own|owns|adopted|keep|'ve got|have got)(?!\s(?:been|to|\w+ed|not|never|always|just|"
+        r"already|ever|gone|had)\b)",
+        "is",
+    ),
     _english(
         "IS_FROM",
         r"(?:am|is|'m|'s|are|come|comes|came|originally) from|(?:was |were )?(?:born|raised) in|grew up in",

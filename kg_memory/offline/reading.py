@@ -14,6 +14,11 @@ from kg_memory.offline.statements import read_english
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]{2,}")
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "system", "tool", "助手", "机器人"})
+"""Speakers whose messages state no facts."""
+MOST_NAMES = 10
+"""Names that are kept of an assistant's message."""
 LONGEST = 60_000
 """Characters that are read; the caller splits longer texts."""
 
@@ -22,9 +27,14 @@ def read_episode(
     episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], known: Sequence[str] = ()
 ) -> Reading:
     """Return what a message or text mentions and states; *previous* serves to tell who is meant."""
-    content = episode["content"][:LONGEST]
-    scene = _scene(episode.get("speaker") or None, previous, known)
-    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+    content = _CODE.sub(lambda code: " " * len(code[0]), episode["content"][:LONGEST])
+    speaker = episode.get("speaker") or None
+    scene = _scene(speaker, previous, known)
+    reading = read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+    if speaker is not None and speaker.casefold() in ASSISTANTS:
+        # What an assistant explains and advises is about nobody: its names alone are kept.
+        return Reading(reading.mentions[:MOST_NAMES], ())
+    return reading
 
 
 def read_fields(

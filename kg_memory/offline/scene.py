@@ -8,6 +8,7 @@ from kg_memory.offline.patterns import Change
 from kg_memory.offline.spans import Mention
 
 MOST_OBJECTS = 3
+MOST_OF_SENTENCE = 4
 MOST_STATEMENTS = 50
 GENERAL = "SAYS_ABOUT"
 """The predicate of a statement of which only the things that it links are known."""

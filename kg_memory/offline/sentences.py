@@ -11,6 +11,12 @@ _END = re.compile(r"(?<![\s.])(?:[.!?…]+[\"'”’)\]]*(?=\s|$)|[。！？；]
 _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|inc|ltd|no|approx|u\.s|u\.k)|\b[A-Z])\.$", re.IGNORECASE
 )
+# "I'm moving to Oslo, can you recommend a school?" tells something, and then asks.
+_THEN_ASKS = re.compile(
+    r"(?P<told>(?:\w+[,!] )?(?:I|I['’]\w+|We|We['’]\w+|My|Our)\b.{15,}?(?:[,;–—]| -| and| so) ?)"
+    r"(?:can|could|would|will|do|does|did|is|are|should|what|how|which|any|where|when|who|why|have) (?=\w)",
+    re.DOTALL,
+)
 # "I opened a shop - pretty cool, huh?" states that.
 _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you think|ok|okay|haha)\?+$", re.IGNORECASE)
 # Wishes, thanks, praise and advice: said to somebody, and stating nothing.
@@ -58,7 +64,7 @@ class Sentence:
         words = _WORD.findall(self.text)
         han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
         latin = [word for word in words if word.casefold() not in STARTERS]
-        return han >= 4 or len(latin) - han >= 3
+        return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3)
 
 
 def sentences(content: str) -> list[Sentence]:
@@ -87,5 +93,11 @@ def _trimmed(found: list[Sentence], content: str, start: int, end: int) -> None:
     text = content[start:end]
     start += len(text) - len(text.lstrip())
     text = text.strip()
+    asks_after = _THEN_ASKS.match(text) if text.endswith("?") else None
+    if asks_after:
+        head = asks_after["told"].rstrip(" ,;-–—")
+        found.append(Sentence(start, start + len(head), head))
+        start, text = start + asks_after.end("told"), text[asks_after.end("told") :]
+        start, text = start + len(text) - len(text.lstrip()), text.strip()
     if text:
         found.append(Sentence(start, start + len(text), text))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kg_memory.offline import lexicon
 from kg_memory.offline.mentions import mentions
 from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
-from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
+from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_OF_SENTENCE, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
 from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, by_sentence
 
@@ -35,7 +35,8 @@ _PLANNED = re.compile(
     re.IGNORECASE,
 )
 _FREE = re.compile(
-    r"\s(?:the |a |an |my |our |his |her |their |new |old )*(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
+    r"\s(?:the |a |an |my |our |his |her |their |new |old |using |having )*"
+    r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
     r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
     r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"
     r"until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
@@ -49,6 +50,10 @@ _CLAUSE_END = re.compile(
 _FIRST_PERSON = re.compile(
     r"\bI\b|\b(?:[Ww]e|[Mm]y|[Oo]ur|[Mm]e|[Uu]s)\b|^(?:Been|Just|Gonna|Started|Finished|Got|Had|Went|Still|"
     r"Finally|Can't|Working|Trying|Took|Made)\b"
+)
+_MEASURED = re.compile(
+    r"\d|\b(?:yesterday|tomorrow|today|last (?:week|month|year|night|weekend)|next (?:week|month|year|weekend))\b",
+    re.IGNORECASE,
 )
 _PRESENT = re.compile(
     r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE
@@ -131,7 +136,17 @@ class _SentenceReader:
             found += [general] if general else []
         elif left and found:
             found[-1] = self._widened(found[-1], left)
-        return _merged(_tools(found))
+        return _merged([*_tools(found), *self._kinship()])
+
+    def _kinship(self) -> list[Statement]:
+        """Read "my sister Lily" as that Lily is the speaker's sister."""
+        if self.speaker is None:
+            return []
+        return [
+            self._statement(self.speaker, f"HAS_{one.kin.upper()}", (one,), "is", 0.8)
+            for one in self.mentions
+            if one.kin and one.kin.isascii() and "'" not in one.name and one.kin in lexicon.KIN
+        ]
 
     def _called(self, mention: Mention) -> bool:
         if mention.name != self.scene.listener and mention.type != PERSON:
@@ -223,31 +238,40 @@ class _SentenceReader:
         """Return who does it: the subject right before the verb, or the one that "and" carries on; else nobody."""
         lead = _CLAUSE_START.split(before)[-1]
         words = _WORDS.findall(lead.casefold().replace("’", "'"))
-        carried = lead is not before and not lead.strip()
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
         if pronoun is not None and all(_light(word) for word in words[pronoun + 1 :]):
             return self._person(words[pronoun].split("'")[0])
-        named = self._named_before(before)
-        if named is not None:
+        named = self._named_before(before, len(before) - len(lead))
+        if named is not None or not all(_light(word) for word in words):
             return named
-        if all(_light(word) for word in words):
-            earlier = _SUBJECT.findall(before[: len(before) - len(lead)]) if len(lead) < len(before) else []
-            if earlier:
-                return self._person(earlier[-1].casefold())
-            return None if carried and self.speaker is None else (self.speaker or self.main)
-        return None
+        if len(lead) == len(before):
+            return self.speaker or self.main
+        # The verb follows "and" or a comma: it has the subject of the verb before.
+        earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
+        if earlier:
+            return self._person(earlier[-1].casefold())
+        first = self.mentions[0] if self.mentions else None
+        opens = first is not None and first.start == self.sentence.start and first.named
+        if opens:
+            return first
+        opening = _WORDS.findall(before.casefold())[:1]
+        acts = bool(opening) and (_light(opening[0]) or opening[0] in lexicon.VERB_FORMS)
+        return (self.speaker or self.main) if acts else None
 
     def _person(self, pronoun: str) -> Mention | None:
         if pronoun in ("i", "we"):
             return self.speaker
         return self.person if pronoun in ("he", "she") else None
 
-    def _named_before(self, before: str) -> Mention | None:
-        """Return the name that only light words part from the verb."""
+    def _named_before(self, before: str, begin: int) -> Mention | None:
+        """Return the name after *begin* that only light words part from the verb."""
         offset = self.sentence.start
         for one in reversed(self.mentions):
-            if one.named and one.end - offset <= len(before):
+            if one.named and one.end - offset <= len(before) and one.end - offset > begin:
                 words = _WORDS.findall(before[one.end - offset :].casefold().replace("’", "'"))
+                opens = all(_light(word) for word in _WORDS.findall(before[begin : one.start - offset].casefold()))
+                if one.type not in (PERSON, ORGANISATION) and not one.kin and not opens:
+                    return None
                 return one if all(_light(word) for word in words) else None
         return None
 
@@ -284,7 +308,8 @@ class _SentenceReader:
             and re.search(r"\byou(?:r|'re|'ve|'ll|'d)?\b", text.replace("’", "'"), re.IGNORECASE)
         ):
             return None  # praise and advice
-        if self.speaker and not about_me and not any(one.named for one in objects):
+        measured = _MEASURED.search(text) is not None
+        if self.speaker and not about_me and not measured and not any(one.named for one in objects):
             return None  # "Friendship is important": nothing about anybody
         predicate = GENERAL if self.speaker else "RELATES_TO"
         return Statement(
@@ -363,13 +388,17 @@ def _tools(found: list[Statement]) -> list[Statement]:
 
 
 def _merged(found: Sequence[Statement]) -> list[Statement]:
-    """Keep one statement for the same subject and objects, and one weak one beside the strong ones."""
+    """Keep one statement for the same subject and objects, one of a kind for things done or planned, and few in all."""
     kept: list[Statement] = []
     for statement in sorted(found, key=lambda one: -one.confidence):
         names = {one.name for one in statement.objects}
-        if not any(
-            other.subject.name == statement.subject.name and names <= {one.name for one in other.objects}
-            for other in kept
-        ):
+        mine = [other for other in kept if other.subject.name == statement.subject.name]
+        if any(names <= {one.name for one in other.objects} for other in mine):
+            continue
+        like = next((other for other in mine if other.predicate == statement.predicate), None)
+        if like is None or like.predicate in FUNCTIONAL | OPPOSITES.keys():
             kept.append(statement)
-    return sorted(kept, key=lambda one: one.objects[0].start)
+        else:
+            objects = {one.name: one for one in (*like.objects, *statement.objects)}
+            kept[kept.index(like)] = replace(like, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
+    return sorted(kept[:MOST_OF_SENTENCE], key=lambda one: one.objects[0].start)

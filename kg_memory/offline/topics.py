@@ -111,7 +111,7 @@ def _phrase(words: list[Token], start: int, end: int) -> Iterable[Mention]:
         return
     if low.endswith("ed") and low in lexicon.VERB_FORMS:
         return
-    name = " ".join(one.text if one.text.isupper() else one.low for one in run)
+    name = " ".join(one.low if one.text.istitle() else one.text for one in run)
     kind = EVENT if low in EVENT_WORDS else PLACE if low in lexicon.PLACE_WORDS else TOPIC
     yield Mention(run[0].start, run[-1].end, name, kind)
 
@@ -120,6 +120,8 @@ def _worth(word: Token, before: str) -> bool:
     low = word.low
     if low in lexicon.PASTIMES or (before in _DOES and low.endswith("ing") and len(low) > 5):
         return True
+    if low in lexicon.KIN and before in ("my", "our"):
+        return False
     if low.endswith(("ed", "ing", "ful", "ous", "ive", "able", "ible", "less", "ish")) or low in lexicon.STARTERS:
         return False
     return low not in lexicon.VERB_FORMS or (

@@ -9,14 +9,12 @@ from kg_memory.effects import read
 from kg_memory.falkor import rows
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, every
-from kg_memory.model import Found, Value
+from kg_memory.model import SOURCES, Found, Value
 from kg_memory.retrieval.context import render
 from kg_memory.retrieval.state import KINDS, Kind, RetrievalState
 from kg_memory.settings import Settings
 
 DEFAULT_TOKENS = 2000
-SOURCES = 5
-"""How many sources of a fact are told, the earliest first."""
 
 BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float], Value]]] = {
     "facts": (cypher.FACTS_BY_ID, "fact", rows.fact),

@@ -136,6 +136,12 @@ def test_a_broken_answer_gives_its_whole_items():
     assert found.dropped == 2
 
 
+def test_what_was_only_thought_of_is_not_salvaged():
+    thoughts = '<think>{"entities": [{"name": "wrong", "type": "Place"}]}</think>'
+    found = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', ExtractedEntities)
+    assert [entity.name for entity in found.answer.entities] == ["Oslo"]
+
+
 @given(st.text(max_size=300))
 def test_no_text_whatever_breaks_the_reading(text):
     for broken in (text, '{"entities": [' + text, f"<think>{text}"):

@@ -147,7 +147,16 @@ async def test_no_parameter_can_become_a_part_of_the_query(database, namespace):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost", "http://localhost", "redis://localhost", "falkor:/x", "falkor://host:port", "falkor://host:99999"]
+    "url",
+    [
+        "",
+        "localhost",
+        "http://localhost",
+        "redis://localhost",
+        "falkor:/x",
+        "falkor://host:port",
+        "falkor://host:99999",
+    ],
 )
 def test_a_url_that_is_none_is_a_clear_settings_error(url):
     with pytest.raises(SettingsError, match="falkor://"):

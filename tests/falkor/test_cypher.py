@@ -31,7 +31,9 @@ QUERIES = {
         for label, text in reembedding.TEXTS.items()
     },
 }  # fmt: skip
-QUERIES = {name: text for name, text in QUERIES.items() if isinstance(text, str) and re.search("MATCH|CALL|MERGE", text)}
+QUERIES = {
+    name: text for name, text in QUERIES.items() if isinstance(text, str) and re.search("RETURN|SET|MERGE", text)
+}
 
 SCANS = {
     "cypher.ENTITIES": "a page of all: an order never uses an index",

@@ -19,7 +19,11 @@ def filled(driver, settings, namespace):
     """A namespace with seven episodes, by a 64-dimensional model."""
     graph = build(driver, settings).compile()
     for number in range(7):
-        said = {"content": f"I know Friend{number}.", "speaker": "Ann" if number else None, "at": f"2024-01-0{number + 1}"}
+        said = {
+            "content": f"I know Friend{number}.",
+            "speaker": "Ann" if number else None,
+            "at": f"2024-01-0{number + 1}",
+        }
         graph.invoke({**said, "namespace": namespace})
     return namespace
 
@@ -33,7 +37,10 @@ def other(database):
 
 def vectors(database, namespace):
     return database.query(
-        graph_key(namespace), "MATCH (n) WHERE n.embedding IS NOT NULL RETURN n.id AS id, n.embedding AS v", {}, write=False
+        graph_key(namespace),
+        "MATCH (n) WHERE n.embedding IS NOT NULL RETURN n.id AS id, n.embedding AS v",
+        {},
+        write=False,
     )
 
 

@@ -22,7 +22,9 @@ from kg_memory.ingestion.graph import build
 from tests.scripted import At, HashEmbeddings, Scripted
 
 ROOT = Path(__file__).parents[2]
-INDICES = "CALL db.indexes() YIELD label, properties, types, options, status RETURN label, properties, types, options, status"
+INDICES = (
+    "CALL db.indexes() YIELD label, properties, types, options, status RETURN label, properties, types, options, status"
+)
 
 
 def told(database: Database, key: str) -> list[dict[str, Any]]:
@@ -100,7 +102,9 @@ def test_two_processes_at_once_make_it_once(server, database, key):
     for each in begun:
         each.stdin.close()
         each.stdout.close()
-    assert database.query(key, "MATCH (m) RETURN labels(m)[0] AS label, count(m) AS n ORDER BY label", {}, write=False) == [
+    assert database.query(
+        key, "MATCH (m) RETURN labels(m)[0] AS label, count(m) AS n ORDER BY label", {}, write=False
+    ) == [
         {"label": "Entity", "n": 1},
         {"label": "Meta", "n": 1},
     ]
@@ -159,7 +163,9 @@ def test_an_older_schema_is_brought_forward_one_version_at_a_time(database, key,
     monkeypatch.setattr(schema, "MIGRATIONS", migrations)
     assert schema.check(database, key, 64, "hash")
     assert schema.check(database, key, 64, "hash")
-    assert database.query(key, "MATCH (s:Step) RETURN s.twice AS a, s.then AS b", {}, write=False) == [{"a": True, "b": True}]
+    assert database.query(key, "MATCH (s:Step) RETURN s.twice AS a, s.then AS b", {}, write=False) == [
+        {"a": True, "b": True}
+    ]
     assert database.query(key, schema.READ_META, {}, write=False)[0]["version"] == schema.VERSION
 
 
@@ -207,7 +213,9 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
         vector = HashEmbeddings().embed_query("Ann lives in Rome")
         assert database.query(graph_key("a"), query, {"v": vector}, write=False) == [{"s": "Ann lives in Rome"}]
         with pytest.raises(Exception, match="unique constraint"):
-            database.query(graph_key("a"), "MATCH (e:Entity) WITH e LIMIT 1 CREATE (:Entity {key: e.key})", {}, write=True)
+            database.query(
+                graph_key("a"), "MATCH (e:Entity) WITH e LIMIT 1 CREATE (:Entity {key: e.key})", {}, write=True
+            )
         database.close()
     driver.close()
     until(lambda: not launch.is_running(tmp_path / "db"))

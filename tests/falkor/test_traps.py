@@ -135,7 +135,10 @@ class Odd(HashEmbeddings):
         self._odd = odd
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self._odd if "odd" in text else vector for text, vector in zip(texts, super().embed_documents(texts), strict=True)]
+        return [
+            self._odd if "odd" in text else vector
+            for text, vector in zip(texts, super().embed_documents(texts), strict=True)
+        ]
 
 
 NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 63, ["x"] * 64, None, 7, "vector"]
@@ -175,7 +178,17 @@ def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(d
 def test_times_are_numbers_everywhere_and_never_texts(driver, settings, namespace, rows):
     graph = build(driver, settings).compile()
     graph.invoke({"content": "Oslo until 2023-01-01", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
-    names = {"at", "created_at", "done_at", "said_at", "valid_at", "invalid_at", "expired_at", "first_seen", "last_seen"}
+    names = {
+        "at",
+        "created_at",
+        "done_at",
+        "said_at",
+        "valid_at",
+        "invalid_at",
+        "expired_at",
+        "first_seen",
+        "last_seen",
+    }
     seen = set()
     for row in rows("MATCH (n) RETURN properties(n) AS p UNION ALL MATCH ()-[r]->() RETURN properties(r) AS p"):
         for name in names & row["p"].keys():

@@ -48,7 +48,15 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
         "at_iso": "2024-01-01T00:00:00+00:00", **given.pop("episode", {}),
     }  # fmt: skip
     pieces = given.pop("pieces", [{"content": content, "start": 0}])
-    return {"episode": episode, "pieces": pieces, "previous": [], "namespace": "n", "entities": [], "facts": [], **given}
+    return {
+        "episode": episode,
+        "pieces": pieces,
+        "previous": [],
+        "namespace": "n",
+        "entities": [],
+        "facts": [],
+        **given,
+    }
 
 
 def entity(name: str, type_: str = "Person", *, known: bool = False) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from tests.ingestion.stepping import ended, state
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def dated(content: str = "I live in Oslo.", said_from: str | None = None, said_until: str | None = None) -> tuple[Any, Any]:
+def dated(
+    content: str = "I live in Oslo.", said_from: str | None = None, said_until: str | None = None
+) -> tuple[Any, Any]:
     """Return the interval of a fact that all of *content*, said on 1 January 2024, states."""
     fact = {"start": 0, "end": len(content), "said_from": said_from, "said_until": said_until}
     [found] = ended(date(state(content, facts=[fact]), Settings()))["facts"]

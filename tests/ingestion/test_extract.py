@@ -66,7 +66,9 @@ def test_every_piece_is_asked_about_and_the_answers_are_joined():
     assert [each.fields["episode"]["content"] for each in asked] == ["One. ", "Two."]
 
 
-@pytest.mark.parametrize(("kind", "prompt"), [("message", EXTRACT_MESSAGE), ("text", EXTRACT_TEXT), ("json", EXTRACT_JSON)])
+@pytest.mark.parametrize(
+    ("kind", "prompt"), [("message", EXTRACT_MESSAGE), ("text", EXTRACT_TEXT), ("json", EXTRACT_JSON)]
+)
 def test_each_kind_has_its_prompt_and_is_told_exactly_what_it_uses(kind, prompt):
     settings = Settings(instructions="Keep order numbers.")
     _, [asked] = answered(extract(state(episode={"kind": kind}), settings), found())

@@ -58,7 +58,9 @@ def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, setti
 
 
 def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add, look):
-    added = add("I have moved to Oslo, 你好 🎉!", "2024-05-01T10:00:00+02:00", thread="t", source="chat", source_id="m1")
+    added = add(
+        "I have moved to Oslo, 你好 🎉!", "2024-05-01T10:00:00+02:00", thread="t", source="chat", source_id="m1"
+    )
     assert added["new"]
     assert added["done"]
     [fact] = look(reading.facts_about("Ann", 10))
@@ -89,7 +91,10 @@ def test_oslo_paris_oslo_gives_three_periods(add, look):
     assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01"), ("2024-09-01", None)]
     assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
     assert len({fact.id for fact in facts}) == 2
-    assert {len(fact.sources) for fact in facts if fact.objects == ("Oslo",)} == {2}
+    # Each period has the words that told of it.
+    assert {(fact.objects[0], fact.valid_at) for fact in facts} == {
+        (fact.objects[0], source.at) for fact in facts for source in fact.sources
+    }
 
 
 def test_the_contradicted_fact_is_told_to_have_ended(add):
@@ -126,6 +131,23 @@ def test_an_undated_fact_and_its_end_are_told_apart(add, look):
     add("I live in Oslo, undated", "2024-01-01")
     add("Oslo was home until 2024-03-01", "2024-04-01")
     assert spans(look(reading.facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
+
+
+def test_a_fact_whose_end_was_told_alone_has_its_source_even_where_a_rival_began_before_that_end(add, look):
+    add("I live in Oslo since 2024-05-01", "2024-05-15")
+    add("I live in Paris until 2024-05-15", "2024-05-15T00:01")
+    facts = look(reading.facts_about("Ann", 10))
+    assert spans(facts, "Ann lives in Paris") == [(None, "2024-05-01")]
+    assert spans(facts, "Ann lives in Oslo") == [("2024-05-01", None)]
+    assert [len(fact.sources) for fact in facts] == [1, 1]
+
+
+def test_a_fact_that_was_replaced_at_the_moment_it_was_said_has_its_source(add, look):
+    add("I live in Oslo, undated", "2024-05-15")
+    add("I live in Paris.", "2024-05-15")
+    facts = look(reading.facts_about("Ann", 10))
+    assert spans(facts, "Ann lives in Oslo") == [(None, "2024-05-15")]
+    assert [len(fact.sources) for fact in facts] == [1, 1]
 
 
 def test_the_same_message_three_times_is_one_episode(add, look, model):
@@ -275,9 +297,7 @@ def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
     assert (episode.kind, episode.content, episode.speaker) == ("json", content, None)
 
 
-def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(
-    driver, namespace, look, model
-):
+def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver, namespace, look, model):
     graph = build(driver, Settings(merge_threshold=0.98, ask_threshold=0.6, chunk_size=200)).compile()
     filler = "nothing of note happened on that day. " * 20
     content = f"Ann came.\n\n{filler}\n\nShe went to Oslo. {filler} She met Bob in Paris."
@@ -293,15 +313,17 @@ def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(
 EIGHT = 8
 
 
-def eight_together(driver: Driver, settings: Settings, model: Scripted, each: Callable[[int], dict[str, Any]]) -> list[Any]:
-    """Add eight messages in as many threads, all of which have looked for what is known before any of them saves."""
-    whole, all_there = model.rules["facts"], threading.Barrier(EIGHT, timeout=30)
+def eight_together(
+    driver: Driver, settings: Settings, model: Scripted, each: Callable[[int], dict[str, Any]], *, at: str = "facts"
+) -> list[Any]:
+    """Add eight messages in as many threads, which wait for each other when the model is asked *at*."""
+    whole, all_there = model.rules[at], threading.Barrier(EIGHT, timeout=30)
 
     def meeting(fields: Any) -> Any:
         all_there.wait()
         return whole(fields)
 
-    model.rules["facts"] = meeting
+    model.rules[at] = meeting
     graph = build(driver, settings).compile()
     with ThreadPoolExecutor(EIGHT) as pool:
         return [future.result() for future in [pool.submit(graph.invoke, each(number)) for number in range(EIGHT)]]
@@ -324,21 +346,19 @@ def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
 
 
 def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(
-    driver, settings, model, namespace, look
+    driver, settings, model, namespace, look, rows
 ):
     def one(number: int) -> dict[str, Any]:
         content = f"I live in Oslo, says {number}"
         return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
 
     eight_together(driver, settings, model, one)
-    [fact] = look(reading.facts_about("Ann", 100))
-    assert len(fact.sources) == 8
+    assert len(look(reading.facts_about("Ann", 100))) == 1
+    assert rows("MATCH (:Episode)-[s:STATES]->(f:Fact) RETURN f.id AS id, count(s) AS n")[0]["n"] == 8
     assert look(reading.stats()).current_facts == 1
 
 
-def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(
-    driver, settings, model, namespace, look, rows
-):
+def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, settings, model, namespace, look, rows):
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     done = eight_together(driver, settings, model, lambda _: given)
     assert sum(each["new"] for each in done) == 1
@@ -356,11 +376,32 @@ async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driv
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
 
 
-def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(
-    driver, settings, model, namespace, rows
+@pytest.mark.xfail(
+    strict=True, reason="neither writer sees the other's fact: contradictions are looked for before, not in, the save"
+)
+def test_two_facts_that_contradict_each_other_do_not_both_hold_though_they_came_at_once(
+    driver, settings, model, namespace, look
 ):
+    build(driver, settings).compile().invoke(
+        {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    )
+
     def one(number: int) -> dict[str, Any]:
-        return {"content": f"I see Oslo {number}", "speaker": "Ann", "at": f"2024-01-0{number + 1}", "namespace": namespace}
+        content = f"I live in {('Oslo', 'Paris')[number % 2]}."
+        return {"content": content, "speaker": "Ann", "at": f"2024-02-0{number + 1}", "namespace": namespace}
+
+    eight_together(driver, settings, model, one, at="invalidate")
+    assert look(reading.stats()).current_facts == 1
+
+
+def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(driver, settings, model, namespace, rows):
+    def one(number: int) -> dict[str, Any]:
+        return {
+            "content": f"I see Oslo {number}",
+            "speaker": "Ann",
+            "at": f"2024-01-0{number + 1}",
+            "namespace": namespace,
+        }
 
     eight_together(driver, settings, model, one)
     links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
@@ -384,3 +425,22 @@ def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model
     facts = look(reading.facts_about("Bob", 100))
     assert len({fact.id for fact in facts}) == len(facts) == many
     assert len(next(fact for fact in facts if fact.sentence.endswith("thing 0")).sources) == 2
+
+
+def test_the_fullest_name_is_kept_and_all_names_lead_to_it(add, look, model):
+    model.rules["extract_message"] = lambda fields: {
+        "entities": [
+            {"name": name, "type": "Person"}
+            for name in ("Bobby Lee Smith", "Bobby Lee")
+            if name in fields["episode"]["content"]
+        ][:1]
+    }
+    model.rules["resolve"] = lambda fields: {
+        "resolutions": [{"entity": each["id"], "same_as": 0, "name": "Bobby Lee Smith"} for each in fields["entities"]]
+    }
+    add("I saw Bobby Lee", "2024-01-01")
+    add("I saw Bobby Lee Smith", "2024-01-02")
+    add("I saw Bobby Lee", "2024-01-03")
+    entities = {each.name: each.aliases for each in look(reading.entities(10, 0))}
+    assert entities == {"Ann": (), "Bobby Lee Smith": ("Bobby Lee",)}
+    assert look(reading.facts_about("bobby lee", 10)) == look(reading.facts_about("BOBBY LEE SMITH", 10)) != []

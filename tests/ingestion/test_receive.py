@@ -88,7 +88,9 @@ def test_a_namespace_that_is_none_is_refused(namespace):
         checking(namespace=namespace)
 
 
-@pytest.mark.parametrize("at", ["yesterday", "2024-13-01", 1_700_000_000, 1.5, date(2024, 1, 1), ["2024-01-01"], "2024-02-30", b"2024"])
+@pytest.mark.parametrize(
+    "at", ["yesterday", "2024-13-01", 1_700_000_000, 1.5, date(2024, 1, 1), ["2024-01-01"], "2024-02-30", b"2024"]
+)
 def test_a_time_that_is_none_is_refused(at):
     with pytest.raises(InputError, match="at is"):
         parse_at(at, NOW)
@@ -118,7 +120,14 @@ def test_the_same_input_gives_the_same_id_and_any_other_another():
     known = checking(**same)["id"]
     assert checking(**{**same, "at": "2024-01-01T01:00:00+01:00"})["id"] == known
     assert checking(**{**same, "source": "elsewhere"})["id"] == known
-    for name, value in (("content", "Hi."), ("speaker", "Bob"), ("thread", None), ("at", "2024-01-02"), ("kind", "text"), ("namespace", "x")):
+    for name, value in (
+        ("content", "Hi."),
+        ("speaker", "Bob"),
+        ("thread", None),
+        ("at", "2024-01-02"),
+        ("kind", "text"),
+        ("namespace", "x"),
+    ):
         assert checking(**{**same, name: value})["id"] != known
 
 
@@ -150,7 +159,10 @@ def test_pieces_end_at_the_best_joint():
         "One two. Three four.\n\n",
         "Five six. Seven",
     ]
-    assert [each["content"] for each in pieces("今天天气很好。我们去了公园。", 10)] == ["今天天气很好。", "我们去了公园。"]
+    assert [each["content"] for each in pieces("今天天气很好。我们去了公园。", 10)] == [
+        "今天天气很好。",
+        "我们去了公园。",
+    ]
 
 
 def said(id_: str, content: str, at: int = NOW, speaker: str | None = None) -> dict[str, Any]:
@@ -178,7 +190,9 @@ def test_the_lengths_are_the_sums_of_what_is_posted():
 
 
 def test_an_episode_of_another_sitting_is_no_neighbour():
-    lengths, postings = indexed(said("e", "apple"), [said("b", "berry", NOW - 7 * HOUR)], [said("a", "fig", NOW + 7 * HOUR)])
+    lengths, postings = indexed(
+        said("e", "apple"), [said("b", "berry", NOW - 7 * HOUR)], [said("a", "fig", NOW + 7 * HOUR)]
+    )
     assert {each["id"] for each in lengths} == {"e"}
     assert "berri" not in posted(postings)
 

@@ -48,7 +48,10 @@ def test_it_ends_when_nothing_changes_any_more():
 def test_each_round_is_told_what_the_last_one_found():
     flow = reflect(state(entities=KNOWN), Settings(reflections=2))
     _, asked = answered(flow, thought(("Bob",)), thought(("Carl",)))
-    assert [[each["name"] for each in ask.fields["entities"]] for ask in asked] == [["Ann", "Oslo"], ["Ann", "Oslo", "Bob"]]
+    assert [[each["name"] for each in ask.fields["entities"]] for ask in asked] == [
+        ["Ann", "Oslo"],
+        ["Ann", "Oslo", "Bob"],
+    ]
 
 
 def test_no_rounds_ask_nothing():

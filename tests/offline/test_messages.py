@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.offline import chinese
 from tests.offline.asking import entities, facts
 
 SAID = "2023-05-25"
@@ -91,9 +92,15 @@ def test_a_relative_is_named_after_the_speaker():
 
 
 def test_a_relative_with_a_name_goes_by_it():
-    (fact,) = facts("My brother Erik works at Google in Dublin.")
+    kinship, work = facts("My brother Erik works at Google in Dublin.")
 
-    assert (fact.subject, fact.predicate, fact.objects) == ("Erik", "WORKS_AT", ["Google"])
+    assert (kinship.subject, kinship.predicate, kinship.objects) == ("Ann", "HAS_BROTHER", ["Erik"])
+    assert (work.subject, work.predicate, work.objects) == ("Erik", "WORKS_AT", ["Google"])
+
+
+def test_a_verb_after_and_has_the_subject_of_the_verb_before():
+    assert [one.subject for one in facts("I live in Rome and work at Brightwave.")] == ["Ann", "Ann"]
+    assert [one.subject for one in facts("Erik moved to Oslo and works at Nordlys.")] == ["Erik", "Erik"]
 
 
 def test_a_chinese_relative_with_a_name_goes_by_it():
@@ -206,3 +213,37 @@ def test_whatever_is_said_facts_join_given_entities_and_quote_the_message(said, 
         assert fact.raw.objects
         assert fact.raw.subject not in fact.raw.objects
         assert fact.raw.sentence.strip()
+
+
+def test_what_an_assistant_explains_states_nothing_about_it():
+    advice = "I recommend PostgreSQL for your orders, and I moved the index to Oslo."
+
+    assert facts(advice, speaker="Assistant") == []
+    assert ("PostgreSQL", "Entity") in entities(advice, speaker="Assistant")
+
+
+def test_code_is_not_read_as_prose():
+    said = "I use Flask for my shop.\n```python\nI moved to Oslo. from Rome import Tom\n```\n"
+
+    assert [(one.predicate, one.objects) for one in facts(said)] == [("USES", ["Flask"])]
+
+
+def test_what_is_told_before_a_question_is_a_fact():
+    (fact,) = facts("I prefer lightweight frameworks, can you help me choose one?")
+
+    assert (fact.predicate, fact.objects) == ("PREFERS", ["lightweight frameworks"])
+    assert fact.raw.quote == "I prefer lightweight frameworks"
+
+
+def test_chinese_changes_are_read_without_jieba_too(monkeypatch):
+    monkeypatch.setattr(chinese, "_jieba", lambda: None)
+
+    assert [tuple(one)[1:3] for one in facts("我上个月从上海搬到了北京。")] == [
+        ("LIVES_IN", ["上海"]),
+        ("LIVES_IN", ["北京"]),
+    ]
+    assert [tuple(one)[1:3] for one in facts("我们团队从Jira换成了Linear。")] == [
+        ("USES", ["Jira"]),
+        ("USES", ["Linear"]),
+    ]
+    assert ("上海交通大学", "Organization") in entities("我姐姐在上海交通大学工作。")

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import Ask, Embed
+from kg_memory.identity import canonical, entity_key
+from kg_memory.ingestion.resolve import resolve
+from kg_memory.prompts.answers import Resolutions
+from kg_memory.settings import Settings
+from tests.ingestion.stepping import answered, state
+
+SETTINGS = Settings(merge_threshold=0.9, ask_threshold=0.6)
+
+
+def new(name: str, type_: str = "Person") -> dict[str, str]:
+    return {"name": name, "type": type_}
+
+
+def stored(
+    name: str, type_: str = "Person", score: float = 0.7, place: int = 0, aliases: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the row of a stored entity that the new one at *place* may be."""
+    entity = {
+        "id": f"id {name} {type_}", "key": entity_key(name, type_), "name": name, "type": type_, "aliases": list(aliases),
+        "summary": "", "attributes": None, "first_seen": 0, "last_seen": 0,
+    }  # fmt: skip
+    return {"new": place, "entity": entity, "score": score}
+
+
+def resolved(
+    entities: list[dict[str, str]], *rows: dict[str, Any], answer: list[dict[str, Any]] | None = None
+) -> tuple[Any, Any]:
+    """Return what the entities became and what was asked, when the three searches find *rows* and nothing else."""
+    answers = [[[0.0]] * len(entities), list(rows), [], []]
+    if answer is not None:
+        answers.append(Resolutions(resolutions=answer))
+    result, effects = answered(resolve(state(entities=entities), SETTINGS), *answers)
+    assert isinstance(effects[0], Embed)
+    return result["entities"], [each for each in effects if isinstance(each, Ask)]
+
+
+def test_a_name_that_resembles_nothing_is_a_new_entity_and_nothing_is_asked():
+    [entity], asked = resolved([new("Ann")])
+    assert (entity["known"], entity["key"], asked) == (False, entity_key("Ann", "Person"), [])
+
+
+@pytest.mark.parametrize("name", ["Ann", "ANN", " ann "])
+def test_the_same_name_and_type_is_the_same_entity_without_asking(name):
+    [entity], asked = resolved([new(name)], stored("Ann", score=1.0))
+    assert (entity["known"], entity["name"], asked) == (True, "Ann", [])
+
+
+def test_an_alias_is_the_entity_without_asking():
+    [entity], asked = resolved([new("Annie")], stored("Ann", aliases=("Annie",), score=1.0))
+    assert (entity["name"], asked) == ("Ann", [])
+
+
+def test_the_default_type_fits_every_other():
+    [entity], asked = resolved([new("Ann", "Entity")], stored("Ann", score=1.0))
+    assert (entity["id"], entity["type"], asked) == ("id Ann Person", "Person", [])
+
+
+def test_the_same_name_of_another_type_is_asked_about():
+    [entity], asked = resolved([new("Jordan", "Place")], stored("Jordan", score=1.0), answer=[])
+    assert (entity["known"], len(asked)) == (False, 1)
+
+
+def test_of_two_of_the_same_name_the_one_of_the_same_type_is_meant():
+    [entity], asked = resolved(
+        [new("Jordan", "Place")], stored("Jordan", score=1.0), stored("Jordan", "Place", score=1.0)
+    )
+    assert (entity["id"], asked) == ("id Jordan Place", [])
+
+
+def test_two_that_both_go_by_the_name_are_asked_about():
+    rows = (stored("Ann Berg", aliases=("Ann",)), stored("Ann Dahl", aliases=("Ann",)))
+    answer = [{"entity": 0, "same_as": 1, "name": "Ann Dahl"}]
+    [entity], asked = resolved([new("Ann")], *rows, answer=answer)
+    assert (entity["name"], len(asked)) == ("Ann Dahl", 1)
+    assert [each["id"] for each in asked[0].fields["entities"][0]["candidates"]] == [0, 1]
+    assert "key" not in asked[0].fields["entities"][0]["candidates"][0]
+
+
+def test_a_name_that_is_very_similar_is_merged_without_asking_and_becomes_an_alias():
+    [entity], asked = resolved([new("Ann Bergs")], stored("Ann Berg", score=0.95))
+    assert (entity["name"], entity["aliases"], asked) == ("Ann Berg", ["Ann Bergs"], [])
+
+
+def test_names_with_other_numbers_are_never_merged_without_asking():
+    [entity], asked = resolved([new("Room 102", "Place")], stored("Room 101", "Place", score=0.99), answer=[])
+    assert (entity["known"], len(asked)) == (False, 1)
+
+
+def test_two_that_are_very_similar_are_asked_about():
+    rows = (stored("Ann Berg", score=0.95), stored("Anne Berg", score=0.94))
+    _, asked = resolved([new("Ann Bergs")], *rows, answer=[])
+    assert len(asked) == 1
+
+
+def test_the_fullest_name_is_kept_and_the_shorter_one_becomes_an_alias():
+    answer = [{"entity": 0, "same_as": 0, "name": "Ann Berg"}]
+    [entity], _ = resolved([new("Ann Berg")], stored("Ann"), answer=answer)
+    assert (entity["id"], entity["name"], entity["renamed"]) == ("id Ann Person", "Ann Berg", True)
+    assert entity["aliases"] == ["Ann"]
+
+
+def test_a_name_that_nobody_used_is_not_taken_from_the_model():
+    answer = [{"entity": 0, "same_as": 0, "name": "Queen Ann the Great"}]
+    [entity], _ = resolved([new("Annie")], stored("Ann"), answer=answer)
+    assert (entity["name"], entity["renamed"], entity["aliases"]) == ("Ann", False, ["Annie"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [{"entity": 0, "same_as": None, "name": "x"}],
+        [{"entity": 0, "same_as": 5, "name": "x"}],
+        [{"entity": 0, "same_as": -1, "name": "x"}],
+        [{"entity": 9, "same_as": 0, "name": "x"}],
+        [{"entity": -1, "same_as": 0, "name": "x"}],
+        [],
+    ],
+)
+def test_an_answer_that_names_none_of_the_candidates_makes_a_new_entity(answer):
+    [entity], _ = resolved([new("Annie")], stored("Ann"), answer=answer)
+    assert not entity["known"]
+
+
+def test_what_is_uncertain_is_asked_in_one_question():
+    entities = [new("Annie"), new("Bobby"), new("Oslo", "Place")]
+    rows = (stored("Ann"), stored("Bob", place=1))
+    _, [asked] = resolved(entities, *rows, answer=[])
+    assert [each["name"] for each in asked.fields["entities"]] == ["Annie", "Bobby"]
+    assert asked.fields.keys() == asked.prompt.fields
+
+
+def test_two_names_of_one_known_entity_become_one_with_both_as_aliases():
+    rows = (stored("Ann", score=0.95), stored("Ann", score=0.95, place=1))
+    entities, _ = resolved([new("Annie"), new("Anna")], *rows)
+    assert [(each["name"], sorted(each["aliases"])) for each in entities] == [("Ann", ["Anna", "Annie"])]
+
+
+def test_the_best_score_of_several_searches_counts():
+    answers = [
+        [[0.0]],
+        [stored("Ann Berg", score=0.0)],
+        [stored("Ann Berg", score=0.95)],
+        [stored("Ann Berg", score=0.0)],
+    ]
+    result, _ = answered(resolve(state(entities=[new("Ann Bergs")]), SETTINGS), *answers)
+    assert result["entities"][0]["known"]
+
+
+def test_no_entities_ask_nothing_of_anyone():
+    result, effects = answered(resolve(state(entities=[]), SETTINGS))
+    assert (result, effects) == ({"entities": []}, [])
+
+
+def test_names_are_compared_in_their_canonical_form():
+    assert canonical("ＡＮＮ") == canonical("ann")
