@@ -24,7 +24,7 @@ from statistics import mean, quantiles
 from typing import Any
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.memory import Progress
+from kg_memory.calls import Progress
 from kg_memory.model import EpisodeInput
 from kg_memory.readers import locomo
 

@@ -6,9 +6,8 @@ Run it twice: what is known already is skipped.
 
 import sys
 
-from kg_memory import GraphMemory
+from kg_memory import GraphMemory, Progress
 from kg_memory.demo import read_story
-from kg_memory.memory import Progress
 from kg_memory.readers import read
 
 

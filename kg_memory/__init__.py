@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kg_memory.calls import Progress
     from kg_memory.errors import KGMemoryError
-    from kg_memory.memory import GraphMemory, Progress
+    from kg_memory.memory import GraphMemory
     from kg_memory.model import (
         Added,
         Community,
@@ -41,7 +42,7 @@ __all__ = [
     "Stats",
 ]
 
-_HOMES = {"KGMemoryError": "errors", "GraphMemory": "memory", "Progress": "memory"} | dict.fromkeys(
+_HOMES = {"KGMemoryError": "errors", "GraphMemory": "memory", "Progress": "calls"} | dict.fromkeys(
     ("EntityType", "FactType", "Settings"), "settings"
 )
 

@@ -55,7 +55,7 @@ class Driver:
         self.vectors = _Vectors(REMEMBERED_VECTORS)
         self._length = 0
         self._ready: set[tuple[int, str, bool]] = set()
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kg-memory")
+        self._pool = _threads()
 
     def run(self, flow: Flow[T], namespace: str) -> T:
         """Drive *flow* on the graph of *namespace*."""
@@ -66,8 +66,9 @@ class Driver:
         return await arun(flow, partial(self._aperform, graph_key(namespace)))
 
     def close(self) -> None:
-        """Let the threads go; the database is closed by its owner."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Let the threads go; there are new ones at the next use. The database is closed by its owner."""
+        pool, self._pool = self._pool, _threads()
+        pool.shutdown(wait=False, cancel_futures=True)
 
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
@@ -146,6 +147,10 @@ class Driver:
     def dimension(self) -> int:
         """Return the length of the embedding model's vectors."""
         return len(self._perform("", Embed(("dimension",)))[0])
+
+
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="kg-memory")  # none starts before there is work
 
 
 class Clock:

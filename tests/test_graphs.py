@@ -52,6 +52,7 @@ def test_a_graph_loads_without_a_key_or_a_server_and_has_its_nodes(name, tmp_pat
         capture_output=True,
         text=True,
         timeout=120,
+        check=False,
     )
     assert loaded.returncode == 0, loaded.stderr
     drawn, _ = json.loads(loaded.stdout)

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import signal
+import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kg_memory import EpisodeInput, GraphMemory, Settings
 from kg_memory.driver import Driver
-from kg_memory.errors import AnswerError, EmbeddingMismatch, InputError, ModelUnavailable, SettingsError
+from kg_memory.errors import (
+    AnswerError,
+    DatabaseUnavailable,
+    EmbeddingMismatch,
+    InputError,
+    ModelUnavailable,
+    SettingsError,
+)
 from kg_memory.falkor import launch
 from kg_memory.model import Added, Episode, EpisodeStatus, Found
 from tests.scripted import HashEmbeddings, Scripted
@@ -153,7 +164,6 @@ def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(
     assert len(verbs.facts_about("Ann")) == len(verbs.facts_about("Bob")) == len(verbs.facts_about("Carl")) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="resume ends at the first episode that fails, whoever is to blame")
 def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiting(verbs, model):
     whole = model.rules["extract_message"]
 
@@ -168,9 +178,14 @@ def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiti
         with pytest.raises(AnswerError):
             verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
     model.rules["extract_message"] = picky
-    with pytest.raises(AnswerError):
-        verbs.resume()
-    assert [each.content for each in verbs.episodes(status="saved")] == ["poison"]
+    resumed = verbs.resume()
+    assert [each.problem for each in resumed] == ["no usable answer: try another model", None, None]
+    assert [(each.id, each.content) for each in verbs.episodes(status="saved")] == [(resumed[0].episode, "poison")]
+    assert len(verbs.facts_about("Ann")) == 2
+    many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
+    added = verbs.add_many(many)
+    assert [bool(each.problem) for each in added] == [True, False]
+    assert {each.id for each in verbs.episodes(status="saved")} == {resumed[0].episode, added[0].episode}
 
 
 def test_everything_can_be_embedded_anew(verbs, server, settings, namespace):
@@ -245,8 +260,37 @@ def test_it_embeds_its_own_database_in_a_folder_and_keeps_it(tmp_path, settings)
     with opened() as memory:
         assert memory.stats().episodes == 1
         assert memory.namespaces() == ["default"]
-    while launch.is_running(tmp_path / "db"):
-        pass
+    gone(tmp_path / "db")
+
+
+def gone(folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while launch.is_running(folder):
+        assert time.monotonic() < deadline, "the server did not end"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_after_the_embedded_server_was_killed_the_next_verb_works_and_nothing_is_lost(tmp_path, asynchronous):
+    settings = Settings(data_dir=tmp_path / "db", idle_seconds=0, merge_threshold=0.98, ask_threshold=0.6)
+    memory = GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
+    verbs = Verbs(memory, "n", asynchronous=asynchronous)
+    verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
+    os.kill(memory.driver.database.client().connection.info()["process_id"], signal.SIGKILL)
+    with pytest.raises(DatabaseUnavailable):
+        verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
+    assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new
+    assert [fact.objects[0] for fact in verbs.facts_about("Ann")] == ["Paris", "Oslo"]
+    memory.close()
+    gone(tmp_path / "db")
+
+
+def test_a_memory_that_was_closed_opens_again_at_its_next_use(verbs, memory):
+    verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
+    memory.close()
+    memory.close()
+    assert verbs.search("Oslo").facts
+    assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new
 
 
 @pytest.mark.parametrize("given", [{"model": 7}, {"embeddings": 7}, {"url": "http://localhost"}])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -66,8 +64,7 @@ def show(found: Found, sentence: str | None, screen: Screen) -> None:
         screen.line(sentence, "bold")
         screen.line()
     if found.facts:
-        names = {episode.id: episode.source_id for episode in found.episodes}
-        rows = [(fact.sentence, day(fact.valid_at), day(fact.invalid_at), source(fact, names)) for fact in found.facts]
+        rows = [(fact.sentence, day(fact.valid_at), day(fact.invalid_at), source(fact)) for fact in found.facts]
         # Offline, one sentence may state several relations: it is shown once.
         screen.table(
             ("fact", "since", "until", "source"), list(dict.fromkeys(rows)), ("bold", "green", "yellow", "dim")
@@ -83,15 +80,19 @@ def relation(fact: Fact) -> str:
     return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
 
 
-def source(fact: Fact, names: Mapping[str, str | None] = MappingProxyType({})) -> str:
-    """Return who said *fact* and when, with the words unless they are the fact's; *names* are of its episodes."""
+def said(fact: Fact) -> str:
+    """Return the words that first stated *fact*."""
+    return fact.sources[0].quote if fact.sources else fact.sentence
+
+
+def source(fact: Fact) -> str:
+    """Return who said *fact* and when, by the source's own id where it has one."""
     if not fact.sources:
         return ""
     first = fact.sources[0]
-    quote = "" if first.quote in fact.sentence else f': "{first.quote}"'
-    name = f" [{names[first.episode]}]" if names.get(first.episode) else ""
+    name = f" [{first.source_id}]" if first.source_id else ""
     more = f" and {counted(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
-    return f"{first.speaker or 'text'}, {day(first.at)}{name}{quote}{more}"
+    return f"{first.speaker or 'text'}, {day(first.at)}{name}{more}"
 
 
 def place(episode: Episode) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.cli.ask import place, relation, source
+from kg_memory.cli.ask import place, relation, said, source
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen, counted, day
 from kg_memory.model import Fact, Value
@@ -20,9 +20,9 @@ def facts(arguments: Namespace, screen: Screen) -> int:
         found = memory.facts_about(arguments.name, namespace=namespace_of(arguments))
     if arguments.on is not None:
         found = [fact for fact in found if held_on(fact, arguments.on)]
-    rows = [(relation(each), day(each.valid_at), day(each.invalid_at), each.sentence, source(each)) for each in found]
+    rows = [(relation(each), day(each.valid_at), day(each.invalid_at), said(each), source(each)) for each in found]
     empty = f"No facts about {arguments.name!r}. kg-memory entities lists the known names."
-    _show(found, ("relation", "since", "until", "fact", "source"), rows, empty, screen)
+    _show(found, ("fact", "since", "until", "said", "source"), rows, empty, screen)
     return 0
 
 

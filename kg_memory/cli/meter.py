@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kg_memory.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from kg_memory.memory import Progress
+    from kg_memory.calls import Progress
 
 _PAUSE = 5.0
 """Seconds between two lines."""

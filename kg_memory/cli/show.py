@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kg_memory.cli.ask import relation, source
+from kg_memory.cli.ask import relation, said, source
 from kg_memory.cli.look import held_on
 from kg_memory.cli.opening import namespace_of, settings_of
 from kg_memory.cli.screen import Screen, counted, day
@@ -18,8 +18,6 @@ from kg_memory.falkor import binaries
 from kg_memory.memory import GraphMemory
 from kg_memory.model import EpisodeInput, Fact, Found
 from kg_memory.settings import OFFLINE, Settings
-
-Names = dict[str, str | None]
 
 _PEOPLE = ("Nora", "Tom", "小美")
 _NOW = ("Where does Nora live?", "Does Nora take coffee or tea?", "小美住在哪里？")
@@ -40,7 +38,6 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         facts = [fact for name in _PEOPLE for fact in memory.facts_about(name, namespace=namespace)]
         answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
         counts = memory.stats(namespace=namespace)
-        names = {each.id: each.source_id for each in memory.episodes(namespace=namespace)}
     facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
     if screen.as_json:
         screen.json({
@@ -56,10 +53,10 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     again = f" ({known} were there from the last time: the same message is stored once)" if known else ""
     screen.line(f"{len(story)} messages{again}; opened in {opened - began:.1f} s, read in {told - opened:.1f} s.")
     screen.line(f"The graph has {counted(counts.entities, 'entity')} and {counted(counts.facts, 'fact')}.")
-    _show_ended(facts, names, screen)
+    _show_ended(facts, screen)
     for found in answers:
-        _show_answer(found, names, screen)
-    _show_then(facts, names, screen)
+        _show_answer(found, screen)
+    _show_then(facts, screen)
     _show_next(arguments, where, screen)
     return 0
 
@@ -79,22 +76,22 @@ def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
     screen.table(("when", "who", "what"), rows, ("cyan", "bold", ""))
 
 
-def _show_ended(facts: list[Fact], names: Names, screen: Screen) -> None:
+def _show_ended(facts: list[Fact], screen: Screen) -> None:
     _title("What was so, and is not any more: a later message ended it", screen)
     rows = [
-        (relation(fact), day(fact.valid_at), day(fact.invalid_at), fact.sentence, source(fact, names))
+        (relation(fact), day(fact.valid_at), day(fact.invalid_at), said(fact), source(fact))
         for fact in facts if fact.invalid_at
     ]  # fmt: skip
     screen.table(("fact", "since", "until", "said", "source"), rows, ("bold", "green", "yellow", "", "dim"))
 
 
-def _show_answer(found: Found, names: Names, screen: Screen) -> None:
+def _show_answer(found: Found, screen: Screen) -> None:
     _title(f"Asked about now: {found.question}", screen)
-    rows = [(relation(fact), day(fact.valid_at), fact.sentence, source(fact, names)) for fact in found.facts]
+    rows = [(relation(fact), day(fact.valid_at), said(fact), source(fact)) for fact in found.facts]
     screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
 
 
-def _show_then(facts: list[Fact], names: Names, screen: Screen) -> None:
+def _show_then(facts: list[Fact], screen: Screen) -> None:
     """Compare then and now, in what is known to have changed."""
     _title(f"Asked about then: what was so on {day(_THEN)}, and what is so now?", screen)
     changed = {fact.predicate for fact in facts if fact.invalid_at}
@@ -106,7 +103,7 @@ def _show_then(facts: list[Fact], names: Names, screen: Screen) -> None:
             then, today = ([fact for fact in same if held_on(fact, moment)] for moment in (_THEN, now))
             what = predicate.replace("_", " ").lower()
             if then:
-                rows.append((subject, what, _objects(then), _objects(today), _ids([*then, *today], names)))
+                rows.append((subject, what, _objects(then), _objects(today), _ids([*then, *today])))
     screen.table(("who", "what", day(_THEN), "now", "source"), sorted(rows), ("bold", "", "yellow", "green", "dim"))
 
 
@@ -114,8 +111,8 @@ def _objects(facts: list[Fact]) -> str:
     return ", ".join(dict.fromkeys(name for fact in facts for name in fact.objects)) or "-"
 
 
-def _ids(facts: list[Fact], names: Names) -> str:
-    return ", ".join(dict.fromkeys(names.get(each.episode) or "" for fact in facts for each in fact.sources))
+def _ids(facts: list[Fact]) -> str:
+    return ", ".join(dict.fromkeys(each.source_id or "" for fact in facts for each in fact.sources))
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:

@@ -21,6 +21,7 @@ from redis.retry import Retry
 from kg_memory.errors import (
     DatabaseUnavailable,
     DatabaseVersionError,
+    EmbeddingMismatch,
     QueryError,
     SettingsError,
 )
@@ -33,6 +34,7 @@ LONGEST_KEY = 512
 SCHEMES = ("falkor://", "falkors://", "unix://")
 CONNECTIONS = 16
 NO_GRAPH = "empty key"
+OTHER_DIMENSION = "Vector dimension mismatch"
 
 
 def graph_key(namespace: str) -> str:
@@ -71,7 +73,7 @@ class Database:
     def query(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]:
         """Run *cypher* on the graph *key* and return its rows; a missing graph has none to read.
 
-        Errors: `DatabaseUnavailable`, `QueryError`.
+        Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
         with self._translated():
             graph = self.client().select_graph(key)
@@ -172,6 +174,11 @@ class Database:
                 return
             if str(error).startswith("LOADING"):
                 raise DatabaseUnavailable("FalkorDB is loading its data: try again in a moment") from error
+            if OTHER_DIMENSION in str(error):
+                raise EmbeddingMismatch(
+                    f"the graph was built with another setting of the embedding model ({error}): open it with that "
+                    "one, or run `kg-memory reembed` to change it"
+                ) from error
             raise QueryError(f"FalkorDB refused a query: {error}") from error
 
     def _forget(self, *, locked: bool) -> None:

@@ -236,7 +236,8 @@ RETURN e.id AS id
 FACTS_TO_SUMMARISE = f"""
 UNWIND $keys AS key
 MATCH (e:Entity {{key: key}})
-OPTIONAL MATCH (e)-[:SUBJECT_OF]->(f:Fact)-[:HELD]->(b:Belief)
+OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.invalid_at = {OPEN_END}
 WITH e, f, max(b.said_at) AS said_at
 ORDER BY said_at DESC

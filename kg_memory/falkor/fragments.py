@@ -14,7 +14,8 @@ STATED = f"""
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WHERE (st.valid_at > {OPEN_START} AND st.valid_at >= b.valid_at AND st.valid_at < b.invalid_at)
   OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at AND x.at <= b.invalid_at)
-  OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at AND b.invalid_at <= st.invalid_at)
+  OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
+    AND st.invalid_at >= b.invalid_at)
   OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
 """The statements ``st`` of episodes ``x`` that belong to the period of the belief ``b``: it began or ended by them."""
 

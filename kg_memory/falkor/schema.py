@@ -1,9 +1,9 @@
 """What a namespace's graph must have before its first write: indices, constraints, a version.
 
 Made once a graph and remembered in its ``(:Meta)`` node; later versions migrate forwards.
-Indices come first because a MERGE on a label that does not exist yet makes duplicates under
-concurrency, and unique constraints stand only on values of our own making (fixed-length hashes
-and uuids): the server crashes on an empty, padded or very long value in one.
+Indices and relations come first because a MERGE on a label that does not exist yet makes duplicates
+under concurrency, and a MATCH on a relation finds nothing. Unique constraints stand only on values of
+our own making (fixed-length hashes and uuids): the server crashes on an empty, padded or very long one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ RANGE = {
     "Community": ("id",),
     "Term": ("s",),
 }
+RELATIONS = (
+    "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "CONTRADICTS", "MENTIONS", "NEXT", "NAMES", "HAS_MEMBER",
+    "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
+)  # fmt: skip
+# A query that is planned before a relation is known finds none of it, even those made while it waits to write.
+MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
 UNIQUE = (("Episode", "id"), ("Entity", "key"), ("Alias", "key"), ("Fact", "id"), ("Community", "id"))
 HNSW = "M: 16, efConstruction: 200, efRuntime: 200"
 MIGRATIONS: dict[int, tuple[str, ...]] = {}
@@ -110,6 +116,7 @@ def vector_index(label: str, dimension: int) -> str:
 def _create(database: Database, key: str, dimension: int) -> None:
     statements = [f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in RANGE.items() for name in names]
     statements += [vector_index(label, dimension) for label in KINDS]
+    statements.append(MAKE_RELATIONS)
     for statement in statements:
         with unless_there():
             database.query(key, statement, {}, write=True)

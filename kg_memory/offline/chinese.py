@@ -262,7 +262,10 @@ def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention |
         if at <= one.start and one.end - offset <= len(before) and one.named and one.type in (PERSON, ORGANISATION)
     ]
     named = [one for one in named if one.kin or not _ME.search(clause)]
-    return named[0] if named else speaker
+    if named or not re.search("[她他]", clause):
+        return named[0] if named else speaker
+    people = [one for one in inside if one.end - offset <= len(before) and one.named and one.type == PERSON]
+    return people[-1] if people else None
 
 
 def _free(words: re.Match[str], offset: int, kind: str, after: list[Mention]) -> Mention | None:

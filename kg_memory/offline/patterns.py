@@ -251,7 +251,7 @@ CHINESE: tuple[Pattern, ...] = (
     _chinese(
         "WORKS_AT",
         rf"从(?=[^，。]{{1,16}}(?:离职|辞职|跳槽))|{_NO_LONGER}在(?=[^，。]{{1,16}}(?:工作|上班|任职))|(?:以前|之前|曾经?|原来|"
-        rf"过去)在(?=[^，。]{{1,16}}(?:工作|上班|任职))|离开了?(?=[^，。]{{1,12}}(?:公司|集团|银行|工作室))",
+        rf"过去)在(?=[^，。]{{1,16}}(?:工作|上班|任职))|离开了?(?=[^，。]{{1,12}}(?:公司|集团|银行|工作室|出版社|报社|书店|商店|工厂|医院|学校|大学|研究所))",
         "ends",
         ORGANISATION,
         free=True,
@@ -299,7 +299,9 @@ CHINESE: tuple[Pattern, ...] = (
         free=True,
     ),
     _chinese("DISLIKES", r"不(?:太|再|怎么)?(?:喜欢|爱)|讨厌|受不了|对(?=[^，。]{1,8}过敏)", "is", TOPIC, free=True),
-    _chinese("PREFERS", r"(?:更|比较|最|宁愿|宁可)(?:喜欢|爱|想)?|偏爱|偏好", "is", TOPIC, free=True),
+    _chinese("DOES", r"不再|戒(?:掉)?了?", "ends", TOPIC, free=True),
+    _chinese("DOES", r"改(?=喝|吃|骑|坐|看|学|做|练)", "is", TOPIC, free=True),
+    _chinese("PREFERS", r"(?:更|比较|最)(?:喜欢|爱)|宁愿|宁可|偏爱|偏好", "is", TOPIC, free=True),
     _chinese(
         "LIKES",
         r"(?:很|非常|特别|一直)?(?:喜欢|热爱|爱上了?|迷上了?|爱)(?!人|心|情)|对(?=[^，。]{1,8}(?:感兴趣|有兴趣))",
@@ -322,7 +324,7 @@ CHINESE: tuple[Pattern, ...] = (
     _chinese("ATTENDED", r"参加了?|出席了?|报考了?", "happens"),
     _chinese("BOUGHT", r"买了?(?:一[^，。]{1})?|购买了?|入手了?", "happens", PRODUCT),
     _chinese("MET", r"(?:遇到|认识|见到|碰到|见)了", "happens", PERSON),
-    _chinese("MADE", r"(?:做|写|画|开|创办|成立|建|完成|发布|组织|设计|开发)了", "happens"),
+    _chinese("MADE", r"(?<!离)(?:做|写|画|开|创办|成立|建|完成|发布|组织|设计|开发)了", "happens"),
     _chinese("LEARNS", r"(?:在|正在|开始)?(?:学习?|练习?|自学)(?!校|生|院|期|费)", "is"),
     _chinese("READ", r"(?:读|看)(?:了|完|过|完了)", "happens", PRODUCT),
     _chinese("HAS", r"(?:养|领养)了?(?!成|老)|拥?有(?=[一两三四五几]?[个位只条])", "is", free=True),

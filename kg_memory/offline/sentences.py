@@ -35,6 +35,9 @@ _ADDRESSED = re.compile(
     re.IGNORECASE,
 )
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
+_CHINESE_ADDRESSED = re.compile(
+    r"(?:太好了|好的|嗯|哇)?[，,！!]?(?:谢谢|感谢|多谢|不客气|没关系|你好|您好|加油|祝你|祝您|恭喜|再见|晚安|早上好)"
+)
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 _LONGEST = 400
 """The most characters of a sentence; text without an end is cut at a space or comma."""
@@ -59,7 +62,7 @@ class Sentence:
     @property
     def says_something(self) -> bool:
         """Tell whether it is more than a greeting, a thank or an exclamation."""
-        if _ADDRESSED.match(self.text):
+        if _ADDRESSED.match(self.text) or _CHINESE_ADDRESSED.match(self.text):
             return False
         words = _WORD.findall(self.text)
         han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")

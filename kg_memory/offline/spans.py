@@ -21,7 +21,7 @@ _WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9+#-]*(?:['’](?!s\b)[A-Za-zÀ-
 class Mention:
     """The characters ``content[start:end]`` name the entity `name`.
 
-    `named` tells a name ("Oslo", "Ann's mother") from a word for a topic ("pottery class").
+    `named` tells a name ("Oslo", "Ann's mother") from a word for a topic ("sailing course").
     """
 
     start: int

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kg_memory.offline import lexicon
+from kg_memory.offline.choosing import as_tools, chosen
 from kg_memory.offline.mentions import mentions
 from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
-from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_OF_SENTENCE, MOST_STATEMENTS, Reading, Scene, Statement
+from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
-from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, by_sentence
+from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, TOPIC, Mention, by_sentence
 
 LONGEST = 300
 """The most characters of the sentences that make one statement."""
@@ -95,7 +96,7 @@ def read_english(content: str, scene: Scene) -> Reading:
 
 
 def _join(stated: list[Statement], new: list[Statement], sentence: Sentence) -> None:
-    """Append *new*; what only goes on about the sentence before ("It was so inspiring") is added to its statement."""
+    """Append *new*; what only goes on about the sentence before ("It was so loud") is added to its statement."""
     last = stated[-1] if stated else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
     near = last is not None and sentence.start - last.end <= 2 and sentence.end - last.start <= LONGEST
@@ -136,7 +137,7 @@ class _SentenceReader:
             found += [general] if general else []
         elif left and found:
             found[-1] = self._widened(found[-1], left)
-        return _merged([*_tools(found), *self._kinship()])
+        return chosen([*as_tools(found), *self._kinship()])
 
     def _kinship(self) -> list[Statement]:
         """Read "my sister Lily" as that Lily is the speaker's sister."""
@@ -373,32 +374,3 @@ def _group(mention: Mention) -> bool:
         "community",
         "league",
     )
-
-
-def _tools(found: list[Statement]) -> list[Statement]:
-    """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
-    if not any(one.predicate == "USES" and one.change == "ends" for one in found):
-        return found
-    return [
-        replace(one, predicate="USES", objects=tuple(replace(each, type=PRODUCT) for each in one.objects))
-        if one.predicate == "LIVES_IN" and one.objects[0].name.casefold() not in lexicon.PLACES
-        else one
-        for one in found
-    ]
-
-
-def _merged(found: Sequence[Statement]) -> list[Statement]:
-    """Keep one statement for the same subject and objects, one of a kind for things done or planned, and few in all."""
-    kept: list[Statement] = []
-    for statement in sorted(found, key=lambda one: -one.confidence):
-        names = {one.name for one in statement.objects}
-        mine = [other for other in kept if other.subject.name == statement.subject.name]
-        if any(names <= {one.name for one in other.objects} for other in mine):
-            continue
-        like = next((other for other in mine if other.predicate == statement.predicate), None)
-        if like is None or like.predicate in FUNCTIONAL | OPPOSITES.keys():
-            kept.append(statement)
-        else:
-            objects = {one.name: one for one in (*like.objects, *statement.objects)}
-            kept[kept.index(like)] = replace(like, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
-    return sorted(kept[:MOST_OF_SENTENCE], key=lambda one: one.objects[0].start)

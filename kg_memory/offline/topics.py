@@ -1,4 +1,4 @@
-"""Find the topics of a text, in English: "pottery class", "adoption agencies"."""
+"""Find the topics of a text, in English: "sailing course", "harbour lights"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEVER_NOUNS = frozenset(
 
 
 def topics(words: list[Token]) -> Iterable[Mention]:
-    """Find runs of content words that name a thing or a topic: "pottery class", "adoption agencies"."""
+    """Find runs of content words that name a thing or a topic: "sailing course", "harbour lights"."""
     position = 0
     while position < len(words):
         if not _content(words[position]):
@@ -44,7 +44,7 @@ def _topic(words: list[Token], start: int, end: int) -> Iterable[Mention]:
     if start and words[start - 1].text == "," and start > 1:
         before = ","
     start = _skip_verb(words, start, end, before)
-    # A verb in the middle ends the phrase: "support group made".
+    # A verb in the middle ends the phrase: "sailing club met".
     for at in range(start, end):
         if words[at].low in lexicon.VERB_FORMS and at > start and not _as_noun(words[at], words, at):
             yield from _phrase(words, start, at)
@@ -59,7 +59,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
     while start < end:
         low = words[start].low
         if before in _DOES and low.endswith("ing") and len(low) > 5:
-            break  # "went biking"
+            break  # "went skiing"
         verb_here = low in lexicon.VERB_FORMS and low not in lexicon.PASTIMES
         if low.endswith("ly") and len(low) > 4:
             start += 1

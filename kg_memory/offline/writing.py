@@ -15,22 +15,22 @@ from kg_memory.offline.spans import PERSON
 
 MOST_FACTS = 50
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
-_STATES = frozenset(
-    {
-        "LIVES_IN",
-        "WORKS_AT",
-        "WORKS_AS",
-        "STUDIES_AT",
-        "IS_MARRIED_TO",
-        "IS_IN_RELATIONSHIP_WITH",
-        "USES",
-        "PREFERS",
-        "LIKES",
-        "DISLIKES",
-        "IS_A",
-        "VOLUNTEERS_AT",
-    }
-)
+_STATES = {
+    "LIVES_IN": ("lives in", "住在"),
+    "WORKS_AT": ("works at", "工作于"),
+    "WORKS_AS": ("works as", "的工作是"),
+    "STUDIES_AT": ("studies at", "就读于"),
+    "IS_MARRIED_TO": ("is married to", "的配偶是"),
+    "IS_IN_RELATIONSHIP_WITH": ("is in a relationship with", "的恋人是"),
+    "USES": ("uses", "使用"),
+    "PREFERS": ("prefers", "更喜欢"),
+    "LIKES": ("likes", "喜欢"),
+    "DISLIKES": ("dislikes", "不喜欢"),
+    "IS_A": ("is", "是"),
+    "VOLUNTEERS_AT": ("volunteers at", "做志愿者于"),
+}
+"""What lasts until something else is said, and how it is said in both languages."""
+_CHINESE = re.compile("[\u3400-\u9fff]")
 
 Entities = Sequence[Mapping[str, Any]]
 
@@ -70,12 +70,13 @@ def statement_facts(
         quote = content[statement.start : statement.end]
         dates = find_dates(quote, at)
         began, ended = _interval(statement, dates, quote, at)
+        said = _sentence(quote, speaker, dates if statement.change == "plans" else ())
         facts.append(
             {
                 "subject": subject,
                 "predicate": _declared(statement.predicate, fact_types),
                 "objects": objects[:10],
-                "sentence": _sentence(quote, speaker, dates if statement.change == "plans" else ())[:2000],
+                "sentence": _state(statement, said, speaker)[:2000],
                 "quote": quote[:4000],
                 "valid_at": began.isoformat() if began else None,
                 "invalid_at": ended.isoformat() if ended else None,
@@ -166,6 +167,18 @@ def _interval(
     if start > at and statement.change == "is" and statement.predicate not in _STATES:
         return at, None
     return start, None
+
+
+def _state(statement: Statement, said: str, speaker: str | None) -> str:
+    """Return what was *said*, a lasting state in plain words first: "I moved to Oslo" tells where somebody lives."""
+    if statement.predicate not in _STATES or statement.change == "ends":
+        return said
+    english, chinese = _STATES[statement.predicate]
+    subject, objects = statement.subject.name, [one.name for one in statement.objects]
+    own = said.removeprefix(f"{speaker}: ") if subject == speaker else said
+    if _CHINESE.search(said):
+        return f"{subject}{chinese}{'、'.join(objects)}：{own}"
+    return f"{subject} {english} {' and '.join(objects)}: {own}"
 
 
 def _sentence(quote: str, speaker: str | None, dates: Sequence[DateMention]) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,10 @@ import pytest
 from kg_memory import words
 from kg_memory.driver import Driver
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
-from kg_memory.falkor import binaries, launch, schema
+from kg_memory.falkor import binaries, cypher, launch, schema, search_cypher
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
+from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import At, HashEmbeddings, Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +50,17 @@ def test_every_index_and_constraint_is_made_and_in_use(database, key):
     constraints = database.query(key, "CALL db.constraints() YIELD label, properties, status RETURN *", {}, write=False)
     assert {(each["label"], *each["properties"]) for each in constraints} == set(schema.UNIQUE)
     assert {each["status"] for each in (*indices.values(), *constraints)} == {"OPERATIONAL"}
+
+
+def test_every_label_and_relation_of_every_query_is_known_before_the_first_write(database, key):
+    schema.ensure(database, key, 64, "hash")
+    texts = [text for module in (cypher, search_cypher) for text in vars(module).values() if isinstance(text, str)]
+    relations = {name for text in texts for name in re.findall(r"\[\w*:([A-Z_]+)", text)}
+    labels = {name for text in texts for name in re.findall(r"\(\w*:([A-Z][a-z]+)", text)}
+    known = database.query(key, "CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t", {}, write=False)
+    assert {"NEXT", "HELD"} <= relations <= {row["t"] for row in known}
+    known = database.query(key, "CALL db.labels() YIELD label AS t RETURN t", {}, write=False)
+    assert {"Episode", "Fact"} <= labels <= {row["t"] for row in known}
 
 
 def test_there_is_no_full_text_index_that_could_break_on_a_query(database, key):
@@ -124,12 +137,16 @@ def test_a_graph_of_another_dimension_is_refused(database, key):
         schema.ensure(database, key, 32, "hash")
 
 
-def test_a_driver_with_another_dimension_is_refused_before_it_writes(driver, database, settings, namespace, rows):
+def test_a_driver_with_another_dimension_is_refused_before_it_writes_and_when_it_searches(
+    driver, database, settings, namespace, rows
+):
     said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     build(driver, settings).compile().invoke(said)
     other = Driver(Scripted(), HashEmbeddings(32), database)
     with pytest.raises(EmbeddingMismatch, match="32"):
         build(other, settings).compile().invoke({**said, "content": "I live in Paris."})
+    with pytest.raises(EmbeddingMismatch, match="reembed"):
+        build_retrieval(other, settings).compile().invoke({"question": "Where is Oslo?", "namespace": namespace})
     other.close()
     assert rows("MATCH (e:Episode) RETURN count(e) AS n") == [{"n": 1}]
 

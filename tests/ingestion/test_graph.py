@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +17,6 @@ from kg_memory.ingestion.graph import STEPS, build
 from kg_memory.model import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END
-from tests.scripted import Scripted
 
 Add = Callable[..., dict[str, Any]]
 Span = tuple[str | None, str | None]
@@ -240,7 +237,7 @@ def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
         assert all(each["n"] == each["total"] for each in sums)
 
 
-PROMPTS = ("extract_message", "reflect", "resolve", "facts", "dedupe", "invalidate", "summarise")
+PROMPTS = ("extract_message", "reflect", "resolve", "facts", "dedupe", "invalidate")
 
 
 def unavailable(_: Any) -> Any:
@@ -262,19 +259,27 @@ def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prom
     model.rules["facts"] = reworded(model.rules["facts"])
     whole = dict(model.rules)
     model.rules[prompt] = unavailable
-    # A name that is nearly a known one, a fact of a known pair in other words, and too many facts for a summary by rule.
-    content = "Bobby and Smith live in Paris. " + " ".join(f"Friendly{number}Person" for number in range(40))
+    # A name that is nearly a known one, and a fact of a known pair in other words.
+    content = "Bobby and Smith live in Paris. " + " ".join(f"Friend{number}" for number in range(40))
     with pytest.raises(ModelUnavailable):
         add(content, "2024-02-01")
     [episode] = [each for each in look(reading.episodes(10, 0, None)) if each.content == content]
-    assert episode.status == ("done" if prompt == "summarise" else "saved")
-    assert [each.id for each in look(reading.waiting(10))] == ([episode.id] if episode.status == "saved" else [])
+    assert episode.status == "saved"
+    assert [each.id for each in look(reading.waiting(10))] == [episode.id]
     model.rules = whole
     again = add(content, "2024-02-01")
     assert not again["new"]
     assert look(reading.stats()).waiting == 0
     assert len(look(reading.facts_about("Paris", 10))) == 1
     assert all(fact.sources for fact in look(reading.facts_about("Ann", 100)))
+
+
+def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, look, model):
+    model.rules["summarise"] = unavailable
+    assert add(" ".join(f"Friendly{number}Person" for number in range(40)))["done"]
+    assert len(model.asks("summarise")) == 1
+    summary = next(each.summary for each in look(reading.entities(100, 0)) if each.name == "Ann")
+    assert summary.count("Ann knows Friendly") > 5
 
 
 def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):
@@ -308,104 +313,6 @@ def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver,
     for fact in look(reading.facts_about("Ann", 20)):
         [source] = fact.sources
         assert source.quote == fact.objects[0] == content[source.start : source.end]
-
-
-EIGHT = 8
-
-
-def eight_together(
-    driver: Driver, settings: Settings, model: Scripted, each: Callable[[int], dict[str, Any]], *, at: str = "facts"
-) -> list[Any]:
-    """Add eight messages in as many threads, which wait for each other when the model is asked *at*."""
-    whole, all_there = model.rules[at], threading.Barrier(EIGHT, timeout=30)
-
-    def meeting(fields: Any) -> Any:
-        all_there.wait()
-        return whole(fields)
-
-    model.rules[at] = meeting
-    graph = build(driver, settings).compile()
-    with ThreadPoolExecutor(EIGHT) as pool:
-        return [future.result() for future in [pool.submit(graph.invoke, each(number)) for number in range(EIGHT)]]
-
-
-def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
-    driver, settings, model, namespace, look, rows
-):
-    def one(number: int) -> dict[str, Any]:
-        content = f"I live in Oslo near Bob, says {number}"
-        return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
-
-    eight_together(driver, settings, model, one)
-    stats = look(reading.stats())
-    assert (stats.episodes, stats.waiting, stats.entities, stats.facts) == (8, 0, 3, 2)
-    assert sorted(each.name for each in look(reading.entities(10, 0))) == ["Ann", "Bob", "Oslo"]
-    assert len(rows("MATCH (a:Alias) RETURN a.key AS key")) == 3
-    terms = rows("MATCH (t:Term) RETURN t.s AS s, count(t) AS times")
-    assert all(each["times"] == 1 for each in terms)
-
-
-def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(
-    driver, settings, model, namespace, look, rows
-):
-    def one(number: int) -> dict[str, Any]:
-        content = f"I live in Oslo, says {number}"
-        return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
-
-    eight_together(driver, settings, model, one)
-    assert len(look(reading.facts_about("Ann", 100))) == 1
-    assert rows("MATCH (:Episode)-[s:STATES]->(f:Fact) RETURN f.id AS id, count(s) AS n")[0]["n"] == 8
-    assert look(reading.stats()).current_facts == 1
-
-
-def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, settings, model, namespace, look, rows):
-    given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
-    done = eight_together(driver, settings, model, lambda _: given)
-    assert sum(each["new"] for each in done) == 1
-    stats = look(reading.stats())
-    assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
-    assert len(rows("MATCH (:Episode)-[s:STATES]->(:Fact) RETURN s.start AS start")) == 1
-
-
-async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driver, settings, namespace):
-    graph = build(driver, settings).compile()
-    given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
-    done = await asyncio.gather(*(graph.ainvoke(given) for _ in range(8)))
-    assert sum(each["new"] for each in done) == 1
-    stats = await driver.arun(reading.stats(), namespace)
-    assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
-
-
-@pytest.mark.xfail(
-    strict=True, reason="neither writer sees the other's fact: contradictions are looked for before, not in, the save"
-)
-def test_two_facts_that_contradict_each_other_do_not_both_hold_though_they_came_at_once(
-    driver, settings, model, namespace, look
-):
-    build(driver, settings).compile().invoke(
-        {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
-    )
-
-    def one(number: int) -> dict[str, Any]:
-        content = f"I live in {('Oslo', 'Paris')[number % 2]}."
-        return {"content": content, "speaker": "Ann", "at": f"2024-02-0{number + 1}", "namespace": namespace}
-
-    eight_together(driver, settings, model, one, at="invalidate")
-    assert look(reading.stats()).current_facts == 1
-
-
-def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(driver, settings, model, namespace, rows):
-    def one(number: int) -> dict[str, Any]:
-        return {
-            "content": f"I see Oslo {number}",
-            "speaker": "Ann",
-            "at": f"2024-01-0{number + 1}",
-            "namespace": namespace,
-        }
-
-    eight_together(driver, settings, model, one)
-    links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
-    assert sorted((each["a"][-1], each["b"][-1]) for each in links) == [(str(n), str(n + 1)) for n in range(7)]
 
 
 def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model, settings):

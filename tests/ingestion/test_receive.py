@@ -106,7 +106,7 @@ def test_a_time_that_is_none_is_refused(at):
         ("1970-01-01T02:00:00+02:00", 0),
         ("1970-01-01T00:00:00Z", 0),
         ("19700102", 24 * HOUR),
-        (datetime(1970, 1, 1), 0),
+        (datetime(1970, 1, 1), 0),  # noqa: DTZ001 - a naive one is UTC
         (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), 0),
         (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), -1),
     ],

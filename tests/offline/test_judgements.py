@@ -48,11 +48,11 @@ def resolved(name, type_, *candidates):
 @pytest.mark.parametrize(
     ("name", "type_", "candidates", "expected"),
     [
-        ("caroline", "Person", ["Caroline"], (3, 0, "caroline")),
-        ("Caroline", "Person", ["Melanie", "Caroline Smith"], (3, 1, "Caroline Smith")),
-        ("Caroline Smith", "Person", ["Caroline"], (3, 0, "Caroline Smith")),
-        ("Caroline", "Person", ["Caroline Smith", "Caroline Jones"], (3, None, "Caroline")),
-        ("Caroline Smith", "Person", ["Caroline Jones"], (3, None, "Caroline Smith")),
+        ("marianne", "Person", ["Marianne"], (3, 0, "marianne")),
+        ("Marianne", "Person", ["Judith", "Marianne Smith"], (3, 1, "Marianne Smith")),
+        ("Marianne Smith", "Person", ["Marianne"], (3, 0, "Marianne Smith")),
+        ("Marianne", "Person", ["Marianne Smith", "Marianne Jones"], (3, None, "Marianne")),
+        ("Marianne Smith", "Person", ["Marianne Jones"], (3, None, "Marianne Smith")),
         ("Ann", "Person", ["Ann's mother"], (3, None, "Ann")),
         ("Anna", "Person", ["Ann"], (3, None, "Anna")),
         ("WHO", "Organization", ["World Health Organization"], (3, 0, "World Health Organization")),

@@ -71,7 +71,9 @@ class Teller:
     def answer(self, ask: Ask) -> BaseModel:
         kind = ask.prompt.answer
         if kind is ExtractedEntities:
-            return ExtractedEntities(entities=[ExtractedEntity(name=each, type="Entity") for each in _names(ask.fields)])
+            return ExtractedEntities(
+                entities=[ExtractedEntity(name=each, type="Entity") for each in _names(ask.fields)]
+            )
         if kind is ExtractedFacts:
             return ExtractedFacts(facts=_facts(ask.fields))
         if kind is Contradictions:
@@ -113,9 +115,7 @@ def _contradictions(facts: list[dict[str, Any]]) -> list[Contradiction]:
         Contradiction(
             fact=fact["id"],
             contradicts=[
-                known["id"]
-                for known in fact["existing"]
-                if known["sentence"] == ruled_out.get(fact["sentence"])
+                known["id"] for known in fact["existing"] if known["sentence"] == ruled_out.get(fact["sentence"])
             ],
         )
         for fact in facts

@@ -70,7 +70,12 @@ def test_what_an_entity_said_counts_more_than_what_mentions_it() -> None:
 
 
 def test_without_a_named_entity_no_episode_is_asked_for() -> None:
-    assert answered(episode_links({}, {}, ["a"]), {cypher.EPISODE_LINKS: [[{"id": "a", "speaker": "Ann", "entities": []}]]}) == {}
+    assert (
+        answered(
+            episode_links({}, {}, ["a"]), {cypher.EPISODE_LINKS: [[{"id": "a", "speaker": "Ann", "entities": []}]]}
+        )
+        == {}
+    )
 
 
 def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:

@@ -89,7 +89,10 @@ def test_a_speaker_called_will_is_found(story: Talk) -> None:
 def test_what_the_named_person_said_comes_before_what_others_said(talk: Talk) -> None:
     talk.tell("Bob", "The mountains are lovely", "2024-01-01T10:00:00Z", "one")
     talk.tell("Ann", "The mountains are lovely", "2024-01-02T10:00:00Z", "two")
-    assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["found"]["episodes"]] == ["Ann", "Bob"]
+    assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["found"]["episodes"]] == [
+        "Ann",
+        "Bob",
+    ]
 
 
 def test_an_episode_that_was_only_saved_is_found_by_its_words(talk: Talk) -> None:
@@ -157,12 +160,20 @@ def test_the_state_is_plain_json_without_vectors(story: Talk) -> None:
 
 
 def test_async_and_sync_find_the_same(story: Talk) -> None:
-    given = {"question": "Where does Ann live?", "namespace": story.namespace, "as_of": "2024-01-01", "believed_at": "2200-01-01"}
+    given = {
+        "question": "Where does Ann live?",
+        "namespace": story.namespace,
+        "as_of": "2024-01-01",
+        "believed_at": "2200-01-01",
+    }
     assert asyncio.run(story.retrieval.ainvoke(given)) == story.retrieval.invoke(given)
 
 
 def test_the_same_question_has_the_same_answer(story: Talk) -> None:
-    assert len({json.dumps(story.ask("Ann Oslo Mia", as_of="2024-01-01", believed_at="2200-01-01")) for _ in range(5)}) == 1
+    assert (
+        len({json.dumps(story.ask("Ann Oslo Mia", as_of="2024-01-01", believed_at="2200-01-01")) for _ in range(5)})
+        == 1
+    )
 
 
 def test_recent_talk_makes_its_subject_easier_to_find(story: Talk) -> None:
@@ -178,4 +189,8 @@ def test_a_date_that_is_none_is_refused(story: Talk, name: str) -> None:
 
 
 def test_the_nodes_are_named_as_in_the_picture(story: Talk) -> None:
-    assert [name for name in story.retrieval.get_graph().nodes if not name.startswith("__")] == ["search", "rerank", "construct"]
+    assert [name for name in story.retrieval.get_graph().nodes if not name.startswith("__")] == [
+        "search",
+        "rerank",
+        "construct",
+    ]
