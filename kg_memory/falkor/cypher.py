@@ -234,14 +234,17 @@ RETURN e.id AS id
 """
 
 FACTS_TO_SUMMARISE = f"""
-UNWIND $keys AS key
-MATCH (e:Entity {{key: key}})
+UNWIND $facts AS id
+MATCH (touched:Fact {{id: id}})
+WITH touched
+MATCH (touched)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+WITH DISTINCT e
 OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.invalid_at = {OPEN_END}
 WITH e, f, max(b.said_at) AS said_at
 ORDER BY said_at DESC
-WITH e, collect(f.sentence)[0..$limit] AS facts
+WITH e, collect(CASE WHEN said_at IS NULL THEN NULL ELSE f.sentence END)[0..$limit] AS facts
 RETURN e.key AS key, e.name AS name, e.type AS type, e.aliases AS aliases, e.summary AS summary, facts
 """
 

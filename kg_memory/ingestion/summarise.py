@@ -10,6 +10,7 @@ from kg_memory.effects import ask, read, write
 from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
+from kg_memory.ingestion.invalidate import identity
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.prompts import SUMMARISE
@@ -25,11 +26,10 @@ LONGEST = 400
 
 def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Refresh the summaries of the entities whose facts changed; the model is asked only about those with many."""
-    entities = state["entities"]
-    keys = sorted({entities[place]["key"] for fact in state["facts"] for place in (fact["subject"], *fact["objects"])})
-    if not keys:
+    facts = sorted({identity(fact) for fact in state["facts"]}.union(state["ended"]))
+    if not facts:
         return {}
-    rows = yield from read(cypher.FACTS_TO_SUMMARISE, keys=keys, limit=FACTS)
+    rows = yield from read(cypher.FACTS_TO_SUMMARISE, facts=facts, limit=FACTS)
     summaries = {row["key"]: " ".join(reversed(row["facts"])) for row in rows}
     long = [row for row in rows if len(summaries[row["key"]]) > LONGEST]
     if long:

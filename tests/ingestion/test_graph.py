@@ -282,6 +282,13 @@ def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, l
     assert summary.count("Ann knows Friendly") > 5
 
 
+def test_a_summary_says_what_is_true_now_on_both_sides_of_a_fact(add, look):
+    add("I live in Oslo.", "2024-01-01")
+    add("I live in Paris.", "2024-06-01")
+    summaries = {each.name: each.summary for each in look(reading.entities(10, 0))}
+    assert summaries == {"Ann": "Ann lives in Paris", "Paris": "Ann lives in Paris", "Oslo": ""}
+
+
 def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):
     model.rules["invalidate"] = model.rules["dedupe"] = model.rules["facts"] = unavailable
     with pytest.raises(ModelUnavailable):

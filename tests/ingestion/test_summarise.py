@@ -8,7 +8,7 @@ from kg_memory.prompts.answers import Summaries
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, entity, state
 
-FACT = {"subject": 0, "objects": [1]}
+FACT = {"id": "f", "subject": 0, "objects": [1], "same_as": None}
 
 
 def row(facts: list[str], summary: str = "") -> dict[str, Any]:
@@ -16,12 +16,12 @@ def row(facts: list[str], summary: str = "") -> dict[str, Any]:
 
 
 def run(*answers: Any) -> list[Any]:
-    given = state(entities=[entity("Ann"), entity("Oslo")], facts=[FACT])
+    given = state(entities=[entity("Ann"), entity("Oslo")], facts=[FACT], ended=["ended"])
     return answered(summarise(given, Settings()), *answers)[1]
 
 
 def test_without_a_fact_nothing_is_read():
-    assert ended(summarise(state(entities=[entity("Ann")]), Settings())) == {}
+    assert ended(summarise(state(entities=[entity("Ann")], ended=[]), Settings())) == {}
 
 
 def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
@@ -31,6 +31,10 @@ def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
     assert stored["summary"] == "She lives in Oslo. She sails."
     assert {each["term"] for each in stored["terms"]} >= {"sail", "oslo", "ann", "anni"}
     assert stored["n"] == sum(each["f"] for each in stored["terms"])
+
+
+def test_those_whose_facts_ended_are_summarised_anew_too():
+    assert run([])[0].params["facts"] == ["ended", "f"]
 
 
 def test_a_summary_that_stays_the_same_is_not_written():
