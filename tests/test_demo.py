@@ -85,7 +85,10 @@ def test_the_answers_about_now_are_right_and_sourced(
 
 
 def test_the_answer_about_then_is_what_was_so_then(shown: tuple[Path, str, dict[str, Any]]) -> None:
-    then = shown[1].split("Asked about then")[1].split("What to do next")[0]
+    asked = shown[1].split("Asked as of 2023-12-24")[1].split("Then and now")[0]
+    assert "Nora lives in Bergen" in asked
+    assert "Oslo" not in asked
+    then = shown[1].split("Then and now")[1].split("What to do next")[0]
     assert re.search(r"^Nora +lives in +Bergen +Oslo +m01, m18$", then, re.MULTILINE)
     assert re.search(r"^Tom +lives in +Lisbon +Porto ", then, re.MULTILINE)
     assert re.search(r"^小美 +works at +青云书店 +白鹭出版社 ", then, re.MULTILINE)

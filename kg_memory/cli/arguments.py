@@ -103,9 +103,11 @@ def _add_ingest(made: argparse.ArgumentParser) -> None:
 def _add_questions(command: Command) -> None:
     ask = command(
         "ask", "ask:ask", "answer a question from what is remembered, with dates and sources",
-        'examples:\n  kg-memory ask "Where does Ann live?"\n  kg-memory ask "小明住在哪里？" --limit 3 --json',
+        'examples:\n  kg-memory ask "Where does Ann live?"\n  kg-memory ask "Where did Ann live?" --on 2023-12-24\n'
+        '  kg-memory ask "小明住在哪里？" --limit 3 --json',
     )  # fmt: skip
     ask.add_argument("question", help="a question, in quotes")
+    ask.add_argument("--on", type=_time, metavar="TIME", help="answer by what was so at that time (default: now)")
     ask.add_argument("--limit", type=_count, default=5, help="how many facts and lines (default: 5)")
     facts = command(
         "facts", "look:facts", "list what is known of somebody or something, newest first",

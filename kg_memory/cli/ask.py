@@ -47,8 +47,8 @@ def ask(arguments: Namespace, screen: Screen) -> int:
     """Search, and print the best facts and lines; with a chat model, its answer from them too."""
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
-        found = memory.search(arguments.question, namespace=namespace, limit=arguments.limit)
-        sentence = _answered(memory, arguments.question, namespace, screen) if found.facts or found.episodes else None
+        found = memory.search(arguments.question, namespace=namespace, limit=arguments.limit, as_of=arguments.on)
+        sentence = _answered(memory, arguments, screen) if found.facts or found.episodes else None
     if screen.as_json:
         screen.json({"namespace": namespace, "answer": sentence, **found.model_dump(mode="json")})
     elif found.facts or found.episodes:
@@ -100,12 +100,13 @@ def place(episode: Episode) -> str:
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
-def _answered(memory: GraphMemory, question: str, namespace: str, screen: Screen) -> str | None:
+def _answered(memory: GraphMemory, arguments: Namespace, screen: Screen) -> str | None:
     """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
     model = memory.driver.model
     if model.name == OFFLINE:
         return None
-    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS)
+    question, namespace = arguments.question, namespace_of(arguments)
+    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, as_of=arguments.on)
     try:
         answer = model.answer(Ask(_ANSWER, {"memory": context, "question": question}))
     except ModelError as error:

@@ -20,6 +20,7 @@ from kg_memory.model import EpisodeInput, Fact, Found
 from kg_memory.settings import OFFLINE, Settings
 
 _PEOPLE = ("Nora", "Tom", "小美")
+_THEN_ASKED = "Where does Nora live?"
 _NOW = ("Where does Nora live?", "Does Nora take coffee or tea?", "小美住在哪里？")
 _THEN = datetime(2023, 12, 24, tzinfo=UTC)
 _LINES = 3
@@ -37,13 +38,14 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         told = time.monotonic()
         facts = [fact for name in _PEOPLE for fact in memory.facts_about(name, namespace=namespace)]
         answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
+        then = memory.search(_THEN_ASKED, namespace=namespace, limit=_LINES, as_of=_THEN)
         counts = memory.stats(namespace=namespace)
     facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
     if screen.as_json:
         screen.json({
             "data": where, "new": sum(each.new for each in added), **counts.model_dump(),
             "facts": [fact.model_dump(mode="json") for fact in facts],
-            "answers": [found.model_dump(mode="json") for found in answers],
+            "answers": [found.model_dump(mode="json") for found in answers], "then": then.model_dump(mode="json"),
         })  # fmt: skip
         return 0
     screen.line("Three friends write to each other for two years, in English and in Chinese.", "bold")
@@ -55,7 +57,8 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     screen.line(f"The graph has {counted(counts.entities, 'entity')} and {counted(counts.facts, 'fact')}.")
     _show_ended(facts, screen)
     for found in answers:
-        _show_answer(found, screen)
+        _show_answer("Asked about now", found, screen)
+    _show_answer(f"Asked as of {day(_THEN)}", then, screen)
     _show_then(facts, screen)
     _show_next(arguments, where, screen)
     return 0
@@ -85,15 +88,15 @@ def _show_ended(facts: list[Fact], screen: Screen) -> None:
     screen.table(("fact", "since", "until", "said", "source"), rows, ("bold", "green", "yellow", "", "dim"))
 
 
-def _show_answer(found: Found, screen: Screen) -> None:
-    _title(f"Asked about now: {found.question}", screen)
+def _show_answer(asked: str, found: Found, screen: Screen) -> None:
+    _title(f"{asked}: {found.question}", screen)
     rows = [(relation(fact), day(fact.valid_at), said(fact), source(fact)) for fact in found.facts]
     screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
 
 
 def _show_then(facts: list[Fact], screen: Screen) -> None:
     """Compare then and now, in what is known to have changed."""
-    _title(f"Asked about then: what was so on {day(_THEN)}, and what is so now?", screen)
+    _title(f"Then and now: what was so on {day(_THEN)}, and what is so now?", screen)
     changed = {fact.predicate for fact in facts if fact.invalid_at}
     now = datetime.now(UTC)
     rows = []
