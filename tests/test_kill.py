@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -85,6 +86,39 @@ def test_after_the_process_and_the_server_were_killed_the_same_command_goes_on(t
     assert second.returncode == 0
     with launch.join(folder, binaries.fetch(), idle_seconds=0) as again:
         check(Database(At(again)))
+    gone(folder)
+
+
+def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path):
+    file = tmp_path / "chat.jsonl"
+    file.write_text("\n".join(json.dumps(message(number)) for number in range(MESSAGES)), encoding="utf-8")
+    folder = tmp_path / "db"
+    settings = {"KG_MEMORY_DATA_DIR": str(folder), "KG_MEMORY_MODEL": "offline", "KG_MEMORY_IDLE_SECONDS": "0"}
+    environment = {**os.environ, **settings}
+    command = [sys.executable, "-m", "kg_memory.cli", "ingest", str(file)]
+
+    first = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while not launch.is_running(folder):
+        time.sleep(0.01)
+    server = launch.join(folder, binaries.fetch(), idle_seconds=0)
+    counting = Database(At(server))
+    count = "MATCH (e:Episode {status: 'done'}) RETURN count(e) AS n"
+    while sum(row["n"] for row in counting.query(graph_key("default"), count, {}, write=False)) < MESSAGES // 3:
+        assert first.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+    first.kill()
+    first.wait()
+    with redis.Redis(unix_socket_path=server.socket) as client:
+        os.kill(client.info()["process_id"], signal.SIGKILL)
+    counting.close()
+    server.close()
+
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
+    listing = [sys.executable, "-m", "kg_memory.cli", "episodes", "--json", "--limit", "1000"]
+    listed = subprocess.run(listing, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    episodes = json.loads(listed.stdout)
+    assert sorted(each["source_id"] for each in episodes) == sorted(f"m{number}" for number in range(MESSAGES))
+    assert {each["status"] for each in episodes} == {"done"}
     gone(folder)
 
 
