@@ -22,6 +22,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant.
 OPEN_START = -(2**60)
 OPEN_END = 2**60
+SITTING = 6 * 3600 * 1_000_000
+"""Episodes of a thread that are further apart (microseconds) are no neighbours: another sitting, another subject."""
 
 
 @dataclass(frozen=True, slots=True)

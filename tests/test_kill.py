@@ -158,6 +158,7 @@ def check(database: Database) -> None:
         sums = rows(f"MATCH (:Term)-[p:{relation}]->(d:{label}) RETURN d.id AS id, d.n AS n, sum(p.f) AS total")
         assert sums
         assert all(each["n"] == each["total"] for each in sums)
+    assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []
     # Ann lives in one place at a time, without a gap.
     spans = rows(
         "MATCH (f:Fact {predicate: 'LIVES_IN'})-[:HELD]->(b:Belief) "

@@ -61,7 +61,7 @@ CALL {
 }
 SET e.status = CASE WHEN new THEN 'saved' ELSE e.status END
 RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
-  e.created_at AS created_at
+  e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source
 """
 
 ENTITIES_BY_ALIAS = f"""
@@ -142,13 +142,14 @@ WITH f, rivals, collect({{id: e.id, said_at: e.at, valid_at: s.valid_at, invalid
 WITH f, rivals, [one IN said WHERE one.id IS NOT NULL] AS statements
 OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
-RETURN f.id AS fact, rivals, statements, collect(b {{.id, .valid_at, .invalid_at, .said_at}}) AS beliefs
+RETURN f.id AS fact, f.sentence AS sentence, rivals, statements,
+  collect(b {{.id, .valid_at, .invalid_at, .said_at}}) AS beliefs
 """
 
 SAVE = """
 MATCH (e:Episode {id: $episode})
 WHERE e.status <> 'done'
-SET e.status = 'done', e.done_at = $now, e.embedding = vecf32($embedding)
+SET e.status = 'done', e.embedding = vecf32($embedding)
 WITH e
 CALL {
   WITH e
@@ -226,6 +227,14 @@ CALL {
 }
 CALL {
   WITH e
+  UNWIND $touched AS id
+  MATCH (f:Fact {id: id})
+  WITH f
+  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+  SET n.stale = $now
+}
+CALL {
+  WITH e
   UNWIND $contradicts AS row
   MATCH (f:Fact {id: row.fact}), (other:Fact {id: row.other})
   MERGE (f)-[:CONTRADICTS]->(other)
@@ -233,24 +242,27 @@ CALL {
 RETURN e.id AS id
 """
 
-FACTS_TO_SUMMARISE = f"""
-UNWIND $facts AS id
-MATCH (touched:Fact {{id: id}})
-WITH touched
-MATCH (touched)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
-WITH DISTINCT e
+STALE_ENTITIES = f"""
+MATCH (e:Entity)
+WHERE e.stale > 0 AND (e.stale = $since OR e.stale < $before)
+WITH e ORDER BY e.stale, e.key LIMIT $most
 OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.invalid_at = {OPEN_END}
 WITH e, f, max(b.said_at) AS said_at
 ORDER BY said_at DESC
 WITH e, collect(CASE WHEN said_at IS NULL THEN NULL ELSE f.sentence END)[0..$limit] AS facts
-RETURN e.key AS key, e.name AS name, e.type AS type, e.aliases AS aliases, e.summary AS summary, facts
+RETURN e.key AS key, e.name AS name, e.type AS type, e.aliases AS aliases, e.summary AS summary,
+  e.stale AS stale, facts
 """
 
 SAVE_SUMMARIES = """
 UNWIND $summaries AS row
 MATCH (e:Entity {key: row.key})
+WHERE e.stale = row.stale
+SET e.stale = NULL
+WITH row, e
+WHERE row.changed
 OPTIONAL MATCH (old:Term)-[p:IN_ENTITY]->(e)
 WHERE NOT old.s IN [term IN row.terms | term.term]
 SET e.summary = row.summary, e.n = row.n

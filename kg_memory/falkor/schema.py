@@ -21,7 +21,7 @@ KINDS = ("Episode", "Fact", "Entity", "Community")
 RANGE = {
     "Meta": ("id",),
     "Episode": ("id", "thread_key", "status"),
-    "Entity": ("id", "key"),
+    "Entity": ("id", "key", "stale"),
     "Alias": ("key",),
     "Fact": ("id",),
     "Belief": ("id",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Any
 
@@ -17,21 +18,25 @@ def date(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # 
     yield from ()
     episode = state["episode"]
     reference = instant(episode["at"]) or EPOCH
+    spans = Counter((fact["start"], fact["end"]) for fact in state["facts"])
     dated = []
     for fact in state["facts"]:
-        interval = _interval(fact, episode["content"], reference)
+        # Words that state one fact, and were found, may name its date; those of several may name another's.
+        alone = fact["quoted"] and spans[fact["start"], fact["end"]] == 1
+        words = episode["content"][fact["start"] : fact["end"]] if alone else ""
+        interval = _interval(fact, words, reference)
         valid_at = micros(interval.start, default=OPEN_START)
         invalid_at = micros(interval.end, default=OPEN_END)
         dated.append({**fact, "valid_at": valid_at, "invalid_at": invalid_at})
     return {"facts": dated}
 
 
-def _interval(fact: NewFact, content: str, reference: datetime) -> Interval:
+def _interval(fact: NewFact, words: str, reference: datetime) -> Interval:
     start = parse_instant(fact["said_from"])
     end = parse_instant(fact["said_until"])
     if start is None and end is None:
         # The model gave no date: the words that state the fact may name one after all.
-        mentions = find_dates(content[fact["start"] : fact["end"]], reference)
+        mentions = find_dates(words, reference)
         start = mentions[0].interval.start if len(mentions) == 1 else None
     if start is not None and end is not None and end <= start:
         end = None  # an interval that ends before it begins tells only when it begins

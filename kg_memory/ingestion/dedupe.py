@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kg_memory.effects import ask, read
+from kg_memory.effects import read
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
+from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.state import IngestionState, NewFact
 from kg_memory.prompts import DEDUPE
 from kg_memory.settings import Settings
@@ -36,8 +37,8 @@ def dedupe(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
             for new, fact in enumerate(facts)
             if new in unsure
         ]
-        answer = yield from ask(DEDUPE, facts=asked)
-        for each in answer.duplicates:
+        answers = yield from ask_in_batches(DEDUPE, "facts", asked)
+        for each in (each for answer in answers for each in answer.duplicates):
             found = unsure.get(each.fact, [])
             if each.same_as is not None and 0 <= each.same_as < len(found):
                 same[each.fact] = found[each.same_as]["fact"]["id"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from kg_memory.effects import Prompt, ask
 from kg_memory.flow import Flow, every
@@ -26,14 +27,23 @@ PRONOUNS = frozenset(
     "they them their theirs this that these those who someone somebody everyone everybody anyone nobody "
     "我 你 您 他 她 它 我们 你们 他们 她们 它们 咱们 自己 大家 这 那 这个 那个 这些 那些 谁 有人".split()
 )
+T = TypeVar("T")
+log = logging.getLogger("kg_memory.ingestion")
 _HAS_LETTER = re.compile(r"\w")
 
 
 def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Ask which entities each piece of the episode mentions, and join them."""
     answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
-    found = (entity for answer in answers for entity in answer.entities)
+    found = (each for answer in answers for each in first(answer.entities, settings.max_entities, "entities"))
     return {"entities": join(speaker(state, settings), found, settings)}
+
+
+def first(things: list[T], limit: int, what: str) -> list[T]:
+    """Return the first of *things* up to the limit, and tell when some are left out."""
+    if len(things) > limit:
+        log.warning("kept %d of %d %s of one piece: raise max_%s to keep more", limit, len(things), what, what)
+    return things[:limit]
 
 
 def fields(state: IngestionState, piece: Piece) -> dict[str, Any]:
@@ -57,14 +67,14 @@ def speaker(state: IngestionState, settings: Settings) -> list[NewEntity]:
 
 
 def join(known: Sequence[NewEntity], found: Iterable[ExtractedEntity], settings: Settings) -> list[NewEntity]:
-    """Return *known* and those of *found* that are entities and not yet there, at most `max_entities`."""
+    """Return *known* and those of *found* that are entities and not yet there."""
     joined = {canonical(entity["name"]): entity for entity in known}
     for entity in found:
         name = display(entity.name)
         key = canonical(name)
         if key and key not in joined and key not in PRONOUNS and _HAS_LETTER.search(key):
             joined[key] = {"name": name, "type": entity_type(entity.type, settings)}
-    return list(joined.values())[: settings.max_entities]
+    return list(joined.values())
 
 
 def entity_type(name: str, settings: Settings) -> str:

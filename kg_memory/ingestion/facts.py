@@ -9,7 +9,7 @@ from typing import Any
 from kg_memory.effects import ask
 from kg_memory.flow import Flow, every
 from kg_memory.identity import clean, fact_id
-from kg_memory.ingestion.extract import fields
+from kg_memory.ingestion.extract import fields, first
 from kg_memory.ingestion.state import IngestionState, NewFact, Piece
 from kg_memory.prompts import FACTS
 from kg_memory.prompts.answers import ExtractedFact, ExtractedFacts
@@ -25,18 +25,18 @@ def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
     found: dict[str, NewFact] = {}
     for piece, answer in zip(state["pieces"], answers, strict=True):
-        for stated in answer.facts[: settings.max_facts]:
+        for stated in first(answer.facts, settings.max_facts, "facts"):
             fact = _fact(state, piece, stated)
             if fact is not None:
                 found.setdefault(fact["id"], fact)
     return {"facts": list(found.values())}
 
 
-def locate(quote: str, content: str) -> tuple[int, int]:
-    """Return where *quote* stands in *content*, whatever its case and spaces; all of it where it does not."""
+def locate(quote: str, content: str) -> tuple[int, int] | None:
+    """Return where *quote* stands in *content*, whatever its case and spaces."""
     parts = [re.escape(part) for part in quote.split()]
     found = re.search(r"\s+".join(parts), content, re.IGNORECASE) if parts else None
-    return found.span() if found else (0, len(content))
+    return found.span() if found else None
 
 
 def predicate(text: str) -> str:
@@ -63,13 +63,15 @@ def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact) -> NewFact
     if not 0 <= stated.subject < len(entities) or not objects or not sentence:
         return None
     name = predicate(stated.predicate)
-    start, end = locate(stated.quote, piece["content"])
+    place = locate(stated.quote, piece["content"])
+    start, end = place or (0, len(piece["content"]))
     subject_key = entities[stated.subject]["key"]
     object_keys = [entities[each]["key"] for each in objects]
     return {
         "id": fact_id(state["namespace"], subject_key, name, object_keys, sentence),
         "subject": stated.subject, "predicate": name, "objects": objects, "sentence": sentence,
         "start": piece["start"] + start, "end": piece["start"] + end,
+        "quoted": place is not None,
         "said_from": stated.valid_at, "said_until": stated.invalid_at,
         "confidence": min(max(stated.confidence, 0.0), 1.0), "edge_type": stated.edge_type,
     }  # fmt: skip

@@ -10,10 +10,11 @@ from collections import defaultdict
 from itertools import chain
 from typing import Any
 
-from kg_memory.effects import ask, embed, read
+from kg_memory.effects import embed, read
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow, every
 from kg_memory.identity import belief_id
+from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.dedupe import known, told
 from kg_memory.ingestion.state import IngestionState, NewBelief, NewFact
 from kg_memory.prompts import INVALIDATE
@@ -36,16 +37,17 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
         history.oppose(identity(fact), fact["contradicts"])
     closed: list[str] = []
     beliefs: list[NewBelief] = []
-    ended: set[str] = set()
-    for id_ in sorted(history.touched([identity(fact) for fact in facts])):
+    ended: list[str] = []
+    touched = sorted(history.touched([identity(fact) for fact in facts]))
+    for id_ in touched:
         held = history.beliefs[id_]
         wanted = periods(id_, history.said_about(id_), history.rivals[id_])
         gone, recorded = revise(held, wanted)
         closed += gone
         beliefs += [_belief(state, id_, period) for period in recorded]
         if any(each.period.invalid_at == OPEN_END for each in held) and all(p.invalid_at != OPEN_END for p in wanted):
-            ended.add(id_)
-    return {"facts": facts, "closed": closed, "beliefs": beliefs, "ended": sorted(ended)}
+            ended.append(history.sentences[id_])
+    return {"facts": facts, "touched": touched, "closed": closed, "beliefs": beliefs, "ended": ended}
 
 
 class History:
@@ -55,6 +57,7 @@ class History:
         self.statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = defaultdict(dict)
         self.beliefs: defaultdict[str, list[Belief]] = defaultdict(list)
         self.rivals: defaultdict[str, set[str]] = defaultdict(set)
+        self.sentences: dict[str, str] = {}
 
     def say(self, fact: str, statement: Statement) -> None:
         """Add a statement; one that is there already changes nothing."""
@@ -95,8 +98,8 @@ def _contradicted(state: IngestionState, settings: Settings) -> Flow[defaultdict
         }
         for new, found in sorted(candidates.items())
     ]
-    answer = yield from ask(INVALIDATE, facts=asked)
-    for each in answer.contradictions:
+    answers = yield from ask_in_batches(INVALIDATE, "facts", asked)
+    for each in (each for answer in answers for each in answer.contradictions):
         found = candidates.get(each.fact, [])
         contradicted[each.fact] |= {found[place]["fact"]["id"] for place in each.contradicts if 0 <= place < len(found)}
     return contradicted
@@ -143,6 +146,7 @@ def _history(facts: list[NewFact]) -> Flow[History]:
         return history
     rows = yield from read(cypher.HISTORY, facts=touched)
     for row in rows:
+        history.sentences[row["fact"]] = row["sentence"]
         history.oppose(row["fact"], row["rivals"])
         for said in row["statements"]:
             history.say(row["fact"], Statement(fact=row["fact"], **said))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -19,14 +18,20 @@ from kg_memory.ingestion.state import IngestionState, Piece
 from kg_memory.model import EpisodeKind
 from kg_memory.nodes import checked_namespace
 from kg_memory.settings import Settings
-from kg_memory.temporal import EPOCH, instant, micros
+from kg_memory.temporal import EPOCH, SITTING, instant, micros
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
 NEIGHBOUR_LENGTH = 2000
-NEIGHBOUR_GAP = 6 * 3600 * 1_000_000
-"""Episodes further apart in time (microseconds) are no neighbours: another sitting, another subject."""
+STORED = ("kind", "speaker", "at", "created_at", "thread", "thread_key", "source")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
+
+
+Neighbour = dict[str, Any]
 
 
 def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
@@ -35,23 +40,21 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     Errors: `InputError` says what is wrong with the input.
     """
     created_at = yield from now()
-    episode = checked(state, settings, created_at)
-    limit = max(settings.previous_messages, 2)
-    around = yield from read(
-        cypher.NEIGHBOURS, id=episode["id"], thread_key=episode["thread_key"], at=episode["at"], limit=limit,
-        length=NEIGHBOUR_LENGTH,
-    )  # fmt: skip
-    before = [each for each in around if each["side"] < 0]
-    after = [each for each in around if each["side"] > 0]
-    lengths, postings = indexed(episode, before, after)
+    given = checked(state, settings, created_at)
+    before, after = yield from _around(given, settings)
+    lengths, postings = indexed(given, before, after)
     [saved] = yield from write(
-        cypher.SAVE_EPISODE, episode={**episode, "status": "new"}, lengths=lengths, postings=postings,
-    )  # fmt: skip
-    if saved["content"] != episode["content"]:
+        cypher.SAVE_EPISODE, episode={**given, "status": "new"}, lengths=lengths, postings=postings
+    )
+    if saved["content"] != given["content"]:
         raise InputError(
-            f"source_id {episode['source_id']!r} is already stored with another content: an episode never changes, "
+            f"source_id {given['source_id']!r} is already stored with another content: an episode never changes, "
             "give the new text a source_id of its own"
         )
+    # It is read as it was first stored, whatever time or speaker a later call gives to the same id.
+    episode = given if saved["new"] else {**given, **{name: saved[name] for name in STORED}}
+    if episode != given:
+        before, _ = yield from _around(episode, settings)
     previous = [
         {"speaker": each["speaker"], "content": each["content"], "at": _iso(each["at"])}
         for each in reversed(before[: settings.previous_messages])
@@ -66,6 +69,19 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         "entities": [],
         "facts": [],
     }
+
+
+def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[Neighbour], list[Neighbour]]]:
+    """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
+    around = yield from read(
+        cypher.NEIGHBOURS,
+        id=episode["id"],
+        thread_key=episode["thread_key"],
+        at=episode["at"],
+        limit=max(settings.previous_messages, 2),
+        length=NEIGHBOUR_LENGTH,
+    )
+    return [each for each in around if each["side"] < 0], [each for each in around if each["side"] > 0]
 
 
 def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> dict[str, Any]:
@@ -140,7 +156,7 @@ def indexed(
     shared = words.count(line(episode)[:NEIGHBOUR_LENGTH])
     for side in (before, after):
         for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
-            if abs(other["at"] - episode["at"]) <= NEIGHBOUR_GAP:
+            if abs(other["at"] - episode["at"]) <= SITTING:
                 add(words.count(line(other)), episode["id"], weight)
                 add(shared, other["id"], weight)
     postings = [
@@ -157,7 +173,7 @@ def line(episode: Mapping[str, Any]) -> str:
 
 def _date_words(at: int) -> str:
     moment = instant(at) or EPOCH
-    return moment.strftime("%d %B %Y").lstrip("0")
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 def _iso(at: int) -> str:
@@ -185,4 +201,5 @@ def _text(name: str, value: object) -> str | None:
         return None
     if not isinstance(value, str):
         raise InputError(f"{name} is {value!r}: give a string")
-    return re.sub(r"[\r\n\t]+", " ", clean(value)) or None
+    cleaned = clean(value)
+    return (" ".join(cleaned.split()) if name == "speaker" else cleaned) or None

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kg_memory import words
-from kg_memory.effects import Vector, ask, embed, read
+from kg_memory.effects import Vector, embed, read
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow, every
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
+from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.extract import fields
 from kg_memory.ingestion.state import IngestionState, NewEntity
 from kg_memory.prompts import RESOLVE
@@ -104,10 +105,10 @@ def _ask(
         }
         for new, found in unsure.items()
     ]
-    answer = yield from ask(RESOLVE, **fields(state, state["pieces"][0]), entities=asked)
+    answers = yield from ask_in_batches(RESOLVE, "entities", asked, **fields(state, state["pieces"][0]))
     same: dict[int, Candidate] = {}
     names: dict[int, str] = {}
-    for each in answer.resolutions:
+    for each in (each for answer in answers for each in answer.resolutions):
         found = unsure.get(each.entity, ())
         if each.same_as is not None and 0 <= each.same_as < len(found):
             same[each.entity] = found[each.same_as]

@@ -38,10 +38,11 @@ def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # 
         **_entity_rows(state["entities"]),
         **_fact_rows(fresh, state["entities"], vectors),
         **_statement_rows(state["facts"]),
+        touched=state["touched"],
         closed=state["closed"],
         beliefs=[{**belief, "expired_at": OPEN_END} for belief in state["beliefs"]],
     )
-    return {"done": True}
+    return {"done": True, "saved_at": created_at}
 
 
 def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:

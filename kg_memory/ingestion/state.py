@@ -43,9 +43,9 @@ class NewEntity(TypedDict, total=False):
 class NewFact(TypedDict, total=False):
     """A fact that the episode states, between entities given by their place in `entities`.
 
-    `start` and `end` are the characters of the content that state it. `same_as` is the id of the
-    known fact that says the same, `contradicts` are the ids of the facts that it rules out.
-    Times are microseconds since the epoch.
+    `start` and `end` are the characters of the content that state it, `quoted` whether its quote was found there.
+    `same_as` is the id of the known fact that says the same, `contradicts` are the ids of the facts that it rules
+    out. Times are microseconds since the epoch.
     """
 
     id: str
@@ -55,6 +55,7 @@ class NewFact(TypedDict, total=False):
     sentence: str
     start: int
     end: int
+    quoted: bool
     said_from: str | None
     said_until: str | None
     valid_at: int
@@ -76,7 +77,11 @@ class NewBelief(TypedDict):
 
 
 class IngestionState(IngestionInput, total=False):
-    """The input, and what each step adds to it."""
+    """The input, and what each step adds to it.
+
+    `touched` are the ids of the facts whose beliefs may have changed, `closed` those of the beliefs that ended,
+    `ended` the sentences of the facts that hold no longer.
+    """
 
     episode: dict[str, Any]
     new: bool
@@ -85,7 +90,8 @@ class IngestionState(IngestionInput, total=False):
     pieces: list[Piece]
     entities: list[NewEntity]
     facts: list[NewFact]
+    touched: list[str]
     closed: list[str]
     beliefs: list[NewBelief]
     ended: list[str]
-    dropped: int
+    saved_at: int

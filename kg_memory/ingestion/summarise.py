@@ -10,7 +10,6 @@ from kg_memory.effects import ask, read, write
 from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
-from kg_memory.ingestion.invalidate import identity
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.prompts import SUMMARISE
@@ -20,16 +19,37 @@ log = logging.getLogger("kg_memory.ingestion")
 
 FACTS = 20
 """How many of an entity's latest current facts make its summary."""
+BATCH = 25
+"""How many entities are summarised at once."""
+LEFT = 600 * 1_000_000
+"""Microseconds after which a summary that is still stale was left so by a crash."""
 LONGEST = 400
 """Characters up to which the facts themselves are the summary, and no model is asked."""
 
 
 def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Refresh the summaries of the entities whose facts changed; the model is asked only about those with many."""
-    facts = sorted({identity(fact) for fact in state["facts"]}.union(state["ended"]))
-    if not facts:
-        return {}
-    rows = yield from read(cypher.FACTS_TO_SUMMARISE, facts=facts, limit=FACTS)
+    """Refresh the summaries of the entities whose facts the episode changed, and those that a crash left old."""
+    yield from refresh(state["saved_at"], state["saved_at"] - LEFT)
+    return {}
+
+
+def refresh(since: int, before: int) -> Flow[None]:
+    """Refresh the summaries that are stale *since* that instant, or from *before* the other one.
+
+    The model is asked only about entities with many facts. What another writer changes meanwhile
+    stays stale, and is that writer's to refresh.
+    """
+    while True:
+        rows = yield from read(cypher.STALE_ENTITIES, since=since, before=before, most=BATCH, limit=FACTS)
+        if rows:
+            summaries = yield from _summaries(rows)
+            yield from write(cypher.SAVE_SUMMARIES, summaries=[_stored(row, summaries[row["key"]]) for row in rows])
+        if len(rows) < BATCH:
+            return
+
+
+def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, str]]:
+    """Return the summaries by entity key: the facts themselves while few, else what the model makes of them."""
     summaries = {row["key"]: " ".join(reversed(row["facts"])) for row in rows}
     long = [row for row in rows if len(summaries[row["key"]]) > LONGEST]
     if long:
@@ -39,10 +59,7 @@ def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]
         ]
         given = yield from _given(asked)
         summaries |= {row["key"]: given.get(place) or _shortened(row["facts"]) for place, row in enumerate(long)}
-    changed = [row for row in rows if summaries[row["key"]] != row["summary"]]
-    if changed:
-        yield from write(cypher.SAVE_SUMMARIES, summaries=[_stored(row, summaries[row["key"]]) for row in changed])
-    return {}
+    return summaries
 
 
 def _given(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
@@ -68,6 +85,6 @@ def _shortened(facts: list[str]) -> str:
 def _stored(row: dict[str, Any], summary: str) -> dict[str, Any]:
     terms = words.count(summary) + words.count(" ".join((row["name"], *row["aliases"])), NAME_WEIGHT)
     return {
-        "key": row["key"], "summary": summary, "n": sum(terms.values()),
-        "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
+        "key": row["key"], "stale": row["stale"], "changed": summary != row["summary"], "summary": summary,
+        "n": terms.total(), "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
     }  # fmt: skip

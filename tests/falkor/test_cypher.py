@@ -49,12 +49,13 @@ ID = "5e0f8c1e-0000-5000-8000-000000000000"
 TERM = {"term": "oslo", "idf": 1.0, "f": 1, "key": "k", "id": ID, "in": [{"id": ID, "f": 1}]}
 PARAMS: dict[str, Any] = {
     **dict.fromkeys(("id", "thread_key", "alias", "status", "episode", "model", "after"), ID),
-    **dict.fromkeys(("at", "now", "as_of", "believed_at", "gap"), 1_700_000_000_000_000),
-    **dict.fromkeys(("limit", "length", "depth", "sources", "words", "version", "dimension"), 10),
+    **dict.fromkeys(("since", "before", "at", "now", "as_of", "believed_at", "gap"), 1_700_000_000_000_000),
+    **dict.fromkeys(("limit", "most", "length", "depth", "sources", "words", "version", "dimension"), 10),
     **dict.fromkeys(("threshold", "farthest", "share", "k1", "b", "average"), 0.5),
     "ids": [ID],
     "keys": [ID],
     "closed": [ID],
+    "touched": [ID],
     "vector": VECTOR,
     "embedding": VECTOR,
     "skip": 0,
@@ -71,7 +72,7 @@ PARAMS: dict[str, Any] = {
     "statements": [{"fact": ID, "start": 0, "end": 1, "valid_at": 0, "invalid_at": 1}],
     "beliefs": [{"fact": ID, "id": ID, "valid_at": 0, "invalid_at": 1, "said_at": 0, "expired_at": 2}],
     "contradicts": [{"fact": ID, "other": ID}],
-    "summaries": [{"key": "k", "summary": "s", "n": 1, "terms": [TERM]}],
+    "summaries": [{"key": "k", "summary": "s", "n": 1, "stale": 1, "changed": True, "terms": [TERM]}],
     "rows": [{"id": ID, "embedding": VECTOR}],
 }
 OF_ONE = {

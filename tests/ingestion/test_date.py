@@ -17,7 +17,7 @@ def dated(
     content: str = "I live in Oslo.", said_from: str | None = None, said_until: str | None = None
 ) -> tuple[Any, Any]:
     """Return the interval of a fact that all of *content*, said on 1 January 2024, states."""
-    fact = {"start": 0, "end": len(content), "said_from": said_from, "said_until": said_until}
+    fact = {"start": 0, "end": len(content), "quoted": True, "said_from": said_from, "said_until": said_until}
     [found] = ended(date(state(content, facts=[fact]), Settings()))["facts"]
     assert OPEN_START <= found["valid_at"] < found["invalid_at"] <= OPEN_END
     return instant(found["valid_at"]), instant(found["invalid_at"])
@@ -47,10 +47,18 @@ def test_two_dates_in_the_words_are_no_date_as_nobody_knows_which():
 
 
 def test_a_date_in_other_words_of_the_episode_is_not_the_facts():
-    fact = {"start": 0, "end": 15, "said_from": None, "said_until": None}
+    fact = {"start": 0, "end": 15, "quoted": True, "said_from": None, "said_until": None}
     given = state("I live in Oslo. We met on 5 May 2023.", facts=[fact])
     [found] = ended(date(given, Settings()))["facts"]
     assert found["valid_at"] == OPEN_START
+
+
+def test_words_that_were_not_found_or_that_state_several_facts_give_none_a_date():
+    content = "I work with Acme. My sister was born in 1990."
+    fact = {"start": 0, "end": len(content), "quoted": True, "said_from": None, "said_until": None}
+    for facts in ([{**fact, "quoted": False}], [fact, fact]):
+        found = ended(date(state(content, facts=facts), Settings()))["facts"]
+        assert {each["valid_at"] for each in found} == {OPEN_START}
 
 
 @pytest.mark.parametrize("until", ["2024-04-01", "2024-05-01"])

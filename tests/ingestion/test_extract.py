@@ -42,9 +42,10 @@ def test_a_name_is_put_on_one_line():
     assert names(state(), [found("New\nYork \x07City")]) == ["Ann", "New York City"]
 
 
-def test_no_more_entities_are_kept_than_wanted_and_the_speaker_is_among_them():
+def test_no_more_entities_of_a_piece_are_kept_than_wanted_and_the_rest_is_reported(caplog):
     many = found(*(f"Friend {number}" for number in range(9)))
-    assert names(state(), [many], Settings(max_entities=3)) == ["Ann", "Friend 0", "Friend 1"]
+    assert names(state(), [many], Settings(max_entities=3)) == ["Ann", "Friend 0", "Friend 1", "Friend 2"]
+    assert "kept 3 of 9 entities" in caplog.text
 
 
 def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared():

@@ -75,11 +75,11 @@ def test_one_entity_alone_has_no_facts_and_nothing_is_asked():
         ("in Oslo", "I live in Oslo.", (7, 14)),
         ("IN  oslo", "I live in\n Oslo.", (7, 15)),
         ("in Oslo (now)", "I live in Oslo (now).", (7, 20)),
-        ("never said", "I live in Oslo.", (0, 15)),
-        ("", "I live in Oslo.", (0, 15)),
-        ("  ", "I live in Oslo.", (0, 15)),
+        ("never said", "I live in Oslo.", None),
+        ("", "I live in Oslo.", None),
+        ("  ", "I live in Oslo.", None),
         ("奥斯陆", "我住在奥斯陆。", (3, 6)),
-        (".*", "I live in Oslo.", (0, 15)),
+        (".*", "I live in Oslo.", None),
     ],
 )
 def test_a_quote_is_found_whatever_its_case_and_spaces(quote, content, span):
@@ -88,7 +88,7 @@ def test_a_quote_is_found_whatever_its_case_and_spaces(quote, content, span):
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_a_quote_always_lies_within_the_content(quote, content):
-    start, end = locate(quote, content)
+    start, end = locate(quote, content) or (0, 0)
     assert 0 <= start <= end <= len(content)
 
 

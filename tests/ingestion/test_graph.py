@@ -12,8 +12,10 @@ import pytest
 from kg_memory import reading
 from kg_memory.driver import Driver
 from kg_memory.errors import InputError, ModelUnavailable
+from kg_memory.falkor.connect import graph_key
 from kg_memory.flow import Flow
 from kg_memory.ingestion.graph import STEPS, build
+from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END
@@ -120,8 +122,8 @@ def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows
     assert before[0] in after
     [closed] = rows(f"MATCH (b:Belief) WHERE b.expired_at < {OPEN_END} RETURN b.id AS id, b.expired_at AS at")
     assert closed["id"] == before[0]["id"]
-    [saved] = rows("MATCH (e:Episode {content: 'I live in Paris.'}) RETURN e.done_at AS at")
-    assert closed["at"] == saved["at"]
+    [recorded] = rows("MATCH (:Fact {sentence: 'Ann lives in Paris'})-[:HELD]->(b) RETURN b.created_at AS at")
+    assert closed["at"] == recorded["at"]
 
 
 def test_an_undated_fact_and_its_end_are_told_apart(add, look):
@@ -287,6 +289,26 @@ def test_a_summary_says_what_is_true_now_on_both_sides_of_a_fact(add, look):
     add("I live in Paris.", "2024-06-01")
     summaries = {each.name: each.summary for each in look(reading.entities(10, 0))}
     assert summaries == {"Ann": "Ann lives in Paris", "Paris": "Ann lives in Paris", "Oslo": ""}
+
+
+def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_says(add, look, model):
+    rule, model.rules["facts"] = model.rules["facts"], unavailable
+    with pytest.raises(ModelUnavailable):
+        add("I live in Oslo.", "2020-01-01", source_id="m1", thread="a")
+    model.rules["facts"] = rule
+    again = add("I live in Oslo.", None, source_id="m1", speaker="Bob", thread="b")
+    assert not again["new"]
+    [fact] = look(reading.facts_about("Oslo", 10))
+    assert (fact.subject, fact.valid_at) == ("Ann", datetime(2020, 1, 1, tzinfo=UTC))
+    assert (fact.sources[0].speaker, fact.sources[0].at) == ("Ann", fact.valid_at)
+
+
+def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, driver, namespace, rows):
+    add("I live in Oslo.", "2024-01-01")
+    driver.database.query(graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True)
+    look(refresh(since=0, before=6))
+    assert {each.summary for each in look(reading.entities(10, 0))} == {"Ann lives in Oslo"}
+    assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []
 
 
 def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):

@@ -33,7 +33,7 @@ def stored(id_: str = "oslo") -> dict[str, Any]:
 
 def history(id_: str = "oslo", rivals: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
-        "fact": id_, "rivals": list(rivals), "statements": [{"id": "first", "said_at": 5, "valid_at": 5, "invalid_at": OPEN_END}],
+        "fact": id_, "sentence": f"Ann lives in {id_}.", "rivals": list(rivals), "statements": [{"id": "first", "said_at": 5, "valid_at": 5, "invalid_at": OPEN_END}],
         "beliefs": [{"id": f"b {id_}", "valid_at": 5, "invalid_at": OPEN_END, "said_at": 5}],
     }  # fmt: skip
 
@@ -60,7 +60,8 @@ def test_a_contradicted_fact_ends_where_the_new_one_begins_and_its_belief_is_clo
     assert result["closed"] == ["b oslo"]
     spans = {each["fact"]: (each["valid_at"], each["invalid_at"]) for each in result["beliefs"]}
     assert spans == {"oslo": (5, NEW_YEAR), "paris": (NEW_YEAR, OPEN_END)}
-    assert result["ended"] == ["oslo"]
+    assert result["ended"] == ["Ann lives in oslo."]
+    assert result["touched"] == ["oslo", "paris"]
     assert [each.cypher for each in effects if isinstance(each, Query)] == [
         cypher.RIVALS_BY_SUBJECT, cypher.RIVALS_BY_OBJECT, cypher.HISTORY,
     ]  # fmt: skip
@@ -69,6 +70,20 @@ def test_a_contradicted_fact_ends_where_the_new_one_begins_and_its_belief_is_clo
 def test_a_fact_that_is_not_contradicted_stays_untouched():
     result, _ = run([fact()], [stored()], [], verdict(), [])
     assert (result["closed"], result["ended"], [each["fact"] for each in result["beliefs"]]) == ([], [], ["paris"])
+
+
+def test_many_facts_are_asked_about_in_several_questions():
+    facts = [fact(f"paris {number}") for number in range(60)]
+    found = [{**stored(f"oslo {number}"), "new": number} for number in range(60)]
+    verdicts = [
+        Contradictions(
+            contradictions=[{"fact": number, "contradicts": [0]} for number in range(start, min(start + 25, 60))]
+        )
+        for start in (0, 25, 50)
+    ]
+    result, effects = run(facts, found, [], *verdicts, [])
+    assert len([each for each in effects if isinstance(each, Ask)]) == 3
+    assert [each["contradicts"] for each in result["facts"]] == [[f"oslo {number}"] for number in range(60)]
 
 
 def test_verdicts_about_what_was_not_asked_are_ignored():
@@ -106,7 +121,7 @@ def test_a_rival_recorded_earlier_comes_back_into_account():
 
 def test_no_facts_change_nothing():
     result, _ = answered(invalidate(state(facts=[]), Settings()))
-    assert result == {"facts": [], "closed": [], "beliefs": [], "ended": []}
+    assert result == {"facts": [], "touched": [], "closed": [], "beliefs": [], "ended": []}
 
 
 def test_a_fact_is_never_its_own_rival():

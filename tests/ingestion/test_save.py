@@ -24,7 +24,7 @@ def fact(id_: str, same_as: str | None = None) -> dict[str, Any]:
 
 def saved(**given: Any) -> tuple[Embed, Query]:
     """Return what is embedded and what is written."""
-    flow = save(state("I know Bob.", closed=["b"], beliefs=[], **given), Settings())
+    flow = save(state("I know Bob.", touched=["one"], closed=["b"], beliefs=[], **given), Settings())
     embeds = next(flow)
     assert isinstance(flow.send([[float(place)] for place, _ in enumerate(embeds.texts)]), Now)
     return embeds, flow.send(7)

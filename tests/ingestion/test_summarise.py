@@ -3,25 +3,35 @@ from __future__ import annotations
 from typing import Any
 
 from kg_memory.effects import Ask
-from kg_memory.ingestion.summarise import LONGEST, summarise
+from kg_memory.ingestion.summarise import BATCH, LEFT, LONGEST, summarise
 from kg_memory.prompts.answers import Summaries
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import answered, ended, entity, state
-
-FACT = {"id": "f", "subject": 0, "objects": [1], "same_as": None}
+from tests.ingestion.stepping import answered, state
 
 
 def row(facts: list[str], summary: str = "") -> dict[str, Any]:
-    return {"key": "key Ann", "name": "Ann", "type": "Person", "aliases": ["Annie"], "summary": summary, "facts": facts}
+    return {
+        "key": "key Ann", "name": "Ann", "type": "Person", "aliases": ["Annie"], "summary": summary, "stale": 7,
+        "facts": facts,
+    }  # fmt: skip
 
 
 def run(*answers: Any) -> list[Any]:
-    given = state(entities=[entity("Ann"), entity("Oslo")], facts=[FACT], ended=["ended"])
-    return answered(summarise(given, Settings()), *answers)[1]
+    return answered(summarise(state(saved_at=10**15), Settings()), *answers)[1]
 
 
-def test_without_a_fact_nothing_is_read():
-    assert ended(summarise(state(entities=[entity("Ann")], ended=[]), Settings())) == {}
+def test_where_nothing_is_stale_nothing_is_written():
+    assert [each.write for each in run([])] == [False]
+
+
+def test_those_that_this_episode_touched_and_those_left_long_ago_are_looked_for():
+    [effect] = run([])
+    assert effect.params["since"] == 10**15
+    assert effect.params["before"] == 10**15 - LEFT
+
+
+def test_what_fills_a_batch_is_followed_by_the_next():
+    assert len(run([row(["She sails."])] * BATCH, [], [])) == 3
 
 
 def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
@@ -33,12 +43,9 @@ def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
     assert stored["n"] == sum(each["f"] for each in stored["terms"])
 
 
-def test_those_whose_facts_ended_are_summarised_anew_too():
-    assert run([])[0].params["facts"] == ["ended", "f"]
-
-
-def test_a_summary_that_stays_the_same_is_not_written():
-    assert len(run([row(["She sails."], "She sails.")])) == 1
+def test_a_summary_that_stays_the_same_is_only_marked_as_fresh():
+    [stored] = run([row(["She sails."], "She sails.")], [])[-1].params["summaries"]
+    assert (stored["changed"], stored["stale"]) == (False, 7)
 
 
 LONG = [f"She did thing number {number} with great care and patience." for number in range(20)]
