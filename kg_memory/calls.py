@@ -8,40 +8,52 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kg_memory.errors import AnswerError, InputError, ModelRefusal
-from kg_memory.identity import clean
+from kg_memory.errors import (
+    EmbeddingError,
+    EmbeddingMismatch,
+    EmbeddingUnavailable,
+    InputError,
+    KGMemoryError,
+    ModelError,
+    ModelUnavailable,
+)
+from kg_memory.flow import Flow
+from kg_memory.identity import checked_namespace, clean
 from kg_memory.ingestion.receive import checked
 from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found
-from kg_memory.nodes import checked_namespace
+from kg_memory.reading import counted, stored
+from kg_memory.retrieval.search import parse_instant
 from kg_memory.settings import Settings
-from kg_memory.temporal import instant
+from kg_memory.temporal import instant, micros
 
-UNREADABLE = (AnswerError, ModelRefusal)
-"""What one episode's content may cause; other errors would meet the next one too."""
+UNREADABLE = (ModelError, EmbeddingError)
+"""What one episode's content may cause."""
+OUTAGES = (ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch)
+"""What the next episode would meet too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long ingestion is; `total` is ``None`` when the length of the input is not known."""
+    """How far a long ingestion is; `total` is ``None`` when the length of the input is not known.
+
+    `added` is what became of the last episode.
+    """
 
     done: int
     total: int | None
     new: int
     facts: int
     seconds: float
+    added: Added
 
 
 class Tally:
-    """Counts what was added, and tells.
+    """Counts what was added, of *total* if that is known, and tells."""
 
-    Errors: `InputError` when *episodes* are not several.
-    """
-
-    def __init__(self, episodes: Iterable[Any], progress: Callable[[Progress], None] | None) -> None:
-        if isinstance(episodes, str | bytes | Mapping):
-            raise InputError(f"the episodes are one {type(episodes).__name__}: give a list of them")
+    def __init__(self, total: int | None, progress: Callable[[Progress], None] | None) -> None:
         self.added: list[Added] = []
-        self._total = len(episodes) if isinstance(episodes, Sized) else None
+        self.unread = 0
+        self._total = total
         self._progress = progress
         self._new = self._facts = 0
         self._began = time.monotonic()
@@ -49,11 +61,22 @@ class Tally:
     def count(self, added: Added) -> None:
         """Count one more."""
         self.added.append(added)
+        self.unread += added.problem is not None
         self._new += added.new
         self._facts += len(added.facts)
         if self._progress:
             seconds = time.monotonic() - self._began
-            self._progress(Progress(len(self.added), self._total, self._new, self._facts, seconds))
+            self._progress(Progress(len(self.added), self._total, self._new, self._facts, seconds, added))
+
+
+def several(episodes: Iterable[Any]) -> int | None:
+    """Return how many *episodes* there are, if that is known.
+
+    Errors: `InputError` when they are not several.
+    """
+    if isinstance(episodes, str | bytes | Mapping | EpisodeInput) or not isinstance(episodes, Iterable):
+        raise InputError(f"the episodes are one {type(episodes).__name__}: give a list of them")
+    return len(episodes) if isinstance(episodes, Sized) else None
 
 
 def episode(given: EpisodeInput | Mapping[str, Any] | str) -> dict[str, Any]:
@@ -76,12 +99,12 @@ def episode(given: EpisodeInput | Mapping[str, Any] | str) -> dict[str, Any]:
 def dated(given: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int]) -> dict[str, Any]:
     """Return one input as the ingestion graph takes it, with a date, so that its id is known before it is saved."""
     found = episode(given)
-    return found if found["at"] else {**found, "at": _iso(instant(clock()))}
+    return {**found, "at": _iso(instant(clock()))} if found["at"] in (None, "") else found
 
 
-def again(stored: Episode) -> EpisodeInput:
-    """Return the input that gave *stored*."""
-    return EpisodeInput.model_validate(stored.model_dump(include=set(EpisodeInput.model_fields)))
+def again(waiting: Episode) -> dict[str, Any]:
+    """Return the input that gave *waiting*, as the ingestion graph takes it."""
+    return episode(waiting.model_dump(include=set(EpisodeInput.model_fields)))
 
 
 def added(state: Mapping[str, Any]) -> Added:
@@ -95,27 +118,53 @@ def added(state: Mapping[str, Any]) -> Added:
     )
 
 
-def unread(given: Mapping[str, Any], settings: Settings, error: Exception) -> Added:
-    """Return what became of a dated input that was saved and then not understood."""
-    return Added(episode=checked(given, settings, 0)["id"], new=False, problem=str(error))
+def unread(
+    given: Mapping[str, Any], settings: Settings, began: int, error: KGMemoryError, known: str | None = None
+) -> Flow[Added]:
+    """Return what became of a dated input that failed with *error* after it was saved, perhaps before *began*.
+
+    *known* is the id of one that was saved by an earlier call: that too may fail by its input, as when a limit was
+    lowered meanwhile. Errors: *error* itself when it is not about this episode, or nothing was saved.
+    """
+    about_it = isinstance(error, UNREADABLE) or (known is not None and isinstance(error, InputError))
+    if not about_it or isinstance(error, OUTAGES):
+        raise error
+    found = yield from stored(known or checked(given, settings, began)["id"])
+    if found is None:
+        raise error
+    return Added(episode=found.id, new=micros(found.created_at, default=0) >= began, problem=str(error))
 
 
-def problems(added: Iterable[Added]) -> int:
-    """Count those that were saved and then not understood."""
-    return sum(each.problem is not None for each in added)
-
-
-def question(text: str, namespace: str, as_of: datetime | str | None = None, **limits: int) -> dict[str, Any]:
+def question(
+    text: str,
+    namespace: str,
+    limits: Mapping[str, int],
+    as_of: datetime | str | None,
+    believed_at: datetime | str | None,
+    thread: str | None,
+) -> dict[str, Any]:
     """Return a question as the retrieval graph takes it.
 
-    Errors: `InputError` when it is empty, or a limit below 1.
+    Errors: `InputError` when it is empty, a limit is no number above 0, or the thread no string.
     """
     if not isinstance(text, str) or not text.strip():
         raise InputError("the question is empty: give some words to look for")
-    for name, limit in limits.items():
-        if limit < 1:
-            raise InputError(f"{name} is {limit}: give 1 or more")
-    return {"question": clean(text), "namespace": checked_namespace(namespace), "as_of": _iso(as_of), **limits}
+    if thread is not None and not isinstance(thread, str):
+        raise InputError(f"the thread is {thread!r}: give a string")
+    checked_limits = {name: counted(name, limit) for name, limit in limits.items()}
+    instants = {"as_of": _iso(as_of), "believed_at": _iso(believed_at)}
+    return {
+        "question": clean(text), "namespace": checked_namespace(namespace), "thread": thread, **instants,
+        **checked_limits,
+    }  # fmt: skip
+
+
+def moment(name: str, at: datetime | str | None) -> int | None:
+    """Return *at* in microseconds.
+
+    Errors: `InputError` when it is no date.
+    """
+    return None if at is None else parse_instant(name, _iso(at), 0)
 
 
 def found(state: Mapping[str, Any]) -> Found:

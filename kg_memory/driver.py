@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -20,14 +21,16 @@ from pydantic import BaseModel
 
 from kg_memory.effects import Ask, Embed, Now, Query, Vector
 from kg_memory.embeddings import vector_model_name
-from kg_memory.errors import EmbeddingError
+from kg_memory.errors import DatabaseUnavailable, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
-from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.flow import Flow, arun, run
+from kg_memory.falkor.connect import CLOSED, Database, Row, graph_key
+from kg_memory.falkor.reembedding import UNDER_WAY
+from kg_memory.flow import SIDE_BY_SIDE, Flow, arun, run
+from kg_memory.scopes import renew_in_children
 
 T = TypeVar("T")
 REMEMBERED_VECTORS = 4096
-THREADS = 8
+VECTOR_SEARCH = "db.idx.vector"
 
 
 @runtime_checkable
@@ -54,27 +57,44 @@ class Driver:
         self.database = database
         self.vectors = _Vectors(REMEMBERED_VECTORS)
         self._length = 0
-        self._ready: set[tuple[int, str, bool]] = set()
+        self._closed = False
+        self._ready: dict[tuple[str, bool], tuple[int, int]] = {}
+        """The state of the database in which a graph was found ready to be read, or written."""
+        self._pool = _threads()
+        renew_in_children(self)
+
+    def forked(self) -> None:
+        """Have threads again, in a child: its parent's do not run there."""
         self._pool = _threads()
 
     def run(self, flow: Flow[T], namespace: str) -> T:
         """Drive *flow* on the graph of *namespace*."""
-        return run(flow, partial(self._perform, graph_key(namespace)), self._pool)
+        self._check_open()
+        try:
+            return run(flow, partial(self._perform, graph_key(namespace)), self._pool)
+        except RuntimeError as error:  # what the pool says that was closed under the flow
+            if self._closed:
+                raise DatabaseUnavailable(CLOSED) from error
+            raise
 
     async def arun(self, flow: Flow[T], namespace: str) -> T:
         """`run` on the running event loop."""
+        self._check_open()
         return await arun(flow, partial(self._aperform, graph_key(namespace)))
 
     def close(self) -> None:
-        """Let the threads go; there are new ones at the next use. The database is closed by its owner."""
-        pool, self._pool = self._pool, _threads()
-        pool.shutdown(wait=False, cancel_futures=True)
+        """Let the threads go, for good. The database is closed by its owner, and ends the queries under way."""
+        self._closed = True
+        self._pool.shutdown(wait=False)
+
+    def _check_open(self) -> None:
+        if self._closed or self.database.closed:
+            raise DatabaseUnavailable(CLOSED)
 
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
-            case Query(cypher, params, write):
-                self._prepare(key, write=write)
-                return self.database.query(key, cypher, params, write=write)
+            case Query():
+                return self._query(key, effect)
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -89,10 +109,8 @@ class Driver:
 
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
-            case Query(cypher, params, write):
-                if not self._is_ready(key, write=write):
-                    await asyncio.to_thread(self._prepare, key, write=write)
-                return await self.database.aquery(key, cypher, params, write=write)
+            case Query():
+                return await self._aquery(key, effect)
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -104,6 +122,44 @@ class Driver:
             case Now():
                 return self.clock()
         raise TypeError(f"no such effect: {effect!r}")
+
+    def _query(self, key: str, query: Query) -> list[Row]:
+        self._prepare(key, write=query.write)
+        try:
+            return self.database.query(key, query.cypher, query.params, write=query.write)
+        except QueryError as error:
+            self._look_again(key, query, error)
+        with _vectors_indexed():
+            return self.database.query(key, query.cypher, query.params, write=query.write)
+
+    async def _aquery(self, key: str, query: Query) -> list[Row]:
+        await self.database.aclient()  # first, as it tells whether the server is still the one that was ready
+        if not self._is_ready(key, write=query.write):
+            await asyncio.to_thread(self._prepare, key, write=query.write)
+        try:
+            return await self.database.aquery(key, query.cypher, query.params, write=query.write)
+        except QueryError as error:
+            await asyncio.to_thread(self._look_again, key, query, error)
+        with _vectors_indexed():
+            return await self.database.aquery(key, query.cypher, query.params, write=query.write)
+
+    def _look_again(self, key: str, query: Query, refused: QueryError) -> None:
+        """Return once *query*, which was refused and so changed nothing, may be done again; raise if it may not.
+
+        It may after somebody deleted the graph, and after its vectors were made anew. A graph that has no Meta node
+        is one that was deleted and written again, or is just being made: here it is made whole, even for a read.
+        """
+        for write in (True, False):
+            self._ready.pop((key, write), None)
+        meta = self.database.query(key, schema.READ_META, {}, write=False)
+        if meta and VECTOR_SEARCH not in str(refused):
+            raise refused
+        if meta and meta[0]["model"] == UNDER_WAY:
+            raise EmbeddingMismatch(
+                "the namespace is being embedded anew: try again when `kg-memory reembed` is through, or run it again "
+                "if it was broken off"
+            ) from refused
+        self._prepare(key, write=query.write or not meta)
 
     def _embed(self, texts: list[str], role: str) -> list[Vector]:
         if role == "query":
@@ -129,7 +185,7 @@ class Driver:
         return learnt
 
     def _is_ready(self, key: str, *, write: bool) -> bool:
-        return (self.database.generation, key, write) in self._ready
+        return self._ready.get((key, write)) == self.database.state(key)
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """See that the graph *key* fits this driver; make it before the first write."""
@@ -142,15 +198,25 @@ class Driver:
         elif not schema.check(self.database, key, None, name):
             return  # nothing was written there yet: a read finds nothing
         # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
-        self._ready.add((self.database.generation, key, write))
+        self._ready[key, write] = self.database.state(key)
 
     def dimension(self) -> int:
         """Return the length of the embedding model's vectors."""
         return len(self._perform("", Embed(("dimension",)))[0])
 
 
+@contextmanager
+def _vectors_indexed() -> Iterator[None]:
+    try:
+        yield
+    except QueryError as error:
+        if VECTOR_SEARCH not in str(error):
+            raise
+        raise EmbeddingMismatch("the graph has no index of its vectors: run `kg-memory reembed` to make it") from error
+
+
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, thread_name_prefix="kg-memory")  # none starts before there is work
+    return ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="kg-memory")  # none starts before there is work
 
 
 class Clock:
@@ -158,6 +224,11 @@ class Clock:
 
     def __init__(self) -> None:
         self._last = 0
+        self.forked()
+        renew_in_children(self)
+
+    def forked(self) -> None:
+        """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
 
     def __call__(self) -> int:
@@ -172,6 +243,11 @@ class _Vectors:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._known: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self.forked()
+        renew_in_children(self)
+
+    def forked(self) -> None:
+        """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
 
     def known(self, texts: Sequence[str], role: str) -> dict[str, Vector]:

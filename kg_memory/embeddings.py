@@ -15,12 +15,16 @@ from langchain_openai import OpenAIEmbeddings
 from pydantic import SecretStr
 
 from kg_memory.effects import Vector
-from kg_memory.errors import EmbeddingError, KGMemoryError, SettingsError
+from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
 from kg_memory.flow import Flow, arun, run
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
 
 LONGEST_TEXT = 8000
-"""Characters; the tail of a longer text is not embedded (servers refuse more than about 8,000 tokens)."""
+"""Bytes of UTF-8; the tail of a longer text is not embedded.
+
+Servers refuse more than 8,191 tokens. A token of a byte-level vocabulary is at least one byte, while one
+character of Chinese or an emoji can be several tokens: only bytes bound them.
+"""
 NO_KEY = "none"
 """Sent to a server of one's own when there is no key: the client insists on one."""
 
@@ -177,13 +181,14 @@ class _Steady(Embeddings):
 
 def _sendable(text: str) -> str:
     """Return *text* as a server takes it: valid UTF-8, not blank, not endless."""
-    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8").strip() or "."
+    readable = text[:LONGEST_TEXT].encode("utf-8", "replace")
+    return readable[:LONGEST_TEXT].decode("utf-8", "ignore").strip() or "."
 
 
 def _translated(failure: Failure, name: str) -> KGMemoryError:
     told = f"the embedding model {name} failed ({failure.reason})"
     if failure.passing:
-        return EmbeddingError(f"{told}: try again later, or check its base_url")
+        return EmbeddingUnavailable(f"{told}: try again later, or check its base_url")
     if failure.status in (401, 403):
         return SettingsError(f"{told}: set the right api_key")
     if failure.status == 404:

@@ -12,6 +12,7 @@
     |   |-- QueryError         the server refused a query
     |   `-- SchemaError        the stored schema is newer than this package, or broken
     |-- EmbeddingError         the embedding model failed, or gave something that is no vector
+    |   |-- EmbeddingUnavailable rate limit, server error, timeout, no connection
     |   `-- EmbeddingMismatch  the graph was built with another embedding model
     `-- ModelError             the language model gave no usable answer
         |-- ModelUnavailable   rate limit, server error, timeout, no connection
@@ -68,6 +69,10 @@ class SchemaError(DatabaseError):
 
 class EmbeddingError(KGMemoryError):
     """The embedding model failed, or gave something that is no vector."""
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    """Rate limit, server error, timeout or no connection, after the retries."""
 
 
 class EmbeddingMismatch(EmbeddingError):

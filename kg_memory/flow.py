@@ -18,6 +18,10 @@ Perform = Callable[[Any], Any]
 APerform = Callable[[Any], Awaitable[Any]]
 
 
+SIDE_BY_SIDE = 8
+"""How many flows run at once, at most: a long text must not become two hundred requests in one moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Every:
     """Flows that may run side by side; answered by the list of their results."""
@@ -83,7 +87,13 @@ def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[A
 
 
 async def _arun_every(effect: Every, perform: APerform) -> list[Any]:
-    results = await asyncio.gather(*(arun(flow, perform) for flow in effect.flows), return_exceptions=True)
+    side_by_side = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one(flow: Flow[Any]) -> Any:
+        async with side_by_side:
+            return await arun(flow, perform)
+
+    results = await asyncio.gather(*(one(flow) for flow in effect.flows), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result

@@ -13,6 +13,9 @@ import unicodedata
 from collections.abc import Iterable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from kg_memory.errors import InputError
+
+DEFAULT_NAMESPACE = "default"
 LONGEST_NAME = 512
 """Bytes of a name that count; what is longer is cut."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -22,6 +25,18 @@ _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 def clean(text: str) -> str:
     """Return *text* as the database can hold it: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def checked_namespace(namespace: object) -> str:
+    """Return *namespace*, which may be any string that is not empty; ``None`` is the default one.
+
+    Errors: `InputError` when it is none.
+    """
+    if namespace is None:
+        return DEFAULT_NAMESPACE
+    if not isinstance(namespace, str) or not namespace:
+        raise InputError(f"the namespace is {namespace!r}: give a string that is not empty, such as a user id")
+    return namespace
 
 
 def display(name: str) -> str:

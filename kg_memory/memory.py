@@ -14,16 +14,16 @@ from langchain_core.language_models import BaseChatModel
 from kg_memory import calls, opening, reading
 from kg_memory.calls import Progress
 from kg_memory.driver import Driver, Model
+from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import Database
 from kg_memory.flow import Flow, T
+from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
 from kg_memory.model import Added, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Fact, Found, Stats
-from kg_memory.nodes import checked_namespace
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.settings import Settings
 
-DEFAULT = "default"
 WAITING_AT_ONCE = 1000
 
 
@@ -98,7 +98,7 @@ class GraphMemory:
         *,
         speaker: str | None = None,
         at: datetime | str | None = None,
-        namespace: str = DEFAULT,
+        namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         source: str | None = None,
         source_id: str | None = None,
@@ -111,12 +111,8 @@ class GraphMemory:
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
-        given = calls.episode(
-            {
-                "content": content, "kind": kind, "speaker": speaker, "at": at, "thread": thread, "source": source,
-                "source_id": source_id,
-            }
-        )  # fmt: skip
+        where = {"thread": thread, "source": source, "source_id": source_id}
+        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, **where})
         return calls.added(self.ingestion.invoke({**given, "namespace": namespace}))
 
     async def aadd(
@@ -125,139 +121,191 @@ class GraphMemory:
         *,
         speaker: str | None = None,
         at: datetime | str | None = None,
-        namespace: str = DEFAULT,
+        namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         source: str | None = None,
         source_id: str | None = None,
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
     ) -> Added:
         """`add`, for asyncio."""
-        given = calls.episode(
-            {
-                "content": content, "kind": kind, "speaker": speaker, "at": at, "thread": thread, "source": source,
-                "source_id": source_id,
-            }
-        )  # fmt: skip
+        where = {"thread": thread, "source": source, "source_id": source_id}
+        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, **where})
         return calls.added(await self.ingestion.ainvoke({**given, "namespace": namespace}))
 
     def add_many(
         self,
         episodes: Iterable[EpisodeInput | dict[str, Any] | str],
         *,
-        namespace: str = DEFAULT,
+        namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> list[Added]:
         """Remember *episodes* in their order, telling *progress* after each; see `add`.
 
-        One that the model cannot answer does not keep the others waiting: its `Added` has a `problem`.
+        One that the models cannot read does not keep the others waiting: its `Added` has a `problem`.
         """
-        tally = calls.Tally(episodes, progress)
+        tally = calls.Tally(calls.several(episodes), progress)
         for each in episodes:
-            given = {**calls.dated(each, self.driver.clock), "namespace": namespace}
-            try:
-                tally.count(calls.added(self.ingestion.invoke(given)))
-            except calls.UNREADABLE as error:
-                tally.count(calls.unread(given, self.settings, error))
+            tally.count(self._remember(calls.dated(each, self.driver.clock), namespace))
         return tally.added
 
     async def aadd_many(
         self,
         episodes: Iterable[EpisodeInput | dict[str, Any] | str],
         *,
-        namespace: str = DEFAULT,
+        namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> list[Added]:
         """`add_many`, for asyncio."""
-        tally = calls.Tally(episodes, progress)
+        tally = calls.Tally(calls.several(episodes), progress)
         for each in episodes:
-            given = {**calls.dated(each, self.driver.clock), "namespace": namespace}
-            try:
-                tally.count(calls.added(await self.ingestion.ainvoke(given)))
-            except calls.UNREADABLE as error:
-                tally.count(calls.unread(given, self.settings, error))
+            tally.count(await self._aremember(calls.dated(each, self.driver.clock), namespace))
         return tally.added
 
-    def resume(self, *, namespace: str = DEFAULT, progress: Callable[[Progress], None] | None = None) -> list[Added]:
-        """Finish the episodes that were saved but not read to the end, earliest first."""
-        added: list[Added] = []
-        while waiting := self._run(reading.waiting(WAITING_AT_ONCE, calls.problems(added)), namespace):
-            added += self.add_many(map(calls.again, waiting), namespace=namespace, progress=progress)
-        return added
+    def resume(
+        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
+    ) -> list[Added]:
+        """Finish the episodes that were saved but not read to the end, earliest first; see `add_many`."""
+        tally = calls.Tally(self.stats(namespace=namespace).waiting, progress)
+        while waiting := self._run(reading.waiting(WAITING_AT_ONCE, tally.unread), namespace):
+            for each in waiting:
+                tally.count(self._remember(calls.again(each), namespace, each.id))
+        return tally.added
 
     async def aresume(
-        self, *, namespace: str = DEFAULT, progress: Callable[[Progress], None] | None = None
+        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
     ) -> list[Added]:
         """`resume`, for asyncio."""
-        added: list[Added] = []
-        while waiting := await self._arun(reading.waiting(WAITING_AT_ONCE, calls.problems(added)), namespace):
-            added += await self.aadd_many(map(calls.again, waiting), namespace=namespace, progress=progress)
-        return added
+        tally = calls.Tally((await self.astats(namespace=namespace)).waiting, progress)
+        while waiting := await self._arun(reading.waiting(WAITING_AT_ONCE, tally.unread), namespace):
+            for each in waiting:
+                tally.count(await self._aremember(calls.again(each), namespace, each.id))
+        return tally.added
 
     # Asking
 
     def search(
-        self, question: str, *, namespace: str = DEFAULT, limit: int = 10, as_of: datetime | str | None = None
+        self,
+        question: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 10,
+        as_of: datetime | str | None = None,
+        believed_at: datetime | str | None = None,
+        thread: str | None = None,
     ) -> Found:
         """Find facts, entities, communities and episodes, at most *limit* of each, best first.
 
-        Facts are those that hold now, or held *as_of* another instant. Errors: `InputError`, `DatabaseError`.
+        Facts are those that hold now, or held *as_of* another instant, by what is believed now, or was *believed_at*
+        another. *thread* is the conversation that asks: what it last spoke of is found more easily.
+        Summaries tell of now, so a question about the past gets none. Errors: `InputError`, `DatabaseError`.
         """
-        return calls.found(self.retrieval.invoke(calls.question(question, namespace, as_of, limit=limit)))
+        asked = calls.question(question, namespace, {"limit": limit}, as_of, believed_at, thread)
+        return calls.found(self.retrieval.invoke(asked))
 
     async def asearch(
-        self, question: str, *, namespace: str = DEFAULT, limit: int = 10, as_of: datetime | str | None = None
+        self,
+        question: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 10,
+        as_of: datetime | str | None = None,
+        believed_at: datetime | str | None = None,
+        thread: str | None = None,
     ) -> Found:
         """`search`, for asyncio."""
-        return calls.found(await self.retrieval.ainvoke(calls.question(question, namespace, as_of, limit=limit)))
+        asked = calls.question(question, namespace, {"limit": limit}, as_of, believed_at, thread)
+        return calls.found(await self.retrieval.ainvoke(asked))
 
     def context(
-        self, question: str, *, namespace: str = DEFAULT, max_tokens: int = 1500, as_of: datetime | str | None = None
+        self,
+        question: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        max_tokens: int = 1500,
+        as_of: datetime | str | None = None,
+        believed_at: datetime | str | None = None,
+        thread: str | None = None,
     ) -> str:
-        """Return what an agent needs to answer *question*: dated and sourced lines, within *max_tokens*."""
-        return str(self.retrieval.invoke(calls.question(question, namespace, as_of, max_tokens=max_tokens))["context"])
+        """Return what an agent needs to answer *question*: dated and sourced lines, within *max_tokens*.
+
+        The rest is as in `search`.
+        """
+        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, as_of, believed_at, thread)
+        return str(self.retrieval.invoke(asked)["context"])
 
     async def acontext(
-        self, question: str, *, namespace: str = DEFAULT, max_tokens: int = 1500, as_of: datetime | str | None = None
+        self,
+        question: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        max_tokens: int = 1500,
+        as_of: datetime | str | None = None,
+        believed_at: datetime | str | None = None,
+        thread: str | None = None,
     ) -> str:
         """`context`, for asyncio."""
-        state = await self.retrieval.ainvoke(calls.question(question, namespace, as_of, max_tokens=max_tokens))
-        return str(state["context"])
+        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, as_of, believed_at, thread)
+        return str((await self.retrieval.ainvoke(asked))["context"])
 
     # Looking
 
-    def facts_about(self, name: str, *, namespace: str = DEFAULT, limit: int = 100) -> list[Fact]:
-        """Return the facts about the entity called *name*, current and ended, latest first."""
-        return self._run(reading.facts_about(name, limit), namespace)
+    def facts_about(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        as_of: datetime | str | None = None,
+    ) -> list[Fact]:
+        """Return the facts about the entity called *name*, latest first: all, or those that held *as_of*."""
+        return self._run(reading.facts_about(name, limit, calls.moment("as_of", as_of)), namespace)
 
-    async def afacts_about(self, name: str, *, namespace: str = DEFAULT, limit: int = 100) -> list[Fact]:
+    async def afacts_about(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        as_of: datetime | str | None = None,
+    ) -> list[Fact]:
         """`facts_about`, for asyncio."""
-        return await self._arun(reading.facts_about(name, limit), namespace)
+        return await self._arun(reading.facts_about(name, limit, calls.moment("as_of", as_of)), namespace)
 
-    def entities(self, *, namespace: str = DEFAULT, limit: int = 100, skip: int = 0) -> list[Entity]:
+    def entities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
         """Return the entities, last seen first."""
         return self._run(reading.entities(limit, skip), namespace)
 
-    async def aentities(self, *, namespace: str = DEFAULT, limit: int = 100, skip: int = 0) -> list[Entity]:
+    async def aentities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
         """`entities`, for asyncio."""
         return await self._arun(reading.entities(limit, skip), namespace)
 
     def episodes(
-        self, *, namespace: str = DEFAULT, limit: int = 100, skip: int = 0, status: EpisodeStatus | None = None
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        status: EpisodeStatus | None = None,
     ) -> list[Episode]:
         """Return the episodes, latest first; only those of *status* if one is given."""
         return self._run(reading.episodes(limit, skip, status), namespace)
 
     async def aepisodes(
-        self, *, namespace: str = DEFAULT, limit: int = 100, skip: int = 0, status: EpisodeStatus | None = None
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        status: EpisodeStatus | None = None,
     ) -> list[Episode]:
         """`episodes`, for asyncio."""
         return await self._arun(reading.episodes(limit, skip, status), namespace)
 
-    def stats(self, *, namespace: str = DEFAULT) -> Stats:
+    def stats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Stats:
         """Count what the namespace holds."""
         return self._run(reading.stats(), namespace)
 
-    async def astats(self, *, namespace: str = DEFAULT) -> Stats:
+    async def astats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Stats:
         """`stats`, for asyncio."""
         return await self._arun(reading.stats(), namespace)
 
@@ -281,13 +329,29 @@ class GraphMemory:
         """The compiled retrieval graph."""
         return build_retrieval(self.driver, self.settings).compile(name="retrieval")
 
-    def reembed(self, *, namespace: str = DEFAULT, progress: Callable[[int, int], None] | None = None) -> int:
+    def reembed(self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed everything anew with this memory's embedding model; return how many vectors were made."""
         return reembedding.reembed(self.driver, checked_namespace(namespace), progress)
 
-    async def areembed(self, *, namespace: str = DEFAULT, progress: Callable[[int, int], None] | None = None) -> int:
+    async def areembed(
+        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None
+    ) -> int:
         """`reembed`, for asyncio."""
         return await asyncio.to_thread(self.reembed, namespace=namespace, progress=progress)
+
+    def _remember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
+        given, began = {**given, "namespace": namespace}, self.driver.clock()
+        try:
+            return calls.added(self.ingestion.invoke(given))
+        except KGMemoryError as error:
+            return self._run(calls.unread(given, self.settings, began, error, known), namespace)
+
+    async def _aremember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
+        given, began = {**given, "namespace": namespace}, self.driver.clock()
+        try:
+            return calls.added(await self.ingestion.ainvoke(given))
+        except KGMemoryError as error:
+            return await self._arun(calls.unread(given, self.settings, began, error, known), namespace)
 
     def _run(self, flow: Flow[T], namespace: str) -> T:
         return self.driver.run(flow, checked_namespace(namespace))

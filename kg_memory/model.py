@@ -136,8 +136,9 @@ class Found(Value):
 class Added(Value):
     """What became of one episode.
 
-    `new` is false when the same episode had been added before. `problem` says why the model's answers
-    were of no use: the episode is saved, but not read to the end.
+    `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
+    those of the facts that hold no longer because of it. `problem` says why it could not be read: it is saved, and
+    found by its words, but nothing was derived from it.
     """
 
     episode: str

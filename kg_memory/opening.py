@@ -50,9 +50,10 @@ class EmbeddedServer:
     def url(self) -> str:
         self.close()
         settings = self._settings
+        home = binaries.data_home(settings.xdg_data_home)
         self._server = launch.join(
-            settings.data_dir or binaries.data_home() / "database",
-            binaries.find(settings.bin_dir),
+            settings.data_dir or home / "database",
+            binaries.find(settings.bin_dir, home=home),
             fsync=settings.fsync,
             idle_seconds=settings.idle_seconds,
             allow_old=settings.allow_old_falkordb,
@@ -118,9 +119,13 @@ def embeddings(given: Embeddings | str | None, settings: Settings, model: Model)
 
 
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
-    """Return *settings* with the name thresholds that suit the embedding model, where none were set."""
+    """Return *settings* with the name thresholds that suit the embedding model, where none were set.
+
+    Where only one was set, the other keeps to its side of it.
+    """
     merge, ask = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LocalEmbeddings.model else THRESHOLDS
-    return settings.with_(
-        merge_threshold=merge if settings.merge_threshold is None else None,
-        ask_threshold=ask if settings.ask_threshold is None else None,
-    )
+    if settings.merge_threshold is not None:
+        merge, ask = settings.merge_threshold, min(ask, settings.merge_threshold)
+    if settings.ask_threshold is not None:
+        merge, ask = max(merge, settings.ask_threshold), settings.ask_threshold
+    return settings.with_(merge_threshold=merge, ask_threshold=ask)

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kg_memory.effects import now, read
 from kg_memory.errors import InputError
-from kg_memory.falkor import cypher, rows
+from kg_memory.falkor import cypher, rows, search_cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
 from kg_memory.model import SOURCES, Entity, Episode, EpisodeStatus, Fact, Stats
 
+MOST = 10**9
+"""The largest number that may be asked for; from 2^63 on, the database refuses it."""
 
-def facts_about(name: str, limit: int) -> Flow[list[Fact]]:
-    """Return the facts about the entity called *name*, current and ended, latest first."""
-    if not name.strip():
+
+def facts_about(name: str, limit: int, as_of: int | None = None) -> Flow[list[Fact]]:
+    """Return the facts about the entity called *name*, latest first; only what held at *as_of* if it is given."""
+    if not isinstance(name, str) or not name.strip():
         raise InputError("the name is empty: give an entity's name or one of its aliases")
-    found = yield from read(cypher.FACTS_ABOUT, alias=alias_key(name), limit=_checked(limit), sources=SOURCES)
+    given = {"alias": alias_key(name), "limit": counted("limit", limit), "as_of": as_of, "sources": SOURCES}
+    found = yield from read(cypher.FACTS_ABOUT, **given)
     return [rows.fact(row) for row in found]
 
 
 def entities(limit: int, skip: int) -> Flow[list[Entity]]:
     """Return the entities, last seen first."""
-    found = yield from read(cypher.ENTITIES, limit=_checked(limit), skip=_skipped(skip))
+    found = yield from read(cypher.ENTITIES, limit=counted("limit", limit), skip=counted("skip", skip, 0))
     return [rows.entity(row["entity"]) for row in found]
 
 
 def episodes(limit: int, skip: int, status: EpisodeStatus | None) -> Flow[list[Episode]]:
     """Return the episodes, latest first; only those of *status* if one is given."""
-    page = {"limit": _checked(limit), "skip": _skipped(skip)}
+    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
     if status is None:
         found = yield from read(cypher.EPISODES, **page)
-    elif status in set(EpisodeStatus):
+    elif isinstance(status, str) and status in set(EpisodeStatus):
         found = yield from read(cypher.EPISODES_BY_STATUS, status=str(status), **page)
     else:
         raise InputError(f"the status is {status!r}: use one of {', '.join(EpisodeStatus)}")
@@ -38,8 +44,14 @@ def episodes(limit: int, skip: int, status: EpisodeStatus | None) -> Flow[list[E
 
 def waiting(limit: int, skip: int = 0) -> Flow[list[Episode]]:
     """Return the episodes that are saved but not yet done, earliest first."""
-    found = yield from read(cypher.WAITING, limit=_checked(limit), skip=skip)
+    found = yield from read(cypher.WAITING, limit=limit, skip=skip)
     return [rows.episode(row["episode"]) for row in found]
+
+
+def stored(episode: str) -> Flow[Episode | None]:
+    """Return the episode with that id, if there is one."""
+    found = yield from read(search_cypher.EPISODES_BY_ID, ids=[episode])
+    return rows.episode(found[0]["episode"]) if found else None
 
 
 def stats() -> Flow[Stats]:
@@ -49,13 +61,11 @@ def stats() -> Flow[Stats]:
     return Stats.model_validate(found[0]) if found else Stats()
 
 
-def _checked(limit: int) -> int:
-    if limit < 1:
-        raise InputError(f"limit is {limit}: give 1 or more")
-    return limit
+def counted(name: str, value: Any, least: int = 1) -> int:
+    """Return *value*, which must be a whole number from *least* to `MOST`.
 
-
-def _skipped(skip: int) -> int:
-    if skip < 0:
-        raise InputError(f"skip is {skip}: give 0 or more")
-    return skip
+    Errors: `InputError` when it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise InputError(f"{name} is {value!r}: give a whole number from {least} to {MOST}")
+    return value

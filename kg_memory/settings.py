@@ -57,6 +57,8 @@ class Settings:
     """``falkor://``, ``falkors://`` (TLS) or ``unix://`` of a server; ``None`` is the embedded one."""
     data_dir: Path | None = None
     """Folder of the embedded database; the platform's user data folder when ``None``."""
+    xdg_data_home: str | None = None
+    """Where the platform's user data folder is not in its usual place: ``XDG_DATA_HOME``. Ignored on macOS."""
     bin_dir: Path | None = None
     """Folder with ``redis-server`` and ``falkordb.so``; looked for when ``None``."""
     fsync: Literal["always", "everysec"] = "always"
@@ -90,8 +92,8 @@ class Settings:
     max_content: int = 1_000_000
     chunk_size: int = 6_000
     """Longer content is read in pieces of about this size, split where the text has a joint."""
-    max_entities: int = 50
-    max_facts: int = 50
+    max_entities: int = 100
+    max_facts: int = 100
     """How many entities and facts are kept of one piece; the rest is dropped and reported."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
@@ -100,7 +102,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """Read the settings from ``KG_MEMORY_*``, and OpenAI's own key and URL variables.
+        """Read the settings from ``KG_MEMORY_*``, OpenAI's own key and URL variables, and ``XDG_DATA_HOME``.
 
         Errors: `SettingsError` names the variable that is wrong.
         """
@@ -112,6 +114,7 @@ class Settings:
             if text and each.name not in ("entity_types", "fact_types"):
                 found[each.name] = _parse(each.name, text, str(hints[each.name]))
         found.setdefault("api_key", environment.get("OPENAI_API_KEY"))
+        found.setdefault("xdg_data_home", environment.get("XDG_DATA_HOME"))
         found.setdefault("base_url", environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE"))
         return cls(**found)
 
@@ -126,7 +129,8 @@ class Settings:
         """
         if self.fsync not in ("always", "everysec"):
             raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
-        lower, upper = (0 if t is None else t for t in (self.ask_threshold, self.merge_threshold or 1))
+        lower = 0 if self.ask_threshold is None else self.ask_threshold
+        upper = 1 if self.merge_threshold is None else self.merge_threshold
         if not 0 <= lower <= upper <= 1:
             raise SettingsError(
                 "thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them"

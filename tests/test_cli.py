@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kg_memory.cli import main
+from kg_memory.cli import main, show
 from kg_memory.cli.screen import printable
 from kg_memory.falkor import binaries
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
@@ -36,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if "KG_MEMORY_BIN_DIR" not in os.environ:
         binaries.fetch()
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL"):
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "XDG_DATA_HOME"):
             patch.delenv(name, raising=False)
         patch.setenv("KG_MEMORY_DATA_DIR", str(folder))
         patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
@@ -160,6 +161,39 @@ def test_an_id_stored_with_another_content_is_refused_and_the_rest_goes_in(run: 
     done = result(run, "ingest", lines(tmp_path, changed), "-n", "clash")
     assert done["new"] == 1
     assert "m1" in done["problems"][0]
+
+
+def test_what_could_not_be_read_is_told_and_the_exit_code_says_so(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = lines(tmp_path, CHAT[:1]), lines(tmp_path, [*CHAT[1:], {**CHAT[0], "content": ""}], "bad.jsonl")
+    assert result(run, "ingest", good, "-n", "unread")["unread"] == []
+    with monkeypatch.context() as patch, openai_wire() as wire:
+        patch.setenv("KG_MEMORY_MODEL", "test-model")
+        patch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
+        wire.post("/chat/completions").return_value = completion(refusal="I had rather not.")
+        code, out, err = run("ingest", good, bad, "-n", "unread")
+        assert code == 1
+        assert "3 episodes: 2 new, 1 there already, skipped" in out
+        assert "2 episodes saved but not read: test-model declined to answer" in err
+        code, out, err = run("ingest", good, bad, "-n", "unread", "--json")
+        told = json.loads(out)
+        assert (code, told["new"], told["known"], told["finished"], len(told["unread"])) == (1, 0, 1, 0, 2)
+        assert len(told["problems"]) == 1
+        code, _, err = run("ingest", good, "-n", "unread")
+        assert (code, "2 episodes saved but not read" in err) == (1, True)  # of an earlier run, in no file of this one
+    told = result(run, "ingest", good, bad, "-n", "unread")
+    assert (told["finished"], told["known"], told["unread"]) == (2, 3, [])
+
+
+def test_facts_of_a_time_are_found_among_many_later_ones(run: Run, tmp_path: Path) -> None:
+    talk = [
+        {"content": f"I moved to {place}.", "speaker": "Nora", "at": f"{1900 + year}-01-01T00:00:00Z"}
+        for year, place in enumerate(("Bergen", "Oslo") * 60)
+    ]
+    assert run("ingest", lines(tmp_path, talk), "-n", "then")[0] == 0
+    then = result(run, "facts", "Nora", "--on", "1900-06-01", "-n", "then")
+    assert [fact["objects"] for fact in then if fact["predicate"] == "LIVES_IN"] == [["Bergen"]]
 
 
 def test_conversations_of_one_file_can_be_kept_apart(run: Run, tmp_path: Path) -> None:
@@ -313,6 +347,18 @@ def test_the_doctor_finds_a_sound_set_up_well(run: Run) -> None:
     assert {check["what"] for check in report["checks"]} >= {"Python", "FalkorDB binaries", "data folder", "database"}
     code, out, _ = run("doctor")
     assert (code, "All is well." in out) == (0, True)
+
+
+def test_the_data_home_of_the_platform_is_where_the_database_would_be(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("KG_MEMORY_DATA_DIR")
+    _, out, _ = run("doctor", "--json")
+    found = {check["what"]: check["found"] for check in json.loads(out)["checks"]}
+    home = binaries.data_home(str(tmp_path))
+    assert found["data folder"].startswith(str(home / "database"))
+    assert show._settings(Namespace())[1] == str(home / "demo")
 
 
 def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

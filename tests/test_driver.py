@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,10 +11,13 @@ import pytest
 
 from kg_memory.driver import REMEMBERED_VECTORS, Clock, Driver
 from kg_memory.effects import Ask, embed, now, read, write
-from kg_memory.errors import ModelUnavailable
+from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, ModelUnavailable, QueryError
+from kg_memory.falkor import binaries, launch
+from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.flow import Flow, every
 from kg_memory.prompts import DEDUPE
-from tests.scripted import HashEmbeddings, Scripted
+from tests.children import ends_well_in_a_child
+from tests.scripted import At, HashEmbeddings, Scripted
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -119,3 +125,160 @@ def test_two_drivers_of_one_namespace_see_each_others_writes(driver, database, n
     driver.run(write("CREATE (:Own {name: 'x'})"), namespace)
     assert other.run(read("MATCH (n:Own) RETURN n.name AS name"), namespace) == [{"name": "x"}]
     other.close()
+
+
+COUNT = "MATCH (n:Episode) RETURN count(n) AS n"
+
+
+def test_a_forked_child_has_threads_of_its_own(driver, namespace):
+    both = [read("RETURN 1 AS one"), read("RETURN 2 AS two")]
+    driver.run(write("RETURN 0 AS nothing"), namespace)
+    driver.run(every(both), namespace)
+
+    def work() -> bool:
+        found = driver.run(every([read("RETURN 1 AS one"), read("RETURN 2 AS two")]), namespace)
+        return found == [[{"one": 1}], [{"two": 2}]]
+
+    assert ends_well_in_a_child(work)
+
+
+def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, database, namespace):
+    driver.run(embed(["known"]), namespace)
+
+    def work() -> bool:
+        [vector], time = driver.run(embed(["known"]), namespace), driver.run(now(), namespace)
+        return bool(vector and time) and driver.run(read("RETURN 1 AS one"), namespace) == []
+
+    with driver.vectors._lock, driver.clock._lock, database._opening:  # as other threads hold them at times
+        assert ends_well_in_a_child(work)
+
+
+NEAR = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 1, vecf32($v)) YIELD node RETURN node.id AS id"
+INDICES = "CALL db.indexes() YIELD label RETURN count(label) AS n"
+
+
+@pytest.fixture
+def vector(embeddings):
+    return embeddings.embed_query("x")
+
+
+@pytest.fixture
+def deleted(drive, server, namespace):
+    """A namespace that the driver knows as ready, and another process deleted."""
+    drive(write("CREATE (:Episode {id: 'a'})"))
+    drive(read(COUNT))
+    other = Database(At(server))
+    other.delete(graph_key(namespace))
+    other.close()
+
+
+@pytest.mark.usefixtures("deleted")
+def test_a_graph_that_somebody_deleted_holds_nothing_and_is_made_whole_by_the_next_write(drive, vector):
+    assert drive(read(NEAR, v=vector)) == []
+    drive(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector))
+    assert drive(read(INDICES))[0]["n"] > 5
+    assert drive(read(NEAR, v=vector)) == [{"id": "b"}]
+
+
+@pytest.mark.usefixtures("deleted")
+@pytest.mark.parametrize("effect", [read, write])
+def test_a_graph_that_was_deleted_and_written_again_unseen_is_made_whole_when_a_query_is_refused(drive, vector, effect):
+    drive(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector))
+    assert drive(effect(NEAR, v=vector)) == [{"id": "b"}]
+    assert drive(read(COUNT)) == [{"n": 1}]
+
+
+def test_a_query_that_is_refused_for_itself_is_an_error(drive):
+    drive(write("CREATE (:Episode {id: 'a'})"))
+    with pytest.raises(QueryError, match="refused"):
+        drive(write("MATCH"))
+    with pytest.raises(QueryError, match="refused"):
+        drive(read("CREATE (:Episode)"))
+
+
+def test_a_graph_without_its_vector_index_says_what_to_do(drive, vector):
+    drive(write("CREATE (:Episode {id: 'a'})"))
+    drive(write("DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)"))
+    with pytest.raises(EmbeddingMismatch, match="run `kg-memory reembed`"):
+        drive(read(NEAR, v=vector))
+
+
+class Moving(At):
+    """A host whose server may become another."""
+
+    def move(self, server):
+        self._server = server
+
+
+async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_another(server, namespace, tmp_path, vector):
+    with launch.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as first:
+        host = Moving(first)
+        database = Database(host)
+        driver = Driver(Scripted(), HashEmbeddings(), database)
+        await driver.arun(write("CREATE (:Episode)"), namespace)
+        os.kill(database.client().connection.info()["process_id"], signal.SIGKILL)
+        with pytest.raises(DatabaseUnavailable):
+            await driver.arun(write("CREATE (:Episode)"), namespace)
+        host.move(server)
+        await driver.arun(write("CREATE (:Episode {id: 'b', embedding: vecf32($v)})", v=vector), namespace)
+        assert (await driver.arun(read(INDICES), namespace))[0]["n"] > 5
+        driver.close()
+        await database.aclose()
+
+
+def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
+    database = Database(At(server))
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver.run(write("CREATE (:Episode)"), namespace)
+    ended, started = [], threading.Barrier(4)
+
+    def work() -> None:
+        started.wait()
+        try:
+            while True:
+                driver.run(every([read(COUNT) for _ in range(4)]), namespace)
+        except Exception as error:  # noqa: BLE001 - which it is, is what is tested
+            ended.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for each in threads:
+        each.start()
+    started.wait()
+    time.sleep(0.1)
+    driver.close()
+    database.close()
+    for each in threads:
+        each.join(20)
+    assert [type(each) for each in ended] == [DatabaseUnavailable] * 3
+    assert {str(each) for each in ended} == {"this memory was closed: open another"}
+
+
+async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(server, namespace):
+    database = Database(At(server))
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    await driver.arun(write("CREATE (:Episode)"), namespace)
+
+    async def work() -> None:
+        while True:
+            await driver.arun(every([read(COUNT) for _ in range(4)]), namespace)
+
+    tasks = [asyncio.create_task(work()) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    await database.aclose()
+    driver.close()
+    async with asyncio.timeout(20):
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(each) for each in ended] == [DatabaseUnavailable] * 3
+    assert {str(each) for each in ended} == {"this memory was closed: open another"}
+
+
+def test_a_driver_whose_database_was_closed_says_so(server, namespace):
+    database = Database(At(server))
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver.run(write("RETURN 1 AS one"), namespace)
+    driver.close()
+    database.close()
+    with pytest.raises(DatabaseUnavailable, match="was closed"):
+        driver.run(every([read(COUNT), read(COUNT)]), namespace)
+    with pytest.raises(DatabaseUnavailable, match="was closed"):
+        asyncio.run(driver.arun(read(COUNT), namespace))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.embeddings import checked, embedding_model, steady, vector_model_name
-from kg_memory.errors import EmbeddingError, SettingsError
+from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
 from kg_memory.retries import Sleepers
 from tests.openai_wire import BASE_URL, body, failure, openai_wire, vectors
 
@@ -74,7 +74,8 @@ def test_a_rate_limit_is_waited_out(embed, wire):
 @pytest.mark.parametrize(
     ("reply", "error", "advice"),
     [
-        (failure(500, "oops"), EmbeddingError, "try again later"),
+        (failure(500, "oops"), EmbeddingUnavailable, "try again later"),
+        (failure(429, "slow down"), EmbeddingUnavailable, "try again later"),
         (failure(401, "bad key"), SettingsError, "api_key"),
         (failure(404, "no such model"), SettingsError, "name and base_url"),
         (failure(400, "too long"), EmbeddingError, "server's log"),
@@ -88,11 +89,31 @@ def test_a_failure_says_what_to_do(embed, wire, reply, error, advice):
         embed("Oslo")
 
 
-def test_a_server_that_is_not_there_is_told(embed, wire):
-    wire.mock(side_effect=httpx.ConnectError("refused"))
-    with pytest.raises(EmbeddingError, match="base_url"):
+@pytest.mark.parametrize(("error", "pauses"), [(httpx.ConnectError("refused"), 4), (httpx.ReadTimeout("too slow"), 1)])
+def test_a_server_that_is_not_there_is_unavailable(embed, wire, error, pauses):
+    wire.mock(side_effect=error)
+    with pytest.raises(EmbeddingUnavailable, match="base_url"):
         embed("Oslo")
-    assert len(SLEPT) == 4
+    assert len(SLEPT) == pauses
+
+
+@pytest.mark.parametrize("reply", [failure(400, "too long"), vectors([0.0, 0.0]), vectors([1.0, 0.0], [1.0, 0.0])])
+def test_what_is_wrong_with_a_text_or_the_set_up_does_not_pass_by_waiting(embed, wire, reply):
+    wire.mock(return_value=reply)
+    with pytest.raises(EmbeddingError) as error:
+        embed("Oslo")
+    assert not isinstance(error.value, EmbeddingUnavailable)
+    assert SLEPT == []
+
+
+@pytest.mark.parametrize("character", ["成", "🙂", "é", "x"])
+def test_a_long_text_is_cut_where_no_tokens_can_exceed_the_limit(embed, wire, character):
+    wire.mock(return_value=vectors([1.0, 0.0]))
+    embed("a" + character * 20_000)
+    (sent,) = body(wire.calls[0])["input"]
+    size = len(character.encode())
+    assert 8000 - size < len(sent.encode()) <= 8000
+    assert set(sent) <= {"a", character}
 
 
 def test_a_question_is_embedded_by_the_models_own_way_for_questions():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.flow import Flow, arun, every, run
+from kg_memory.flow import SIDE_BY_SIDE, Flow, arun, every, run
 
 
 class Failed(Exception):
@@ -210,3 +210,20 @@ def test_an_interruption_is_not_handed_to_the_flow():
 
     with pytest.raises(KeyboardInterrupt):
         run(flow(), interrupted)
+
+
+def test_only_so_many_flows_run_at_once_on_an_event_loop():
+    running = most = 0
+
+    def waiting():
+        yield "wait"
+
+    async def perform(_: object) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+
+    asyncio.run(arun(every([waiting() for _ in range(100)]), perform))
+    assert most == SIDE_BY_SIDE

@@ -16,14 +16,13 @@ import pytest
 from kg_memory import EpisodeInput, GraphMemory, Settings
 from kg_memory.driver import Driver
 from kg_memory.errors import (
-    AnswerError,
     DatabaseUnavailable,
     EmbeddingMismatch,
     InputError,
     ModelUnavailable,
     SettingsError,
 )
-from kg_memory.falkor import launch
+from kg_memory.falkor import binaries, launch
 from kg_memory.model import Added, Episode, EpisodeStatus, Found
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -164,30 +163,6 @@ def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(
     assert len(verbs.facts_about("Ann")) == len(verbs.facts_about("Bob")) == len(verbs.facts_about("Carl")) == 1
 
 
-def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiting(verbs, model):
-    whole = model.rules["extract_message"]
-
-    def failing(fields: Any) -> Any:
-        raise AnswerError("no usable answer: try another model")
-
-    def picky(fields: Any) -> Any:
-        return failing(fields) if "poison" in fields["episode"]["content"] else whole(fields)
-
-    model.rules["extract_message"] = failing
-    for number, content in enumerate(("poison", "I moved to Oslo.", "I moved to Rome.")):
-        with pytest.raises(AnswerError):
-            verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
-    model.rules["extract_message"] = picky
-    resumed = verbs.resume()
-    assert [each.problem for each in resumed] == ["no usable answer: try another model", None, None]
-    assert [(each.id, each.content) for each in verbs.episodes(status="saved")] == [(resumed[0].episode, "poison")]
-    assert len(verbs.facts_about("Ann")) == 2
-    many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
-    added = verbs.add_many(many)
-    assert [bool(each.problem) for each in added] == [True, False]
-    assert {each.id for each in verbs.episodes(status="saved")} == {resumed[0].episode, added[0].episode}
-
-
 def test_everything_can_be_embedded_anew(verbs, server, settings, namespace):
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
     with GraphMemory(settings.with_(url=server.url), model=Scripted(), embeddings=HashEmbeddings(32, "small")) as other:
@@ -222,6 +197,22 @@ BAD = {
     "no entities at all": ("entities", (), {"limit": -1}, "limit is -1"),
     "a page before the first": ("episodes", (), {"skip": -1}, "skip is -1"),
     "entities before the first": ("entities", (), {"skip": -1}, "skip is -1"),
+    "a limit that is text": ("search", ("Oslo",), {"limit": "3"}, "limit is '3': give a whole number from 1"),
+    "a limit that is no whole number": ("search", ("Oslo",), {"limit": 2.5}, "limit is 2.5"),
+    "a limit that is a truth": ("search", ("Oslo",), {"limit": True}, "limit is True"),
+    "a limit beyond all bounds": ("facts_about", ("Ann",), {"limit": 2**70}, "from 1 to 1000000000"),
+    "a budget that is text": ("context", ("Oslo",), {"max_tokens": "3"}, "max_tokens is '3'"),
+    "a page beyond all bounds": ("entities", (), {"skip": 2**64}, "from 0 to 1000000000"),
+    "a name that is none": ("facts_about", (None,), {}, "name is empty"),
+    "facts of no date": ("facts_about", ("Ann",), {"as_of": "soon"}, "as_of is 'soon'.*ISO 8601"),
+    "a question of no date": ("search", ("Oslo",), {"as_of": 5}, "as_of is 5.*ISO 8601"),
+    "a belief of no date": ("context", ("Oslo",), {"believed_at": "soon"}, "believed_at is 'soon'.*ISO 8601"),
+    "a thread that is none": ("search", ("Oslo",), {"thread": 7}, "thread is 7"),
+    "nothing instead of many": ("add_many", (None,), {}, "give a list"),
+    "a number instead of many": ("add_many", (3,), {}, "give a list"),
+    "one episode instead of many": ("add_many", (EpisodeInput(content="Hello."),), {}, "give a list"),
+    "many with the date 0": ("add_many", ([{"content": "x", "at": 0}],), {}, "at is 0.*ISO 8601"),
+    "a status that is a list": ("episodes", (), {"status": ["x"]}, "saved, done"),
     "an unknown status": ("episodes", (), {"status": "lost"}, "saved, done"),
     "an empty name": ("facts_about", (" ",), {}, "name is empty"),
     "nothing to embed anew": ("reembed", (), {}, "holds nothing"),
@@ -285,12 +276,22 @@ def test_after_the_embedded_server_was_killed_the_next_verb_works_and_nothing_is
     gone(tmp_path / "db")
 
 
-def test_a_memory_that_was_closed_opens_again_at_its_next_use(verbs, memory):
+def test_a_memory_that_was_closed_stays_closed(verbs, memory):
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
     memory.close()
     memory.close()
-    assert verbs.search("Oslo").facts
-    assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new
+    for verb, given in (("search", ("Oslo",)), ("add", ("I moved to Paris.",)), ("stats", ()), ("resume", ())):
+        with pytest.raises(DatabaseUnavailable, match="was closed: open another"):
+            getattr(verbs, verb)(*given)
+
+
+def test_a_named_data_home_of_the_platform_holds_the_database(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    own = Settings(xdg_data_home=str(tmp_path), bin_dir=binaries.fetch().module.parent, idle_seconds=0)
+    with GraphMemory.open(settings=own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        assert memory.stats().episodes == 0
+    assert (tmp_path / "kg-memory" / "database").is_dir()
+    gone(tmp_path / "kg-memory" / "database")
 
 
 @pytest.mark.parametrize("given", [{"model": 7}, {"embeddings": 7}, {"url": "http://localhost"}])

@@ -4,9 +4,14 @@ from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kg_memory.errors import SettingsError
+from kg_memory.offline.embeddings import LocalEmbeddings
+from kg_memory.opening import LOCAL_THRESHOLDS, THRESHOLDS, thresholds
 from kg_memory.settings import ENV_PREFIX, EntityType, Settings
+from tests.scripted import HashEmbeddings
 
 
 def test_nothing_set_gives_the_defaults():
@@ -67,6 +72,11 @@ def test_openais_own_variables_are_read_and_ours_go_first():
     assert (ours.api_key, ours.base_url) == ("ours", "https://ours")
 
 
+def test_the_data_home_of_the_platform_is_read():
+    assert Settings.from_env({"XDG_DATA_HOME": "/elsewhere"}).xdg_data_home == "/elsewhere"
+    assert Settings.from_env({"XDG_DATA_HOME": ""}).xdg_data_home in (None, "")
+
+
 def test_an_empty_variable_is_as_good_as_none():
     assert Settings.from_env({"KG_MEMORY_MODEL": "", "KG_MEMORY_CANDIDATES": "", "OPENAI_BASE_URL": ""}) == Settings()
 
@@ -116,6 +126,29 @@ def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
 def test_the_threshold_of_asking_lies_below_that_of_merging():
     with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
         Settings(merge_threshold=0.5, ask_threshold=0.6)
+
+
+def test_a_threshold_of_zero_is_zero():
+    assert Settings(merge_threshold=0.0, ask_threshold=0.0).merge_threshold == 0.0
+    with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
+        Settings(merge_threshold=0.0, ask_threshold=0.5)
+
+
+@pytest.mark.parametrize("vectors", [LocalEmbeddings(), HashEmbeddings()], ids=["local", "other"])
+@given(merge=st.none() | st.floats(0, 1), ask=st.none() | st.floats(0, 1))
+def test_a_threshold_that_was_not_set_keeps_to_its_side_of_the_other(vectors, merge, ask):
+    if merge is not None and ask is not None:
+        merge, ask = max(merge, ask), min(merge, ask)
+    chosen = thresholds(Settings(merge_threshold=merge, ask_threshold=ask), vectors)
+    assert chosen.merge_threshold == merge or merge is None
+    assert chosen.ask_threshold == ask or ask is None
+    assert 0 <= chosen.ask_threshold <= chosen.merge_threshold <= 1
+
+
+def test_the_default_thresholds_suit_the_embedding_model():
+    for vectors, suited in ((LocalEmbeddings(), LOCAL_THRESHOLDS), (HashEmbeddings(), THRESHOLDS)):
+        chosen = thresholds(Settings(), vectors)
+        assert (chosen.merge_threshold, chosen.ask_threshold) == suited
 
 
 def test_the_variable_of_a_setting_that_cannot_work_is_refused_too():

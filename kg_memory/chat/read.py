@@ -16,8 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg_memory.chat.render import harmless_all
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
 _MOST_CANDIDATES = 50
 _MOST_REASONS = 5
 
@@ -93,7 +92,18 @@ def salvage(text: str, kind: type[BaseModel]) -> Read | None:
 
 def _without_thoughts(text: str) -> str:
     """Return *text* without what a reasoning model thought aloud; the opening tag may be missing."""
-    return _THOUGHT_END.split(_THOUGHT.sub("", text))[-1]
+    said: list[str] = []
+    start, opened = 0, -1
+    for tag in _THOUGHT_TAG.finditer(text):  # one pass: a pattern from tag to tag is quadratic where none closes
+        if not tag["closes"]:
+            opened = tag.start() if opened < 0 else opened
+            continue
+        if opened >= 0:
+            said.append(text[start:opened])
+        else:
+            said.clear()
+        start, opened = tag.end(), -1
+    return "".join([*said, text[start:]])
 
 
 def _candidates(text: str) -> Iterator[Any]:

@@ -39,6 +39,7 @@ formats, recognised from the content:
   json       other JSON: one episode a record
 Of message lists, what user and assistant say is kept; system prompts and tool calls are not.
 
+What is saved but could not be read is told, the exit code is then 1, and the same command tries it again.
 Ctrl-C stops at once and loses nothing: the same command goes on where it stopped.
 
 examples:

@@ -16,7 +16,10 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``kg-memory`` with *argv* and return 0, or 1 after an error, 2 for a wrong use, 130 after Ctrl-C."""
+    """Run ``kg-memory`` with *argv* and return its exit code.
+
+    It is 0, or 1 after an error or when something is left to do, 2 for a wrong use, 130 after Ctrl-C.
+    """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # no text may fail because the terminal's encoding lacks a letter

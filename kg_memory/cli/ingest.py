@@ -24,7 +24,10 @@ _SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an ingest came to; figures count episodes unless they say otherwise."""
+    """What an ingest came to; figures count episodes unless they say otherwise.
+
+    `problems` tell what was left out, `unread` why those that are saved could not be read.
+    """
 
     episodes: int
     new: int
@@ -34,10 +37,14 @@ class Outcome:
     seconds: float
     per_second: float
     problems: list[str]
+    unread: list[str]
 
 
 def ingest(arguments: Namespace, screen: Screen) -> int:
-    """Read the files through once, to find their faults before anything is stored; then remember them."""
+    """Read the files through once, to find their faults before anything is stored; then remember them.
+
+    Returns 1 if any that were saved remain unread.
+    """
     limit = settings_of(arguments).max_content
     how = {"format": arguments.format, "at": arguments.at, "strict": arguments.strict}
     readings = [read(path, **how) for path in arguments.files]
@@ -45,8 +52,9 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
-        finished = _finish(memory, namespace_of(arguments), screen)
+        finished, unread = _finish(memory, namespace_of(arguments), screen)
         with Meter(total, screen) as meter:
+            meter.unread.update(unread)  # those that are in the files too are tried again
             try:
                 for reading in readings:
                     for namespace, episodes in _apart(_fitting(reading, limit), arguments):
@@ -58,11 +66,11 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
                 )
                 raise
     outcome = Outcome(
-        meter.done, meter.new, meter.done - meter.new, finished, meter.facts, round(meter.seconds, 2),
-        round(meter.rate, 1), problems,
+        meter.done, meter.new, meter.known, finished, meter.facts, round(meter.seconds, 2),
+        round(meter.rate, 1), problems, list(meter.unread.values()),
     )  # fmt: skip
     _report(outcome, screen)
-    return 0
+    return bool(meter.unread)
 
 
 def _look_through(readings: list[Reading], limit: int, screen: Screen) -> tuple[int, list[str]]:
@@ -94,14 +102,15 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> int:
-    """Finish the episodes that an earlier run had saved, but not read to the end; return how many."""
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> tuple[int, dict[str, str]]:
+    """Finish what an earlier run had saved, but not read to the end; return how many, and why others failed again."""
     waiting = memory.stats(namespace=namespace).waiting
     if not waiting:
-        return 0
+        return 0, {}
     screen.note(f"{counted(waiting, 'episode')} of an earlier run saved, but not read to the end: finishing first")
     with Meter(waiting, screen) as meter:
-        return len(memory.resume(namespace=namespace, progress=meter.progress))
+        memory.resume(namespace=namespace, progress=meter.progress)
+    return meter.done - len(meter.unread), meter.unread
 
 
 def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
@@ -144,6 +153,9 @@ def _report(outcome: Outcome, screen: Screen) -> None:
     screen.line(f"{counted(outcome.episodes, 'episode')}: {', '.join(parts)}", "bold")
     speed = f"{outcome.seconds:.1f} s, {outcome.per_second:.1f} episodes a second"
     screen.line(f"{counted(outcome.facts, 'fact')} read from them ({speed})")
+    if outcome.unread:
+        screen.note(f"{counted(len(outcome.unread), 'episode')} saved but not read: {outcome.unread[0]}")
+        screen.note("The same command tries again; what was said is found by its words meanwhile.")
     for problem in outcome.problems[:_SHOWN_PROBLEMS]:
         screen.note(f"left out: {problem}")
     if len(outcome.problems) > _SHOWN_PROBLEMS:

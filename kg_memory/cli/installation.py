@@ -36,7 +36,8 @@ class Check:
 def setup(arguments: Namespace, screen: Screen) -> int:
     """Get FalkorDB for the embedded database, unless it is there."""
     settings = settings_of(arguments)
-    found = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(say=screen.note)
+    home = binaries.data_home(settings.xdg_data_home)
+    found = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(home, say=screen.note)
     if screen.as_json:
         screen.json({"redis_server": str(found.redis_server), "module": str(found.module), "origin": found.origin})
     else:
@@ -87,7 +88,7 @@ def _python() -> Check:
 
 
 def _binaries(settings: Settings) -> Check:
-    found = binaries.find(settings.bin_dir)
+    found = binaries.find(settings.bin_dir, home=binaries.data_home(settings.xdg_data_home))
     return Check("FalkorDB binaries", "ok", f"{found.module.parent} ({found.origin})")
 
 
@@ -104,7 +105,7 @@ def _openmp() -> Check:
 
 
 def _folder(settings: Settings) -> Check:
-    folder = settings.data_dir or binaries.data_home() / "database"
+    folder = settings.data_dir or binaries.data_home(settings.xdg_data_home) / "database"
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: name a folder with --data-dir")

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from kg_memory.cli.ask import place, relation, said, source
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen, counted, day
-from kg_memory.model import Fact, Value
-from kg_memory.temporal import Interval
+from kg_memory.model import Value
 
 
 def facts(arguments: Namespace, screen: Screen) -> int:
     """List the facts about a name, current and ended, newest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.facts_about(arguments.name, namespace=namespace_of(arguments))
-    if arguments.on is not None:
-        found = [fact for fact in found if held_on(fact, arguments.on)]
+        found = memory.facts_about(arguments.name, namespace=namespace_of(arguments), as_of=arguments.on)
     rows = [(relation(each), day(each.valid_at), day(each.invalid_at), said(each), source(each)) for each in found]
     empty = f"No facts about {arguments.name!r}. kg-memory entities lists the known names."
     _show(found, ("fact", "since", "until", "said", "source"), rows, empty, screen)
     return 0
-
-
-def held_on(fact: Fact, moment: datetime) -> bool:
-    """Tell whether *fact* was so at *moment*, as far as is believed now."""
-    return fact.expired_at is None and Interval(fact.valid_at, fact.invalid_at).holds(moment)
 
 
 def entities(arguments: Namespace, screen: Screen) -> int:

@@ -22,7 +22,9 @@ class Meter:
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
-        self.done = self.new = self.facts = 0
+        self.done = self.new = self.known = self.facts = 0
+        self.unread: dict[str, str] = {}
+        """Why those that were saved could not be read, by their ids."""
         self._before = (0, 0, 0)
         self._screen = screen
         self._started = self._shown = time.monotonic()
@@ -36,6 +38,12 @@ class Meter:
         """Show that *progress* was made in the call under way."""
         done, new, facts = self._before
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
+        added = progress.added
+        self.unread.pop(added.episode, None)
+        if added.problem is not None:
+            self.unread[added.episode] = added.problem
+        elif not added.new:
+            self.known += 1
         now = time.monotonic()
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done, rate=f"{self.rate:.1f}/s")

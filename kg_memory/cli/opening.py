@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg_memory.cli.screen import Screen
 from kg_memory.errors import InputError
+from kg_memory.identity import DEFAULT_NAMESPACE
 from kg_memory.settings import OFFLINE, Settings
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 def namespace_of(arguments: Namespace) -> str:
     """Return whose memory is meant."""
-    name: str = getattr(arguments, "namespace", "default")
+    name: str = getattr(arguments, "namespace", DEFAULT_NAMESPACE)
     if not name:
         raise InputError("the namespace is empty: give a name, or leave the option out")
     return name

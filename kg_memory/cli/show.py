@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kg_memory.cli.ask import relation, said, source
-from kg_memory.cli.look import held_on
 from kg_memory.cli.opening import namespace_of, settings_of
 from kg_memory.cli.screen import Screen, counted, day
 from kg_memory.demo import read_story
@@ -18,6 +17,7 @@ from kg_memory.falkor import binaries
 from kg_memory.memory import GraphMemory
 from kg_memory.model import EpisodeInput, Fact, Found
 from kg_memory.settings import OFFLINE, Settings
+from kg_memory.temporal import Interval
 
 _PEOPLE = ("Nora", "Tom", "小美")
 _THEN_ASKED = "Where does Nora live?"
@@ -69,7 +69,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
     offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
     if getattr(arguments, "url", None):
         return offline, str(offline.url)
-    folder: Path = getattr(arguments, "data_dir", None) or binaries.data_home() / "demo"
+    folder: Path = getattr(arguments, "data_dir", None) or binaries.data_home(offline.xdg_data_home) / "demo"
     return replace(offline, url=None, data_dir=folder), str(folder)
 
 
@@ -108,6 +108,11 @@ def _show_then(facts: list[Fact], screen: Screen) -> None:
             if then:
                 rows.append((subject, what, _objects(then), _objects(today), _ids([*then, *today])))
     screen.table(("who", "what", day(_THEN), "now", "source"), sorted(rows), ("bold", "", "yellow", "green", "dim"))
+
+
+def held_on(fact: Fact, moment: datetime) -> bool:
+    """Tell whether *fact* was so at *moment*, as far as is believed now."""
+    return fact.expired_at is None and Interval(fact.valid_at, fact.invalid_at).holds(moment)
 
 
 def _objects(facts: list[Fact]) -> str:

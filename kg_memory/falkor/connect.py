@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, unquote, urlsplit
-from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
@@ -22,10 +23,12 @@ from kg_memory.errors import (
     DatabaseUnavailable,
     DatabaseVersionError,
     EmbeddingMismatch,
+    KGMemoryError,
     QueryError,
     SettingsError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
+from kg_memory.scopes import PerLoop, renew_in_children
 
 Row = dict[str, Any]
 
@@ -35,6 +38,8 @@ SCHEMES = ("falkor://", "falkors://", "unix://")
 CONNECTIONS = 16
 NO_GRAPH = "empty key"
 OTHER_DIMENSION = "Vector dimension mismatch"
+LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
+CLOSED = "this memory was closed: open another"
 
 
 def graph_key(namespace: str) -> str:
@@ -58,158 +63,243 @@ class Host(Protocol):
 class Database:
     """Connections to one FalkorDB server.
 
-    The *host* is asked for its URL at the first query, and again after the server went away.
+    The *host* is asked for its URL at the first query, and again after the server went away. Once closed, it stays so.
     """
 
     def __init__(self, host: Host, *, allow_old: bool = False) -> None:
         self._host = host
         self._allow_old = allow_old
-        self._lock = threading.Lock()
-        self._client: FalkorDB | None = None
-        self._aclients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncFalkorDB] = WeakKeyDictionary()
+        self._opening = threading.Lock()
+        """Held while the host is asked, which may take minutes: never waited for on an event loop."""
+        self._link: _Link | None = None
+        self._inherited: list[_Link] = []
+        self.closed = False
+        """Whether `close` was called: it stays so."""
+        self._absences: Counter[str] = Counter()
         self.generation = 0
-        """Grows with each new connection to a server: what was known of its graphs may be stale."""
+        """Grows with each new connection to a server."""
+        renew_in_children(self)
+
+    def forked(self) -> None:
+        """Let go of the parent's connections, unfinalised: that would take them out of its event loops."""
+        self._opening = threading.Lock()
+        if self._link is not None:
+            self._inherited.append(self._link)
+            self._link = None
+
+    def state(self, key: str) -> tuple[int, int]:
+        """Return what changes when all that was known of the graph *key* may be stale."""
+        return self.generation, self._absences[key]
 
     def query(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]:
         """Run *cypher* on the graph *key* and return its rows; a missing graph has none to read.
 
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
-        with self._translated():
-            graph = self.client().select_graph(key)
+        link = self._linked()
+        with self._translated(link, key):
+            graph = link.client.select_graph(key)
             result = (graph.query if write else graph.ro_query)(cypher, dict(params))
             return _rows(result)
         return []
 
     async def aquery(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]:
         """`query` on the running event loop."""
-        client = await self._aclient()
-        with self._translated():
-            graph = client.select_graph(key)
+        link = await self._alinked()
+        with self._translated(link, key):
+            graph = (await link.loops.get().client()).select_graph(key)
             result = await (graph.query if write else graph.ro_query)(cypher, dict(params))
             return _rows(result)
         return []
 
     def constrain(self, key: str, label: str, name: str) -> None:
         """Make *name* unique among the nodes with *label*; a range index on it must exist."""
-        with self._translated():
+        link = self._linked()
+        with self._translated(link):
             arguments = ("UNIQUE", "NODE", label, "PROPERTIES", 1, name)
-            self.client().execute_command("GRAPH.CONSTRAINT", "CREATE", key, *arguments)
+            link.client.execute_command("GRAPH.CONSTRAINT", "CREATE", key, *arguments)
 
     def explain(self, key: str, cypher: str, params: Mapping[str, Any]) -> str:
         """Return the execution plan of *cypher* as text."""
-        with self._translated():
-            return str(self.client().select_graph(key).explain(cypher, dict(params)))
+        link = self._linked()
+        with self._translated(link):
+            return str(link.client.select_graph(key).explain(cypher, dict(params)))
         return ""
 
     def namespaces(self) -> list[str]:
         """Return the namespaces that have a graph, sorted; one with a very long name as its hash."""
-        with self._translated():
-            keys = self.client().list_graphs()
+        link = self._linked()
+        with self._translated(link):
+            keys = link.client.list_graphs()
             names = (key.removeprefix(KEY_PREFIX) for key in keys if key.startswith(KEY_PREFIX))
             return sorted(unquote(name, errors="surrogatepass") for name in names)
         return []
 
     def delete(self, key: str) -> None:
         """Delete the graph *key* and everything in it."""
-        with self._translated():
-            self.client().select_graph(key).delete()
+        link = self._linked()
+        with self._translated(link):
+            self._absences[key] += 1
+            link.client.select_graph(key).delete()
 
     def client(self) -> FalkorDB:
         """Return the connected sync client, connecting first where there is none."""
-        with self._lock:
-            if self._client is None:
-                with self._translated(locked=True):
-                    url = _redis_url(self._host.url())
-                    pool = redis.BlockingConnectionPool.from_url(url, **_POOL)
-                    self._client = FalkorDB(connection_pool=pool)
-                    self._url = url
-                    self.generation += 1
-                    self._check_version(self._client)
-            return self._client
+        return self._linked().client
 
-    async def _aclient(self) -> AsyncFalkorDB:
-        loop = asyncio.get_running_loop()
-        client = self._aclients.get(loop)
-        if client is None:
-            # Both constructors probe the server with blocking calls: never on the event loop.
-            await asyncio.to_thread(self.client)
-            with self._translated():
-                client = await asyncio.to_thread(self._open_async)
-                self._aclients[loop] = client
-        if client is None:
-            raise DatabaseUnavailable("no connection to FalkorDB: check that the server runs, then try again")
-        return client
+    async def aclient(self) -> AsyncFalkorDB:
+        """Return the connected client of the running event loop, connecting first where there is none."""
+        link = await self._alinked()
+        with self._translated(link):
+            return await link.loops.get().client()
 
-    def _open_async(self) -> AsyncFalkorDB:
-        return AsyncFalkorDB(connection_pool=redis.asyncio.BlockingConnectionPool.from_url(self._url, **_POOL))
+    def _linked(self) -> _Link:
+        link = self._link
+        if link is not None:
+            return link
+        if self.closed:
+            raise DatabaseUnavailable(CLOSED)
+        with self._opening:
+            if self.closed:
+                raise DatabaseUnavailable(CLOSED)
+            return self._link or self._new_link()
+
+    def _new_link(self) -> _Link:
+        with self._translated():
+            link = _Link(_redis_url(self._host.url()))
+            self._check_version(link.client)
+        self._link = link
+        self.generation += 1
+        return link
+
+    async def _alinked(self) -> _Link:
+        link = self._link
+        return link if link is not None else await asyncio.to_thread(self._linked)
 
     def _check_version(self, client: FalkorDB) -> None:
         modules = client.connection.execute_command("MODULE", "LIST")
         versions = [int(each["ver"]) for each in modules if each["name"] == "graph"]
         if not versions:
-            self._client = None
             raise DatabaseVersionError(
                 "the server has no FalkorDB module: start one with `docker run falkordb/falkordb`"
             )
         if versions[0] < OLDEST_MODULE and not self._allow_old:
-            self._client = None
             raise DatabaseVersionError(
                 f"the server's FalkorDB is version {versions[0]}, below {OLDEST_MODULE} (4.22.1), and may lose data at "
                 "a restart: upgrade it, or set allow_old_falkordb to use it all the same"
             )
 
     @contextmanager
-    def _translated(self, *, locked: bool = False) -> Iterator[None]:
-        """Turn redis errors into ours; a read of a missing graph is not an error."""
+    def _translated(self, link: _Link | None = None, key: str = "") -> Iterator[None]:
+        """Turn all errors over *link* into ours; a read of the missing graph *key* is not an error."""
         try:
             yield
-        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-            self._forget(locked=locked)
-            raise DatabaseUnavailable(
-                f"FalkorDB cannot be reached ({error}): check that the server runs and the URL is right, then try again"
-            ) from error
-        except redis.ResponseError as error:
-            if NO_GRAPH in str(error):
+        except KGMemoryError:
+            raise
+        except Exception as error:
+            if self.closed:  # under a query, which fails in many ways then
+                raise DatabaseUnavailable(CLOSED) from error
+            if isinstance(error, redis.ResponseError) and NO_GRAPH in str(error):
+                self._absences[key] += 1
                 return
-            if str(error).startswith("LOADING"):
-                raise DatabaseUnavailable("FalkorDB is loading its data: try again in a moment") from error
-            if OTHER_DIMENSION in str(error):
-                raise EmbeddingMismatch(
-                    f"the graph was built with another setting of the embedding model ({error}): open it with that "
-                    "one, or run `kg-memory reembed` to change it"
-                ) from error
-            raise QueryError(f"FalkorDB refused a query: {error}") from error
-
-    def _forget(self, *, locked: bool) -> None:
-        """Drop the connections, so that the next query looks for the server again."""
-        if locked:
-            self._client = None
-        else:
-            with self._lock:
-                self._client = None
-        self._aclients = WeakKeyDictionary()
+            if isinstance(error, LOST) and self._link is link:
+                self._link = None  # so that the next query looks for the server again
+            if isinstance(error, (*LOST, redis.ResponseError)):
+                raise _translation(error) from error
+            raise
 
     def close(self) -> None:
-        """Close the sync connections; those of a running event loop are closed by `aclose`."""
-        with self._lock:
-            if self._client is not None:
-                self._client.connection.close()
-                pool = getattr(self._client.connection, "connection_pool", None)
-                if pool is not None:
-                    pool.disconnect()
-                self._client = None
-            self._host.close()
+        """Close the connections, for good; those of a running event loop are closed by `aclose`."""
+        self.closed = True
+        with self._opening:
+            link, self._link = self._link, None
+            try:
+                if link is not None:
+                    link.close()
+            finally:
+                self._host.close()
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop, and the sync ones."""
-        client = self._aclients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.connection.aclose()
-            pool = getattr(client.connection, "connection_pool", None)
+        """Close the connections of the running event loop, and the sync ones, for good."""
+        self.closed = True
+        link = self._link
+        on_this_loop = link.loops.pop() if link is not None else None
+        if on_this_loop is not None:
+            await on_this_loop.aclose()
+        await asyncio.to_thread(self.close)
+
+
+class _Link:
+    """The connections to one running server: a pool for the threads, and one for each event loop."""
+
+    def __init__(self, url: str) -> None:
+        self.client = FalkorDB(connection_pool=redis.BlockingConnectionPool.from_url(url, **_POOL))
+        self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
+
+    def close(self) -> None:
+        self.client.connection.close()
+        pool = getattr(self.client.connection, "connection_pool", None)
+        if pool is not None:
+            pool.disconnect()
+
+
+class _LoopClient:
+    """The async client of one event loop, one however many ask for it at once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lock = asyncio.Lock()
+        self._opened: AsyncGenerator[AsyncFalkorDB, None] | None = None
+        self._client: AsyncFalkorDB | None = None
+
+    async def client(self) -> AsyncFalkorDB:
+        async with self._lock:
+            if self._client is None:
+                self._opened = _opened(self._url)
+                self._client = await anext(self._opened)
+            return self._client
+
+    async def aclose(self) -> None:
+        async with self._lock:
+            pool = getattr(self._client and self._client.connection, "connection_pool", None)
             if pool is not None:
                 await pool.disconnect()
-        await asyncio.to_thread(self.close)
+            if self._opened is not None:
+                await self._opened.aclose()
+
+
+async def _opened(url: str) -> AsyncGenerator[AsyncFalkorDB, None]:
+    """Yield a client of the running event loop.
+
+    A generator, since a loop ends its generators when it ends, and one that nobody refers to any more too: so the
+    sockets are closed on their loop, and no loop outlives its end for their sake.
+    """
+
+    def made() -> AsyncFalkorDB:
+        return AsyncFalkorDB(connection_pool=redis.asyncio.BlockingConnectionPool.from_url(url, **_POOL))
+
+    client = await asyncio.to_thread(made)  # the constructor probes the server with blocking calls
+    try:
+        yield client
+    finally:
+        pool = getattr(client.connection, "connection_pool", None)
+        if pool is not None:
+            await pool.disconnect(inuse_connections=False)
+
+
+def _translation(error: Exception) -> KGMemoryError:
+    """Return our error for one of redis or of the network."""
+    if isinstance(error, redis.BusyLoadingError):
+        return DatabaseUnavailable("FalkorDB is loading its data: try again in a moment")
+    if not isinstance(error, redis.ResponseError):
+        return DatabaseUnavailable(
+            f"FalkorDB cannot be reached ({error}): check that the server runs and the URL is right, then try again"
+        )
+    if OTHER_DIMENSION in str(error):
+        return EmbeddingMismatch(
+            f"the graph was built with another setting of the embedding model ({error}): open it with that "
+            "one, or run `kg-memory reembed` to change it"
+        )
+    return QueryError(f"FalkorDB refused a query: {error}")
 
 
 # No retries: a write that timed out may have been applied, and redis-py would apply it again.

@@ -287,7 +287,7 @@ CALL {{
 }}
 WITH DISTINCT f
 MATCH (f)-[:HELD]->(b:Belief)
-WHERE b.expired_at = {OPEN_END}
+WHERE b.expired_at = {OPEN_END} AND ($as_of IS NULL OR (b.valid_at <= $as_of AND b.invalid_at > $as_of))
 WITH f, b
 ORDER BY CASE WHEN b.valid_at = {OPEN_START} THEN b.said_at ELSE b.valid_at END DESC, f.id
 LIMIT $limit

@@ -13,10 +13,9 @@ from kg_memory.effects import now, read, write
 from kg_memory.errors import InputError
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
-from kg_memory.identity import clean, episode_id, thread_key
+from kg_memory.identity import checked_namespace, clean, episode_id, thread_key
 from kg_memory.ingestion.state import IngestionState, Piece
 from kg_memory.model import EpisodeKind
-from kg_memory.nodes import checked_namespace
 from kg_memory.settings import Settings
 from kg_memory.temporal import EPOCH, SITTING, instant, micros
 

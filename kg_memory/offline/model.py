@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +17,7 @@ from kg_memory.offline.reading import read_episode, read_fields
 from kg_memory.offline.records import read_record
 from kg_memory.offline.summaries import summarise
 from kg_memory.offline.writing import entity_names, record_facts, statement_facts
+from kg_memory.prompts.answers import MOST
 
 Fields = Mapping[str, Any]
 
@@ -46,8 +48,8 @@ class OfflineModel:
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
-        """Return the typed answer to *ask*; it takes a few milliseconds and waits for nothing."""
-        return self.answer(ask)
+        """Return the typed answer to *ask*, read in a thread: a long text takes a second of the processor."""
+        return await asyncio.to_thread(self.answer, ask)
 
 
 def _extract(fields: Fields) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _extract(fields: Fields) -> dict[str, Any]:
         if name.strip():
             distinct.setdefault(sameness.key(name) or name, (name, kind))
     entities = [{"name": name[:512], "type": _type(kind, types)} for name, kind in distinct.values()]
-    return {"entities": entities[:50]}
+    return {"entities": entities[:MOST]}
 
 
 def _type(kind: str, types: Sequence[str]) -> str:

@@ -14,6 +14,22 @@ FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MA
 """Predicates that hold for one object at a time."""
 OPPOSITES = {"LIKES": "DISLIKES", "DISLIKES": "LIKES", "PREFERS": "PREFERS", "USES": "USES"}
 
+STATES: dict[str, tuple[str, str]] = {
+    "LIVES_IN": ("lives in", "住在"),
+    "WORKS_AT": ("works at", "工作于"),
+    "WORKS_AS": ("works as", "的工作是"),
+    "STUDIES_AT": ("studies at", "就读于"),
+    "IS_MARRIED_TO": ("is married to", "的配偶是"),
+    "IS_IN_RELATIONSHIP_WITH": ("is in a relationship with", "的恋人是"),
+    "USES": ("uses", "使用"),
+    "PREFERS": ("prefers", "更喜欢"),
+    "LIKES": ("likes", "喜欢"),
+    "DISLIKES": ("dislikes", "不喜欢"),
+    "IS_A": ("is", "是"),
+    "VOLUNTEERS_AT": ("volunteers at", "做志愿者于"),
+}
+"""What lasts until something else is said, and how it is said in both languages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:

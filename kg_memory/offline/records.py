@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from kg_memory.offline import sameness
 from kg_memory.offline.lexicon import ORGANISATION_WORDS
 from kg_memory.offline.spans import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
 
@@ -37,10 +38,17 @@ _BEGINS = frozenset(
 _ENDS = frozenset(
     "until end end_date valid_to valid_until expires expires_at ended_at cancelled_at left_at to 结束日期".split()
 )
-_STAMPS = frozenset(
-    "updated_at last_updated date ordered_at placed_at order_date timestamp created_at created at 日期 更新时间".split()
-)
+_UPDATED = frozenset("updated_at last_updated modified_at timestamp 更新时间".split())
+_CREATED = frozenset("date ordered_at placed_at order_date created_at created at 日期".split())
 _MOMENT = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?|\d{4}")
+
+
+class Dates(NamedTuple):
+    """Since when and until when a record says that it holds, and when it was changed."""
+
+    began: str | None = None
+    ended: str | None = None
+    updated: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +114,14 @@ class _Reader:
                         yield from self._part(one, about, key, depth, dates, several=True)
                     elif (thing := _leaf(one, key)) is not None:
                         yield self._field(about, key, thing, dates, several=True)
-            elif not _names_it(key, value, about) and key.casefold() not in _BEGINS | _ENDS | _STAMPS:
+            elif not _names_it(key, value, about) and key.casefold() not in _BEGINS | _ENDS | _UPDATED | _CREATED:
                 thing = _leaf(value, key)
                 # Numbers of a part are told with the part itself ("Keyboard (qty 2)"), and are no things there.
                 if thing is not None and (depth == 0 or _is_thing(value)):
                     yield self._field(about, key, thing, dates)
 
     def _part(
-        self, part: Mapping[str, Any], about: Thing, key: str, depth: int, dates: tuple[str | None, str | None], *,
+        self, part: Mapping[str, Any], about: Thing, key: str, depth: int, dates: Dates, *,
         several: bool = False,
     ) -> Iterator[Field]:  # fmt: skip
         """Yield that *about* has *part*, and what the part says of itself."""
@@ -126,7 +134,7 @@ class _Reader:
         yield from self._fields(part, named, depth + 1)
 
     def _field(
-        self, about: Thing, key: str, thing: Thing, dates: tuple[str | None, str | None], *,
+        self, about: Thing, key: str, thing: Thing, dates: Dates, *,
         several: bool = False, more: str = "",
     ) -> Field:  # fmt: skip
         predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
@@ -134,7 +142,14 @@ class _Reader:
         told = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
         verb = "include" if several else "is"
         return Field(
-            about, predicate, thing, f"{about.name}: {readable} {verb} {told}{more}.", self._quote(key, told), *dates
+            about,
+            predicate,
+            thing,
+            f"{about.name}: {readable} {verb} {told}{more}.",
+            self._quote(key, told),
+            # When a record was made says nothing of how long its status has been what it is.
+            dates.updated if sameness.one_at_a_time(predicate) else dates.began,
+            dates.ended,
         )
 
     def _quote(self, key: str, told: str) -> str:
@@ -233,11 +248,12 @@ def _readable(key: str) -> str:
     return " ".join(word if word.isupper() and len(word) > 1 else word.casefold() for word in words) or str(key)[:60]
 
 
-def _dates(record: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return since when and until when the record says that it holds."""
+def _dates(record: Mapping[str, Any]) -> Dates:
+    """Return since when and until when the record says that it holds, and when it was changed."""
     found: dict[frozenset[str], str] = {}
     for key, value in record.items():
-        for keys in (_BEGINS, _ENDS, _STAMPS):
+        for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):
             if str(key).casefold() in keys and isinstance(value, str):
                 found.setdefault(keys, value)
-    return found.get(_BEGINS) or found.get(_STAMPS), found.get(_ENDS)
+    updated = found.get(_UPDATED)
+    return Dates(found.get(_BEGINS) or updated or found.get(_CREATED), found.get(_ENDS), updated)

@@ -24,6 +24,7 @@ _GENERIC = frozenset(
 _EVENTS = frozenset({"VISITED", "ATTENDED", "MET", "BOUGHT", "READ", "WATCHED", "LOST", "SOLD"})
 _SAME_WORDS = 0.75
 """How much of their words two sentences must share to say the same."""
+_ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
 _INSTEAD = re.compile(
     r"\b(?:instead|switched|switch|moved|changed|replaced|now|no longer|anymore|rather than)\b|改|换|不再|现在",
     re.IGNORECASE,
@@ -31,6 +32,11 @@ _INSTEAD = re.compile(
 _TOO = re.compile(
     r"\b(?:also|too|as well|both|another|besides|in addition|part-time|second)\b|也|还|另外|同时", re.IGNORECASE
 )
+
+
+def one_at_a_time(predicate: str) -> bool:
+    """Tell whether a record's field of that name holds one value at a time."""
+    return _FIELD.search(predicate) is not None
 
 
 def key(name: str) -> str:
@@ -58,6 +64,8 @@ def same_name(one: str, other: str, type_: str = "") -> bool:
         return False
     if key(one) == key(other):
         return True
+    if not _ROLES.isdisjoint((key(one), key(other))):
+        return False  # "user" is whoever speaks, not the "User Authentication" that is spoken of
     if "'s " in one or "'s " in other or "的" in one or "的" in other:
         return False  # "Ann" is not "Ann's sister"
     if type_ == PERSON:
@@ -145,7 +153,7 @@ def contradicts(new: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
         return False
     ours, theirs = {key(each) for each in new["objects"]}, {key(each) for each in known["objects"]}
     if new["predicate"] == known["predicate"]:
-        single = _FIELD.search(new["predicate"]) is not None and _is_field(new) and _is_field(known)
+        single = one_at_a_time(new["predicate"]) and _is_field(new) and _is_field(known)
         if single or new["predicate"] in FUNCTIONAL:
             return not ours & theirs
         return new["predicate"] == "PREFERS" and not ours & theirs and _INSTEAD.search(new["sentence"]) is not None

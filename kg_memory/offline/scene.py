@@ -13,6 +13,9 @@ MOST_STATEMENTS = 50
 GENERAL = "SAYS_ABOUT"
 """The predicate of a statement of which only the things that it links are known."""
 
+LOOSE = frozenset({GENERAL, "RELATES_TO"})
+"""The predicates of statements that no verb tells."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -26,6 +29,8 @@ class Statement:
     change: Change
     confidence: float
     causal: bool = False
+    verb: tuple[int, int] | None = None
+    """The characters that say it, whose clause has its date; none where no date bears on it."""
 
 
 @dataclass(frozen=True, slots=True)

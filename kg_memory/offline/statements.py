@@ -187,12 +187,15 @@ class _SentenceReader:
             predicate, change = "JOINED", "happens"
         elif predicate == "WORKS_AT" and objects[0].type == TOPIC and not objects[0].named:
             return []  # "I left the meeting"
-        stated = [
-            self._statement(subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7)
-        ]
+        sure = 0.8 if pattern.change in ("is", "ends") else 0.7
+        stated = [self._statement(subject, predicate, objects, change, sure)]
         if change == "ends" and text[start:end].casefold().endswith("from"):
             stated += self._towards(pattern, subject, objects[0])
-        return stated
+        return [self._said_by(start, end, one) for one in stated]
+
+    def _said_by(self, start: int, end: int, statement: Statement) -> Statement:
+        """Return *statement* with the place of its verb."""
+        return replace(statement, verb=(self.sentence.start + start, self.sentence.start + end))
 
     def _statement(
         self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, sure: float
@@ -230,7 +233,7 @@ class _SentenceReader:
         change: Change = (
             "is" if match["how"].casefold() in ("got married", "got engaged", "got back together") else "ends"
         )
-        return [self._statement(self.speaker, predicate, (other,), change, 0.8)]
+        return [self._said_by(*match.span("how"), self._statement(self.speaker, predicate, (other,), change, 0.8))]
 
     def _causal(self) -> bool:
         return _CAUSE.search(self.sentence.text) is not None
@@ -315,7 +318,7 @@ class _SentenceReader:
         predicate = GENERAL if self.speaker else "RELATES_TO"
         return Statement(
             subject, predicate, tuple(objects[:MOST_OBJECTS]), self.sentence.start, self.sentence.end,
-            "is" if _PRESENT.search(text) else "happens", 0.4, self._causal(),
+            "is" if _PRESENT.search(text) else "happens", 0.4, self._causal(), (self.sentence.start, self.sentence.end),
         )  # fmt: skip
 
     def _widened(self, last: Statement, left: Sequence[Mention]) -> Statement:

@@ -9,27 +9,13 @@ from typing import Any
 
 from kg_memory.dates import DateMention, find_dates, parse_instant
 from kg_memory.offline import sameness
+from kg_memory.offline.holding import held, own_dates
+from kg_memory.offline.patterns import STATES
 from kg_memory.offline.records import Field
 from kg_memory.offline.scene import GENERAL, Reading, Statement
 from kg_memory.offline.spans import PERSON
+from kg_memory.prompts.answers import MOST
 
-MOST_FACTS = 50
-_RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
-_STATES = {
-    "LIVES_IN": ("lives in", "住在"),
-    "WORKS_AT": ("works at", "工作于"),
-    "WORKS_AS": ("works as", "的工作是"),
-    "STUDIES_AT": ("studies at", "就读于"),
-    "IS_MARRIED_TO": ("is married to", "的配偶是"),
-    "IS_IN_RELATIONSHIP_WITH": ("is in a relationship with", "的恋人是"),
-    "USES": ("uses", "使用"),
-    "PREFERS": ("prefers", "更喜欢"),
-    "LIKES": ("likes", "喜欢"),
-    "DISLIKES": ("dislikes", "不喜欢"),
-    "IS_A": ("is", "是"),
-    "VOLUNTEERS_AT": ("volunteers at", "做志愿者于"),
-}
-"""What lasts until something else is said, and how it is said in both languages."""
 _CHINESE = re.compile("[\u3400-\u9fff]")
 
 Entities = Sequence[Mapping[str, Any]]
@@ -69,14 +55,14 @@ def statement_facts(
             continue
         quote = content[statement.start : statement.end]
         dates = find_dates(quote, at)
-        began, ended = _interval(statement, dates, quote, at)
+        began, ended = held(statement, own_dates(statement, reading.statements, quote, dates), content, at)
         said = _sentence(quote, speaker, dates if statement.change == "plans" else ())
         facts.append(
             {
                 "subject": subject,
                 "predicate": _declared(statement.predicate, fact_types),
                 "objects": objects[:10],
-                "sentence": _state(statement, said, speaker)[:2000],
+                "sentence": (said if ended and ended <= at else _state(statement, said, speaker))[:2000],
                 "quote": quote[:4000],
                 "valid_at": began.isoformat() if began else None,
                 "invalid_at": ended.isoformat() if ended else None,
@@ -88,7 +74,7 @@ def statement_facts(
                 "confidence": statement.confidence,
             }
         )
-    return facts[:MOST_FACTS]
+    return facts[:MOST]
 
 
 def record_facts(fields: Sequence[Field], entities: Entities) -> list[dict[str, Any]]:
@@ -113,7 +99,7 @@ def record_facts(fields: Sequence[Field], entities: Entities) -> list[dict[str, 
                 "confidence": 0.9,
             }
         )
-    return facts[:MOST_FACTS]
+    return facts[:MOST]
 
 
 class _Ids:
@@ -145,35 +131,11 @@ def _declared(predicate: str, fact_types: Sequence[Mapping[str, Any]]) -> str:
     return predicate
 
 
-def _interval(
-    statement: Statement, dates: Sequence[DateMention], quote: str, at: datetime
-) -> tuple[datetime | None, datetime | None]:
-    """Return since when and until when the statement holds.
-
-    A state without a date holds since it was said; an end without a date is when it was said; a plan
-    is one since it was said, whatever its date; an event without a date has none.
-    """
-    if statement.change == "plans":
-        return at, None
-    dated = dates[0] if dates else None
-    if dated is None:
-        return {"ends": (None, at), "is": (at, None)}.get(statement.change, (None, None))
-    start, end = dated.interval.start, dated.interval.end
-    spans = _RANGE.search(quote[dated.start : dated.end]) is not None
-    if start is None or (spans and end is not None):
-        return start, end  # "until 2019", "from 2016 to 2019"
-    if statement.change == "ends":
-        return None, at if end is None else min(start, at)
-    if start > at and statement.change == "is" and statement.predicate not in _STATES:
-        return at, None
-    return start, None
-
-
 def _state(statement: Statement, said: str, speaker: str | None) -> str:
     """Return what was *said*, a lasting state in plain words first: "I moved to Oslo" tells where somebody lives."""
-    if statement.predicate not in _STATES or statement.change == "ends":
+    if statement.predicate not in STATES:
         return said
-    english, chinese = _STATES[statement.predicate]
+    english, chinese = STATES[statement.predicate]
     subject, objects = statement.subject.name, [one.name for one in statement.objects]
     own = said.removeprefix(f"{speaker}: ") if subject == speaker else said
     if _CHINESE.search(said):

@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+MOST = 100
+"""How many things one answer may name, at most: small models never stop by themselves."""
+
 EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
 
 
@@ -53,14 +56,14 @@ class ExtractedEntity(BaseModel):
 class ExtractedEntities(BaseModel):
     """The entities of an episode, the speaker first."""
 
-    entities: list[ExtractedEntity] = Field(max_length=50)
+    entities: list[ExtractedEntity] = Field(max_length=MOST)
 
 
 class Reflection(BaseModel):
     """What an extraction missed, and what of it the episode does not support."""
 
-    missed: list[ExtractedEntity] = Field(max_length=50)
-    unsupported: list[str] = Field(max_length=50)
+    missed: list[ExtractedEntity] = Field(max_length=MOST)
+    unsupported: list[str] = Field(max_length=MOST)
 
 
 class Resolution(BaseModel):
@@ -74,7 +77,7 @@ class Resolution(BaseModel):
 class Resolutions(BaseModel):
     """One resolution a new entity."""
 
-    resolutions: list[Resolution] = Field(max_length=50)
+    resolutions: list[Resolution] = Field(max_length=MOST)
 
 
 class ExtractedFact(BaseModel):
@@ -96,7 +99,7 @@ class ExtractedFact(BaseModel):
 class ExtractedFacts(BaseModel):
     """The facts of an episode."""
 
-    facts: list[ExtractedFact] = Field(max_length=50)
+    facts: list[ExtractedFact] = Field(max_length=MOST)
 
 
 class Duplicate(BaseModel):
@@ -109,20 +112,20 @@ class Duplicate(BaseModel):
 class Duplicates(BaseModel):
     """One verdict a new fact."""
 
-    duplicates: list[Duplicate] = Field(max_length=50)
+    duplicates: list[Duplicate] = Field(max_length=MOST)
 
 
 class Contradiction(BaseModel):
     """Which known facts can no longer be so when a new one is."""
 
     fact: int = Field(description="the id of the new fact")
-    contradicts: list[int] = Field(description="the ids of the known facts that it contradicts", max_length=50)
+    contradicts: list[int] = Field(description="the ids of the known facts that it contradicts", max_length=MOST)
 
 
 class Contradictions(BaseModel):
     """One verdict a new fact that contradicts something."""
 
-    contradictions: list[Contradiction] = Field(max_length=50)
+    contradictions: list[Contradiction] = Field(max_length=MOST)
 
 
 class Summary(BaseModel):
@@ -135,4 +138,4 @@ class Summary(BaseModel):
 class Summaries(BaseModel):
     """One summary an entity."""
 
-    summaries: list[Summary] = Field(max_length=50)
+    summaries: list[Summary] = Field(max_length=MOST)

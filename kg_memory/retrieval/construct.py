@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kg_memory.effects import read
+from kg_memory.effects import now, read
 from kg_memory.falkor import rows
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, every
@@ -28,6 +28,8 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]
     """Fetch the winners by id, and write the best of them down within `max_tokens`."""
     values = yield from every(_values(kind, state) for kind in KINDS)
     found = Found(question=state.get("question") or "", **dict(zip(KINDS, values, strict=True)))
+    if (yield from _asks_of_the_past(state)):
+        found = _without_summaries(found)
     most = state.get("max_tokens")
     context = render(found, DEFAULT_TOKENS if most is None else most)
     return {"found": found.model_dump(mode="json"), "context": context}
@@ -43,3 +45,19 @@ def _values(kind: Kind, state: RetrievalState) -> Flow[tuple[Value, ...]]:
     told = yield from read(query, ids=[id_ for id_, _ in ranked], **extra)
     by_id = {row[name]["id"]: row if kind == "facts" else row[name] for row in told}
     return tuple(value(by_id[id_], score) for id_, score in ranked if id_ in by_id)
+
+
+def _asks_of_the_past(state: RetrievalState) -> Flow[bool]:
+    time = yield from now()
+    given = {"as_of": state.get("as_of"), "believed_at": state.get("believed_at")}
+    return any(state["instants"][name] < time for name, text in given.items() if text is not None)
+
+
+def _without_summaries(found: Found) -> Found:
+    """Leave the summaries out: they tell what is so now."""
+    return found.model_copy(
+        update={
+            "entities": tuple(each.model_copy(update={"summary": ""}) for each in found.entities),
+            "communities": tuple(each.model_copy(update={"summary": ""}) for each in found.communities),
+        }
+    )

@@ -65,8 +65,8 @@ def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  
     """
     time = yield from now()
     instants = {
-        "as_of": _micros("as_of", state.get("as_of"), time),
-        "believed_at": _micros("believed_at", state.get("believed_at"), time),
+        "as_of": parse_instant("as_of", state.get("as_of"), time),
+        "believed_at": parse_instant("believed_at", state.get("believed_at"), time),
     }
     hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
     question = clean(str(state.get("question") or ""))[:LONGEST_QUESTION]
@@ -184,7 +184,11 @@ def _best(scores: Mapping[str, float]) -> list[Scored]:
     return [[name, round(score, 6)] for name, score in ranked]
 
 
-def _micros(name: str, text: str | None, default: int) -> int:
+def parse_instant(name: str, text: str | None, default: int) -> int:
+    """Return the instant of ISO 8601 *text* in microseconds; a naive one is UTC.
+
+    Errors: `InputError` for anything that is no date.
+    """
     if text is None:
         return default
     try:

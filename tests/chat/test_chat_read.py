@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.chat.read import Unreadable, read, read_object, salvage
-from kg_memory.prompts.answers import ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
+from kg_memory.prompts.answers import MOST, ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
 
 ONE = '{"entities": [{"name": "Lisbon", "type": "Place"}]}'
 
@@ -77,9 +78,9 @@ def test_one_of_two_lists_may_be_left_out():
 
 
 def test_what_is_beyond_the_limit_of_a_list_is_dropped_and_counted():
-    many = [{"name": f"n{number}", "type": "Entity"} for number in range(60)]
+    many = [{"name": f"n{number}", "type": "Entity"} for number in range(MOST + 10)]
     found = read_object({"entities": many}, ExtractedEntities)
-    assert len(found.answer.entities) == 50
+    assert len(found.answer.entities) == MOST
     assert found.dropped == 10
 
 
@@ -140,6 +141,28 @@ def test_what_was_only_thought_of_is_not_salvaged():
     thoughts = '<think>{"entities": [{"name": "wrong", "type": "Place"}]}</think>'
     found = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', ExtractedEntities)
     assert [entity.name for entity in found.answer.entities] == ["Oslo"]
+
+
+@pytest.mark.parametrize("text", ["<think>" * 20_000, "</think>" * 20_000, "<think>x</think>" * 20_000])
+def test_many_tags_of_thoughts_are_read_in_linear_time(text):
+    began = time.process_time()
+    assert names(text + "</think>" + ONE) == ["Lisbon"]
+    with pytest.raises(Unreadable):
+        read(text, ExtractedEntities)
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ONE}<think>is that right? {{</think>",
+        f"<think>a<think>b</think>{ONE}",
+        f"x {{</think>{ONE}<thinking>[</THINK>",
+        f"{ONE}<think>",
+    ],
+)
+def test_thoughts_around_an_answer_are_left_out(text):
+    assert names(text) == ["Lisbon"]
 
 
 @given(st.text(max_size=300))

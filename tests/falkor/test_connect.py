@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import time
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
+import redis
 
 from kg_memory.errors import DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
 from kg_memory.falkor import binaries, connect, launch
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
+from tests.children import ends_well_in_a_child
 
 NAMESPACES = [
     "ann@example.com",
@@ -215,15 +219,123 @@ async def test_after_the_embedded_server_was_killed_the_next_async_query_starts_
     await asyncio.to_thread(gone, tmp_path / "db")
 
 
-def test_a_database_that_was_closed_opens_again_at_the_next_query(tmp_path):
+def test_a_database_that_was_closed_stays_closed_and_lets_the_server_go(tmp_path):
     database = Database(Embedded(tmp_path / "db"))
     database.query(*ONE, write=True)
     database.close()
     database.close()
     gone(tmp_path / "db")
-    assert database.query("kg:x", "MATCH (n:One) RETURN count(n) AS n", {}, write=False) == [{"n": 1}]
+    with pytest.raises(DatabaseUnavailable, match="was closed"):
+        database.query(*ONE, write=False)
+    with pytest.raises(DatabaseUnavailable, match="was closed"):
+        asyncio.run(database.aquery(*ONE, write=False))
+    assert not launch.is_running(tmp_path / "db")
+
+
+def test_event_loops_that_ended_leave_neither_themselves_nor_a_connection_behind(server, namespace):
+    database = Database(Fixed(server.url))
+    key = graph_key(namespace)
+    loops = WeakSet()
+
+    async def many() -> None:
+        loops.add(asyncio.get_running_loop())
+        queries = (database.aquery(key, "RETURN 1 AS one", {}, write=True) for _ in range(4))
+        assert await asyncio.gather(*queries) == [[{"one": 1}]] * 4
+
+    def connected() -> int:
+        return len(database.client().connection.client_list())
+
+    before = connected()
+    for _ in range(10):
+        asyncio.run(many())
+    gc.collect()
+    assert connected() == before
+    assert len(loops) <= 1  # the last one goes at the next use
     database.close()
-    gone(tmp_path / "db")
+
+
+def test_connections_of_a_loop_that_was_closed_without_its_generators_go_too(server, namespace):
+    database = Database(Fixed(server.url))
+
+    def connected() -> int:
+        return len(database.client().connection.client_list())
+
+    before = connected()
+    for _ in range(6):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True))
+        loop.close()
+    gc.collect()
+    assert connected() <= before + 1
+    database.close()
+    gc.collect()
+
+
+async def test_however_many_ask_first_there_is_one_client_for_a_loop(server, namespace, monkeypatch):
+    made = []
+
+    class Counted(connect.AsyncFalkorDB):
+        def __init__(self, **given: Any) -> None:
+            made.append(self)
+            super().__init__(**given)
+
+    monkeypatch.setattr(connect, "AsyncFalkorDB", Counted)
+    database = Database(Fixed(server.url))
+    await asyncio.gather(*(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True) for _ in range(10)))
+    assert len(made) == 1
+    await database.aclose()
+
+
+async def test_an_asker_that_is_cancelled_while_it_connects_leaves_the_others_connected(server, namespace):
+    database = Database(Fixed(server.url))
+    asking = [
+        asyncio.create_task(database.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True)) for _ in range(4)
+    ]
+    await asyncio.to_thread(database.client)
+    await asyncio.sleep(0)
+    asking[0].cancel()
+    async with asyncio.timeout(20):
+        assert await asyncio.gather(*asking[1:]) == [[{"one": 1}]] * 3
+    await database.aclose()
+
+
+async def test_no_connection_is_left_after_aclose(server, database, namespace):
+    def connected() -> int:
+        return len(database.client().connection.client_list())
+
+    before = await asyncio.to_thread(connected)
+    own = Database(Fixed(server.url))
+    await asyncio.gather(*(own.aquery(graph_key(namespace), "RETURN 1 AS one", {}, write=True) for _ in range(4)))
+    await own.aclose()
+    await own.aclose()
+    await asyncio.sleep(0.1)
+    assert await asyncio.to_thread(connected) <= before
+
+
+async def test_a_lost_connection_is_told_at_once_while_another_thread_looks_for_the_server(database):
+    with database._opening:  # as a thread holds it while a slow server starts
+        begin = time.monotonic()
+        with pytest.raises(DatabaseUnavailable), database._translated():
+            raise redis.ConnectionError("gone")
+        assert time.monotonic() - begin < 1
+
+
+async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_alone(server, namespace):
+    database = Database(Fixed(server.url))
+    key = graph_key(namespace)
+    assert await database.aquery(key, "RETURN 1 AS one", {}, write=True) == [{"one": 1}]
+
+    def work() -> bool:
+        found = database.query(key, "RETURN 2 AS two", {}, write=True)
+        gc.collect()
+        database.close()
+        return found == [{"two": 2}]
+
+    assert ends_well_in_a_child(work)
+    async with asyncio.timeout(10):
+        assert await database.aquery(key, "RETURN 1 AS one", {}, write=True) == [{"one": 1}]
+    assert database.generation == 1
+    await database.aclose()
 
 
 def gone(folder: Path) -> None:

@@ -9,6 +9,7 @@ from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.reembedding import reembed
 from kg_memory.ingestion.graph import build
+from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import HashEmbeddings, Scripted
 
 NEAREST = "CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($v)) YIELD node RETURN node.{name} AS name"
@@ -65,6 +66,27 @@ def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled
         assert row["name"] in (text, text.removeprefix("Ann: "))
     said = {"content": "I know Friend9.", "speaker": "Ann", "at": "2024-02-01", "namespace": filled}
     assert build(other, settings).compile().invoke(said)["done"]
+
+
+@pytest.mark.parametrize("dimensions", [64, 32])
+def test_who_searches_meanwhile_is_told_to_wait(driver, database, settings, filled, dimensions):
+    told = []
+
+    def search(*_: int) -> None:
+        try:
+            build_retrieval(driver, settings).compile().invoke({"question": "Who is Friend3?", "namespace": filled})
+        except EmbeddingMismatch as error:
+            told.append(str(error))
+
+    search()
+    assert told == []
+    other = Driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
+    reembed(other, filled, search)
+    other.close()
+    assert told
+    assert all("kg-memory reembed" in each for each in told)
+    search()
+    assert "small" in told[-1]
 
 
 def test_after_it_the_former_model_is_refused(database, filled, other):

@@ -181,7 +181,6 @@ def test_times_are_numbers_everywhere_and_never_texts(driver, settings, namespac
     names = {
         "at",
         "created_at",
-        "done_at",
         "said_at",
         "valid_at",
         "invalid_at",

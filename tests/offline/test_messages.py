@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory import prompts
+from kg_memory.effects import Ask
 from kg_memory.offline import chinese
-from tests.offline.asking import entities, facts
+from kg_memory.offline.model import OfflineModel
+from tests.offline.asking import entities, episode, facts
 
 SAID = "2023-05-25"
 
@@ -58,6 +62,64 @@ CHANGES = [
     ("我对花生过敏。", [("DISLIKES", "花生", SAID, None)]),
     ("我昨天买了一台MacBook。", [("BOUGHT", "MacBook", "2023-05-24", None)]),
 ]
+
+
+# A date is that of its own clause, and a state of the past held during it.
+DATED = [
+    ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990-01-01", None), ("Acme Corp", SAID, None)]),
+    ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990-01-01", None), ("Acme Corp", SAID, None)]),
+    ("I work at Acme; my sister was born in Rome in 1990.", [("Acme", SAID, None), ("Rome", "1990-01-01", None)]),
+    ("My brother died in 2010 and I live in Oslo.", [("Oslo", SAID, None)]),
+    ("I work at Acme, which was founded in 1990.", [("Acme", SAID, None)]),
+    ("I live in Oslo and, since 2019, work at Acme.", [("Oslo", SAID, None), ("Acme", "2019-01-01", None)]),
+    ("I was born in Rome, in 1990, and I work at Acme.", [("Rome", "1990-01-01", None), ("Acme", SAID, None)]),
+    (
+        "I left Acme in 2020 because I moved to Rome in 2021.",
+        [("Acme", None, "2020-01-01"), ("Rome", "2021-01-01", None)],
+    ),
+    (
+        "I joined Acme in 2015, but now I live in Oslo.",
+        [("Acme", "2015-01-01", None), ("Oslo", SAID, None)],
+    ),
+    ("In 2019, I moved to Oslo.", [("Oslo", "2019-01-01", None)]),
+    ("I moved to Oslo with my mum and my dad in 2019.", [("Oslo", "2019-01-01", None)]),
+    ("I moved to Oslo when I joined Acme in 2019.", [("Oslo", "2019-01-01", None), ("Acme", "2019-01-01", None)]),
+    ("Last year I moved to Oslo and joined Acme.", [("Oslo", "2022-01-01", None), ("Acme", "2022-01-01", None)]),
+    ("Last year I moved to Oslo and work at Acme.", [("Oslo", "2022-01-01", None), ("Acme", SAID, None)]),
+    ("I visited my sister Lily in 2019.", [("Lily", SAID, None)]),
+    (
+        "I met Tom in May. My sister was born in Rome in 1990.",
+        [("Tom", "2023-05-01", None), ("Rome", "1990-01-01", None)],
+    ),
+    ("我1990年出生在罗马，也在腾讯工作。", [("罗马", "1990-01-01", None), ("腾讯", SAID, None)]),
+    ("我住在深圳，我妹妹1990年出生在北京。", [("深圳", SAID, None), ("北京", "1990-01-01", None)]),
+    ("2019年，我搬到了北京。", [("北京", "2019-01-01", None)]),
+    ("我昨天去了北京，买了一台MacBook。", [("北京", "2023-05-24", None), ("MacBook", "2023-05-24", None)]),
+    ("I lived in Oslo in 2019.", [("Oslo", "2019-01-01", "2020-01-01")]),
+    ("I used to live in Paris in 2010.", [("Paris", "2010-01-01", "2011-01-01")]),
+    ("I worked at Acme last month.", [("Acme", "2023-04-01", "2023-05-01")]),
+    ("I worked at Acme this year.", [("Acme", "2023-01-01", SAID)]),
+    ("I studied at MIT in 2015.", [("MIT", "2015-01-01", "2016-01-01")]),
+    ("I lived in Oslo until 2019.", [("Oslo", None, "2019-01-01")]),
+    ("I lived in Oslo before 2019.", [("Oslo", None, "2019-01-01")]),
+    ("I lived in Oslo after 2019.", [("Oslo", "2020-01-01", SAID)]),
+    ("I've lived in Oslo since 2019.", [("Oslo", "2019-01-01", None)]),
+    ("I no longer work at Acme since March.", [("Acme", None, "2023-03-01")]),
+    ("2015年我以前住在成都。", [("成都", "2015-01-01", "2016-01-01")]),
+    ("我2015年以前住在成都，现在住在深圳。", [("成都", None, "2015-01-01"), ("深圳", SAID, None)]),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), DATED)
+def test_a_fact_has_the_dates_of_its_own_clause_alone(said, expected):
+    assert [(one.objects[0], one.since, one.until) for one in facts(said)] == expected
+
+
+def test_what_is_past_is_not_told_as_present():
+    (past,), (present,) = facts("I studied at MIT in 2015."), facts("I've lived in Oslo since 2019.")
+
+    assert past.raw.sentence == "Ann: I studied at MIT in 2015."
+    assert present.raw.sentence == "Ann lives in Oslo: I've lived in Oslo since 2019."
 
 
 @pytest.mark.parametrize(("said", "expected"), CHANGES)
@@ -206,6 +268,19 @@ WORDS = st.sampled_from(
     "I we my sister Tom Ann moved to from Oslo left Acme and no longer work at , . ! ? switched use like don't he she last week in May \n 'x “A B” "
     "Dr. U.S. ... 我 从 上海 搬到了 北京 不再 用 喜欢 。 ， 和 姐姐 李娜 在 工作 《书》 Jira".split(" ")
 )
+
+
+async def test_a_long_text_is_read_while_the_event_loop_goes_on():
+    text = "Ann moved to Oslo with Bo. " * 2000
+    fields = {"episode": episode(text, kind="text"), "previous": [], "entity_types": [], "instructions": ""}
+    reading = asyncio.create_task(OfflineModel().aanswer(Ask(prompts.EXTRACT_TEXT, fields)))
+    turns = 0
+    while not reading.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+
+    assert reading.result().entities
+    assert turns > 5
 
 
 @settings(max_examples=300, deadline=None)

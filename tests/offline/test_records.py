@@ -49,11 +49,13 @@ def test_the_things_of_a_record_have_types():
     assert found["Jena"] == "Place"
 
 
-def test_a_date_of_a_record_is_since_when_its_fields_hold():
+def test_what_changes_in_a_record_is_not_dated_by_when_the_record_was_made():
     plan = next(one for one in record_facts(CRM) if one.predicate == "PLAN")
 
-    assert plan.since == "2022-03-01"
+    assert plan.since is None
     assert plan.raw.quote == '"plan": "Enterprise"'
+    changed = next(one for one in record_facts('{"id": "7", "status": "open", "updated_at": "2024-05-01"}'))
+    assert (changed.predicate, changed.since) == ("STATUS", "2024-05-01")
 
 
 def test_an_order_has_its_line_items_with_their_numbers():

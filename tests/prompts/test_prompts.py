@@ -87,7 +87,7 @@ RULES = [
     (prompts.FACTS, ["Never derive a time from another event", "00:00:00", "1 January", "does not last"]),
     (prompts.DEDUPE, ["even in other words", "or null"]),
     (prompts.INVALIDATE, ["can no longer be so", "single event in the past"]),
-    (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language"]),
+    (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now, newest first"]),
 ]
 
 
@@ -95,3 +95,7 @@ RULES = [
 def test_a_prompt_carries_its_rules(prompt, rules):
     for rule in rules:
         assert re.search(rule, prompt.text), rule
+
+
+def test_the_prompt_for_summaries_speaks_of_no_dates_of_facts_as_it_is_given_sentences():
+    assert "valid_at" not in prompts.SUMMARISE.text

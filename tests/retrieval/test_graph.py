@@ -113,6 +113,9 @@ def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
     state = talk.ask("What about Ann?")
     assert [each["name"] for each in state["found"]["communities"]] == ["People of the fjord"]
     assert "They like rain." in state["context"]
+    then = talk.ask("What about Ann?", as_of="2023-01-01")
+    assert [each["summary"] for each in then["found"]["communities"]] == [""]  # a summary tells what is so now
+    assert "They like rain." not in then["context"]
 
 
 @pytest.mark.parametrize("question", HOSTILE)

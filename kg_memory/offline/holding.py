@@ -1,0 +1,69 @@
+"""Since when and until when a statement holds, by the dates of its own clause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from kg_memory.dates import DateMention
+from kg_memory.offline.clauses import dates_of
+from kg_memory.offline.patterns import STATES
+from kg_memory.offline.scene import LOOSE, Statement
+
+_RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
+_WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
+"""How the words begin that tell of a state of the past."""
+_BEFORE = re.compile(r"\bbefore\s(?:the\s)?$", re.IGNORECASE)
+_AFTER = re.compile(r"\bafter\s(?:the\s)?$", re.IGNORECASE)
+_BEFORE_CHINESE = re.compile("以前|之前")
+_AFTER_CHINESE = re.compile("以后|之后")
+
+Held = tuple[datetime | None, datetime | None]
+
+
+def own_dates(
+    statement: Statement, stated: Sequence[Statement], quote: str, dates: Sequence[DateMention]
+) -> list[DateMention]:
+    """Return those of the *dates* of its *quote* that stand in the clause of the statement's verb."""
+    if statement.verb is None or not dates:
+        return []
+    verbs = [one.verb for one in stated if one.verb is not None and one.predicate not in LOOSE]
+    own, *all_ = ((start - statement.start, end - statement.start) for start, end in (statement.verb, *verbs))
+    return dates_of(quote, own, all_, dates)
+
+
+def held(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Held:
+    """Return since when and until when *statement*, said *at*, holds.
+
+    A state without a date holds since it was said; an end without a date is when it was said; a plan
+    is one since it was said, whatever its date; an event without a date has none. A state of the past
+    held during its date.
+    """
+    if statement.change == "plans":
+        return at, None
+    if not dates:
+        return {"ends": (None, at), "is": (at, None)}.get(statement.change, (None, None))
+    start, end = dates[0].interval.start, dates[0].interval.end
+    place = (statement.start + dates[0].start, statement.start + dates[0].end)
+    if start is None or (end is not None and _RANGE.search(content[slice(*place)])):
+        return start, end  # "until 2019", "from 2016 to 2019"
+    if start < at and statement.verb and statement.change != "happens" and _WAS.match(content, *statement.verb):
+        return _past(content, place, start, end, at)
+    if statement.change == "ends":
+        return None, min(start, at)
+    begun = start <= at or statement.change != "is" or statement.predicate in STATES
+    return (start if begun else at), None
+
+
+def _past(content: str, place: tuple[int, int], start: datetime, end: datetime | None, at: datetime) -> Held:
+    """Return when a past state held, whose date, at *place*, is from *start* to *end*: during it, before or after."""
+    if end is None:
+        return start, None  # "I've lived in Oslo since 2019"
+    end = min(end, at)
+    before = content[max(0, place[0] - 12) : place[0]]
+    if _BEFORE.search(before) or _BEFORE_CHINESE.match(content, place[1]):
+        return None, start
+    if _AFTER.search(before) or _AFTER_CHINESE.match(content, place[1]):
+        return (end if end < at else None), at
+    return start, end

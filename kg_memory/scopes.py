@@ -1,0 +1,62 @@
+"""What belongs to one event loop or to one process, and is made anew in the next."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+
+class PerLoop(Generic[T]):
+    """A value for each event loop, made at its first use there; those of closed loops are dropped."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        # Not weak: what is used on a loop mostly refers to it, so its weak key would never go.
+        self._values: dict[asyncio.AbstractEventLoop, T] = {}
+
+    def get(self) -> T:
+        """Return the value of the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._values:
+            for other in list(self._values):
+                if other.is_closed():
+                    self._values.pop(other, None)
+            self._values[loop] = self._make()
+        return self._values[loop]
+
+    def pop(self) -> T | None:
+        """Drop the value of the running loop and return it."""
+        return self._values.pop(asyncio.get_running_loop(), None)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Forkable(Protocol):
+    """What cannot be used by a forked child as it is: locks may be held there for ever, and threads are dead."""
+
+    def forked(self) -> None:
+        """Make anew what the child cannot share with its parent."""
+
+
+_forkable: WeakSet[Forkable] = WeakSet()
+
+
+def renew_in_children(each: Forkable) -> None:
+    """See that `forked` is called in every child that this process forks, while *each* is alive."""
+    _forkable.add(each)
+
+
+def _renew() -> None:
+    for each in list(_forkable):
+        each.forked()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,159 @@
+"""Many episodes at once, some of which cannot be read: on a real server with a scripted model."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import (
+    AnswerError,
+    EmbeddingError,
+    EmbeddingMismatch,
+    EmbeddingUnavailable,
+    InputError,
+    ModelError,
+    ModelRefusal,
+    ModelUnavailable,
+)
+from tests.scripted import HashEmbeddings, Scripted
+from tests.test_memory import AT, Verbs
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def verbs(request, memory, namespace):
+    return Verbs(memory, namespace, asynchronous=request.param)
+
+
+class Picky(HashEmbeddings):
+    """Fails with *error* on texts with *word* in them."""
+
+    def __init__(self, error, word):
+        super().__init__()
+        self.error = error
+        self.word = word
+
+    def embed_documents(self, texts):
+        if any(self.word in text for text in texts):
+            raise self.error
+        return super().embed_documents(texts)
+
+
+def spoil(memory, error, word="poison"):
+    """Have *error* raised when an episode with *word* in it is read; return what undoes it."""
+    rules, embeddings = memory.driver.model.rules, memory.driver.embeddings
+    whole = rules["extract_message"]
+
+    def picky(fields):
+        if word in fields["episode"]["content"]:
+            raise error
+        return whole(fields)
+
+    def mend():
+        rules["extract_message"], memory.driver.embeddings = whole, embeddings
+
+    if isinstance(error, EmbeddingError):
+        memory.driver.embeddings = Picky(error, word)
+    else:
+        rules["extract_message"] = picky
+    return mend
+
+
+MANY = [
+    {"content": content, "speaker": "Ann", "at": f"2024-01-0{day}"}
+    for day, content in enumerate(("I moved to Oslo.", "poison", "I moved to Rome."), 1)
+]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("the context is too long: lower chunk_size"),
+        AnswerError("no usable answer: try another model"),
+        ModelRefusal("declined: say it otherwise"),
+        EmbeddingError("the vector is all zeros: use another model"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, error):
+    mend = spoil(memory, error)
+    added = verbs.add_many(MANY)
+    assert [(each.new, each.problem) for each in added] == [(True, None), (True, str(error)), (True, None)]
+    again = verbs.add_many(MANY)
+    assert [(each.new, bool(each.problem)) for each in again] == [(False, False), (False, True), (False, False)]
+    assert [(each.episode, each.new, each.problem) for each in verbs.resume()] == [
+        (added[1].episode, False, str(error))
+    ]
+    assert len(verbs.facts_about("Ann")) == 2
+    mend()
+    assert [each.problem for each in verbs.resume()] == [None]
+    assert verbs.stats().waiting == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ModelUnavailable("down: try later"), EmbeddingUnavailable("down: try later"), EmbeddingMismatch("other: reembed")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_the_next_episode_would_meet_too_stops_many(verbs, memory, error):
+    mend = spoil(memory, error)
+    with pytest.raises(type(error)):
+        verbs.add_many(MANY)
+    assert (verbs.stats().episodes, verbs.stats().waiting) == (2, 1)
+    with pytest.raises(type(error)):
+        verbs.resume()
+    mend()
+    assert [each.problem for each in verbs.resume()] == [None]
+
+
+def test_an_episode_that_could_not_be_saved_is_no_problem_but_an_error(verbs, memory):
+    spoil(memory, EmbeddingError("the vector is empty: check the embedding model"), word="")
+    with pytest.raises(EmbeddingError, match="vector is empty"):
+        verbs.add_many(MANY)
+    assert verbs.stats().episodes == 0
+
+
+def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, memory):
+    spoil(memory, ModelUnavailable("down: try later"))
+    for content in ("poison " * 20, "poison for Oslo"):
+        with pytest.raises(ModelUnavailable):
+            verbs.add(content, at=AT)
+    settings = memory.settings.with_(max_content=50)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as other:
+        resumed = Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).resume()
+    assert sorted((each.problem or "")[:30] for each in resumed) == ["", "the content has 140 characters"]
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as other, pytest.raises(InputError):
+        Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).add_many(["x" * 51])
+
+
+def test_the_progress_of_a_resume_counts_all_that_waits(verbs, memory, monkeypatch):
+    monkeypatch.setattr("kg_memory.memory.WAITING_AT_ONCE", 1)
+    spoil(memory, AnswerError("no usable answer: try another model"))
+    verbs.add_many([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
+    told = []
+    resumed = verbs.resume(progress=told.append)
+    assert [(each.done, each.total, each.new) for each in told] == [(1, 3, 0), (2, 3, 0), (3, 3, 0)]
+    assert [each.added for each in told] == resumed
+
+
+def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiting(verbs, model):
+    whole = model.rules["extract_message"]
+
+    def failing(_):
+        raise AnswerError("no usable answer: try another model")
+
+    def picky(fields):
+        return failing(fields) if "poison" in fields["episode"]["content"] else whole(fields)
+
+    model.rules["extract_message"] = failing
+    for number, content in enumerate(("poison", "I moved to Oslo.", "I moved to Rome.")):
+        with pytest.raises(AnswerError):
+            verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
+    model.rules["extract_message"] = picky
+    resumed = verbs.resume()
+    assert [each.problem for each in resumed] == ["no usable answer: try another model", None, None]
+    assert [(each.id, each.content) for each in verbs.episodes(status="saved")] == [(resumed[0].episode, "poison")]
+    assert len(verbs.facts_about("Ann")) == 2
+    many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
+    added = verbs.add_many(many)
+    assert [bool(each.problem) for each in added] == [True, False]
+    assert {each.id for each in verbs.episodes(status="saved")} == {resumed[0].episode, added[0].episode}
