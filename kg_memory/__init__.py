@@ -47,6 +47,10 @@ _HOMES = {"KGMemoryError": "errors", "GraphMemory": "memory", "Progress": "calls
 )
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for: a command that needs little of it starts fast."""
     if name not in __all__:

