@@ -52,7 +52,7 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         )
     # It is read as it was first stored, whatever time or speaker a later call gives to the same id.
     episode = given if saved["new"] else {**given, **{name: saved[name] for name in STORED}}
-    if episode != given:
+    if (episode["at"], episode["thread_key"]) != (given["at"], given["thread_key"]):
         before, _ = yield from _around(episode, settings)
     previous = [
         {"speaker": each["speaker"], "content": each["content"], "at": _iso(each["at"])}
