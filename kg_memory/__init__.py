@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from kg_memory.memory import GraphMemory
     from kg_memory.model import (
         Added,
+        Change,
         Community,
+        Decision,
         Entity,
         Episode,
         EpisodeInput,
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
         EpisodeStatus,
         Fact,
         Found,
+        Moment,
+        Neighbourhood,
+        Review,
         Source,
         Stats,
     )
@@ -24,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Added",
+    "Change",
     "Community",
+    "Decision",
     "Entity",
     "EntityType",
     "Episode",
@@ -36,7 +43,10 @@ __all__ = [
     "Found",
     "GraphMemory",
     "KGMemoryError",
+    "Moment",
+    "Neighbourhood",
     "Progress",
+    "Review",
     "Settings",
     "Source",
     "Stats",

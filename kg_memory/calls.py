@@ -22,7 +22,6 @@ from kg_memory.identity import checked_namespace, clean
 from kg_memory.ingestion.receive import checked
 from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found
 from kg_memory.reading import counted, stored
-from kg_memory.retrieval.search import parse_instant
 from kg_memory.settings import Settings
 from kg_memory.temporal import instant, micros
 
@@ -115,6 +114,7 @@ def added(state: Mapping[str, Any]) -> Added:
         entities=tuple(each["name"] for each in state["entities"]),
         facts=tuple(each["sentence"] for each in state["facts"]),
         ended=tuple(state.get("ended", ())),
+        waiting=tuple(state.get("waiting", ())),
     )
 
 
@@ -139,8 +139,7 @@ def question(
     text: str,
     namespace: str,
     limits: Mapping[str, int],
-    as_of: datetime | str | None,
-    believed_at: datetime | str | None,
+    times: Mapping[str, Any],
     thread: str | None,
 ) -> dict[str, Any]:
     """Return a question as the retrieval graph takes it.
@@ -152,19 +151,14 @@ def question(
     if thread is not None and not isinstance(thread, str):
         raise InputError(f"the thread is {thread!r}: give a string")
     checked_limits = {name: counted(name, limit) for name, limit in limits.items()}
-    instants = {"as_of": _iso(as_of), "believed_at": _iso(believed_at)}
+    during = times["during"]
+    if during is not None and not isinstance(during, str):
+        during = [_iso(each) for each in during] if isinstance(during, Iterable) else during
     return {
-        "question": clean(text), "namespace": checked_namespace(namespace), "thread": thread, **instants,
-        **checked_limits,
+        "question": clean(text), "namespace": checked_namespace(namespace), "thread": thread, "during": during,
+        "as_of": _iso(times["as_of"]), "believed_at": _iso(times["believed_at"]),
+        "unreviewed": times["unreviewed"], **checked_limits,
     }  # fmt: skip
-
-
-def moment(name: str, at: datetime | str | None) -> int | None:
-    """Return *at* in microseconds.
-
-    Errors: `InputError` when it is no date.
-    """
-    return None if at is None else parse_instant(name, _iso(at), 0)
 
 
 def found(state: Mapping[str, Any]) -> Found:

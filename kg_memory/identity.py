@@ -87,9 +87,19 @@ def canonical_sentence(sentence: str) -> str:
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 
 
-def belief_id(namespace: str, fact: str, episode: str, valid_at: int, invalid_at: int) -> str:
-    """Return the id of the belief that *episode* gave about *fact*."""
-    return _uuid(namespace, "belief", fact, episode, str(valid_at), str(invalid_at))
+def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
+    """Return the id of the belief in a period of *fact* that *cause*, an episode or a decision, gave."""
+    return _uuid(namespace, "belief", fact, cause, *map(str, times))
+
+
+def verdict_id(namespace: str, one: str, other: str) -> str:
+    """Return the id of the verdict about two facts, whichever of them is the new one."""
+    return _uuid(namespace, "verdict", *sorted((one, other)))
+
+
+def decision_id(namespace: str, verdict: str, at: int) -> str:
+    """Return the id of what was decided about a verdict at that instant."""
+    return _uuid(namespace, "decision", verdict, str(at))
 
 
 def _uuid(namespace: str, *parts: str) -> str:

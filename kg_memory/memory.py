@@ -17,18 +17,19 @@ from kg_memory.driver import Driver, Model
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import Database
-from kg_memory.flow import Flow, T
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.model import Added, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Fact, Found, Stats
+from kg_memory.looking_back import During, LookingBack, Time
+from kg_memory.model import Added, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Found, Stats
 from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.review.verbs import Reviewing
 from kg_memory.settings import Settings
 
 WAITING_AT_ONCE = 1000
 
 
-class GraphMemory:
+class GraphMemory(LookingBack, Reviewing):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -104,16 +105,18 @@ class GraphMemory:
         source: str | None = None,
         source_id: str | None = None,
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
+        trust: float = 1.0,
     ) -> Added:
         """Remember one message, text or JSON record, and return what became of it.
 
-        *at* is when it was said (a naive datetime is UTC), now if left out. The same *source_id*, or
+        *at* is when it was said (a naive datetime is UTC), now if left out. *trust*, 0 to 1, is how far the source is
+        believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or
         without one the same content, speaker, thread and time, is the same episode and is stored once.
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
         where = {"thread": thread, "source": source, "source_id": source_id}
-        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, **where})
+        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
         return calls.added(self.ingestion.invoke({**given, "namespace": namespace}))
 
     async def aadd(
@@ -127,10 +130,11 @@ class GraphMemory:
         source: str | None = None,
         source_id: str | None = None,
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
+        trust: float = 1.0,
     ) -> Added:
         """`add`, for asyncio."""
         where = {"thread": thread, "source": source, "source_id": source_id}
-        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, **where})
+        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
         return calls.added(await self.ingestion.ainvoke({**given, "namespace": namespace}))
 
     def add_many(
@@ -192,17 +196,23 @@ class GraphMemory:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 10,
-        as_of: datetime | str | None = None,
-        believed_at: datetime | str | None = None,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
         thread: str | None = None,
     ) -> Found:
         """Find facts, entities, communities and episodes, at most *limit* of each, best first.
 
-        Facts are those that hold now, or held *as_of* another instant, by what is believed now, or was *believed_at*
-        another. *thread* is the conversation that asks: what it last spoke of is found more easily.
-        Summaries tell of now, so a question about the past gets none. Errors: `InputError`, `DatabaseError`.
+        Facts are those that hold now, or held *as_of* another instant, or at some time *during* a period, by what is
+        believed now, or was *believed_at* another instant; see `LookingBack` for how times are given. Without these,
+        time words in the question count ("where did Ann live in 2019?", "before she moved"): `Found.asked` tells.
+        *unreviewed* takes in what waits for review. *thread* is the conversation that asks: what it last spoke of is
+        found more easily. Summaries tell of now, so a question about the past gets none.
+        Errors: `InputError`, `DatabaseError`.
         """
-        asked = calls.question(question, namespace, {"limit": limit}, as_of, believed_at, thread)
+        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
+        asked = calls.question(question, namespace, {"limit": limit}, times, thread)
         return calls.found(self.retrieval.invoke(asked))
 
     async def asearch(
@@ -211,12 +221,15 @@ class GraphMemory:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 10,
-        as_of: datetime | str | None = None,
-        believed_at: datetime | str | None = None,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
         thread: str | None = None,
     ) -> Found:
         """`search`, for asyncio."""
-        asked = calls.question(question, namespace, {"limit": limit}, as_of, believed_at, thread)
+        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
+        asked = calls.question(question, namespace, {"limit": limit}, times, thread)
         return calls.found(await self.retrieval.ainvoke(asked))
 
     def context(
@@ -225,15 +238,18 @@ class GraphMemory:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         max_tokens: int = 1500,
-        as_of: datetime | str | None = None,
-        believed_at: datetime | str | None = None,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
         thread: str | None = None,
     ) -> str:
         """Return what an agent needs to answer *question*: dated and sourced lines, within *max_tokens*.
 
         The rest is as in `search`.
         """
-        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, as_of, believed_at, thread)
+        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
+        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
         return str(self.retrieval.invoke(asked)["context"])
 
     async def acontext(
@@ -242,37 +258,18 @@ class GraphMemory:
         *,
         namespace: str = DEFAULT_NAMESPACE,
         max_tokens: int = 1500,
-        as_of: datetime | str | None = None,
-        believed_at: datetime | str | None = None,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
         thread: str | None = None,
     ) -> str:
         """`context`, for asyncio."""
-        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, as_of, believed_at, thread)
+        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
+        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
         return str((await self.retrieval.ainvoke(asked))["context"])
 
     # Looking
-
-    def facts_about(
-        self,
-        name: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        limit: int = 100,
-        as_of: datetime | str | None = None,
-    ) -> list[Fact]:
-        """Return the facts about the entity called *name*, latest first: all, or those that held *as_of*."""
-        return self._run(reading.facts_about(name, limit, calls.moment("as_of", as_of)), namespace)
-
-    async def afacts_about(
-        self,
-        name: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        limit: int = 100,
-        as_of: datetime | str | None = None,
-    ) -> list[Fact]:
-        """`facts_about`, for asyncio."""
-        return await self._arun(reading.facts_about(name, limit, calls.moment("as_of", as_of)), namespace)
 
     def entities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
         """Return the entities, last seen first."""
@@ -355,9 +352,3 @@ class GraphMemory:
             return calls.added(await self.ingestion.ainvoke(given))
         except KGMemoryError as error:
             return await self._arun(calls.unread(given, self.settings, began, error, known), namespace)
-
-    def _run(self, flow: Flow[T], namespace: str) -> T:
-        return self.driver.run(flow, checked_namespace(namespace))
-
-    async def _arun(self, flow: Flow[T], namespace: str) -> T:
-        return await self.driver.arun(flow, checked_namespace(namespace))

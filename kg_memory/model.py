@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+Precision = Literal["instant", "day", "week", "month", "season", "year"]
+"""How exactly a date is known: it lies somewhere in the period of that length that begins with it."""
+VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
+Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
+"""What a verdict does: one fact ends the other, or one of them is not believed, or it waits for a person, or the
+person refused the fact that waited, or lets both hold."""
 SOURCES = 5
 """How many sources of a fact are told, the earliest first."""
 
@@ -44,10 +51,26 @@ class Source(Value):
     quote: str
 
 
+class Remark(Value):
+    """What is to be known about a line: of a fact that it states, and what the episode `by` said of the same.
+
+    ``ended``: it is not so any more, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is, and the
+    other is not. ``disputed``: a person is to decide. ``refused``: a person did not accept it.
+    """
+
+    kind: Literal["ended", "contradicted", "contradicts", "disputed", "refused"]
+    sentence: str
+    at: datetime | None = None
+    precision: Precision = "instant"
+    by: str | None = None
+    by_source_id: str | None = None
+
+
 class Episode(Value):
     """One raw input, never changed after it was saved.
 
-    `at` is the reference time (when it was said), `created_at` when it was saved.
+    `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
+    source is believed. `remarks` tell what became of what it states; a search fills them in.
     """
 
     id: str
@@ -60,6 +83,8 @@ class Episode(Value):
     at: datetime
     created_at: datetime
     status: EpisodeStatus = EpisodeStatus.SAVED
+    trust: float = 1.0
+    remarks: tuple[Remark, ...] = ()
     score: float | None = None
 
 
@@ -68,6 +93,7 @@ class EpisodeInput(Value):
 
     `at` is the reference time: aware, or naive in UTC; now when it is left out.
     `source_id` is the source's own id: the same id in the same namespace is the same episode.
+    `trust`, 0 to 1, is how far the source is believed; it counts where the conflict strategy is ``trust``.
     """
 
     content: str
@@ -77,6 +103,7 @@ class EpisodeInput(Value):
     thread: str | None = None
     source: str | None = None
     source_id: str | None = None
+    trust: float = 1.0
 
 
 class Entity(Value):
@@ -96,8 +123,11 @@ class Fact(Value):
     """One belief about the world, with its two clocks (Zep 2.2.3).
 
     `valid_at`/`invalid_at`: when it was so. `created_at`/`expired_at`: when it was believed.
-    Intervals are half-open and ``None`` is an open end. `objects` has one name, or several
-    for a fact over more than two entities (a hyper-edge).
+    Intervals are half-open and ``None`` is an open end. `precision` says how exactly `valid_at` is known, and
+    `end_precision` `invalid_at`; where the
+    start is not known at all, `known_from` is since when it is known to have been so. `objects` has one name, or
+    several for a fact over more than two entities (a hyper-edge). `wording` is the predicate as it was read.
+    One that is not `reviewed` waits for a person and is not believed yet.
     """
 
     id: str
@@ -105,11 +135,16 @@ class Fact(Value):
     predicate: str
     objects: tuple[str, ...]
     sentence: str
+    wording: str | None = None
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
+    precision: Precision = "instant"
+    end_precision: Precision = "instant"
+    known_from: datetime | None = None
     created_at: datetime
     expired_at: datetime | None = None
     confidence: float = 1.0
+    reviewed: bool = True
     sources: tuple[Source, ...] = ()
     score: float | None = None
 
@@ -123,10 +158,24 @@ class Community(Value):
     score: float | None = None
 
 
+class AskedTime(Value):
+    """The time that a search asked about: what was so at some instant in ``[since, until)``, as `believed_at` then.
+
+    `words` are those of the question that say so, if it was they and not a parameter. `reading` tells it in a sentence.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    believed_at: datetime
+    words: str | None = None
+    reading: str
+
+
 class Found(Value):
-    """What a search found, best first in each kind."""
+    """What a search found, best first in each kind, and the time that it looked at."""
 
     question: str
+    asked: AskedTime | None = None
     facts: tuple[Fact, ...] = ()
     entities: tuple[Entity, ...] = ()
     communities: tuple[Community, ...] = ()
@@ -137,8 +186,8 @@ class Added(Value):
     """What became of one episode.
 
     `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
-    those of the facts that hold no longer because of it. `problem` says why it could not be read: it is saved, and
-    found by its words, but nothing was derived from it.
+    those of the facts that hold no longer because of it, `waiting` those that wait for review. `problem` says why it
+    could not be read: it is saved, and found by its words, but nothing was derived from it.
     """
 
     episode: str
@@ -146,15 +195,92 @@ class Added(Value):
     entities: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
     problem: str | None = None
 
 
 class Stats(Value):
-    """How much a namespace holds."""
+    """How much a namespace holds; `waiting` are episodes not yet read to the end, `reviews` facts that wait."""
 
     episodes: int = 0
     waiting: int = 0
     entities: int = 0
     facts: int = 0
     current_facts: int = 0
+    reviews: int = 0
     communities: int = 0
+
+
+class Review(Value):
+    """A verdict about two facts: one that waits for a person, or one that took effect (D5).
+
+    `kind` is what the model found, `confidence` and `reason` how sure it was and why. `ruling` is what it does now.
+    `waiting` is the fact that waits, and `against` the one that it would end or refute. `holds` is the one that the
+    model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`.
+    """
+
+    id: str
+    kind: VerdictKind
+    ruling: Ruling
+    confidence: float
+    reason: str
+    waiting: Fact
+    against: Fact
+    holds: str | None = None
+    created_at: datetime
+    decided_by: str = "auto"
+    decided_at: datetime | None = None
+    decisions: tuple[Decision, ...] = ()
+
+
+class Decision(Value):
+    """What a person decided about a verdict, when and why; it is kept also when it was undone."""
+
+    id: str
+    decision: Literal["accept", "reject", "edit", "undo"]
+    by: str
+    at: datetime
+    reason: str = ""
+    ruling: Ruling
+
+
+class Change(Value):
+    """What came to be believed, or ceased to be, at the instant `at` of the system's clock.
+
+    ``learned`` for a new fact, ``ended`` where its end was learned, ``corrected`` where other dates were, ``retracted``
+    where it is not believed any more, ``restored`` where it is again. `before` and `after` are what was believed.
+    """
+
+    at: datetime
+    kind: Literal["learned", "ended", "corrected", "retracted", "restored"]
+    before: Fact | None = None
+    after: Fact | None = None
+
+
+class Moment(Value):
+    """One event of a timeline: a fact began or ended `at` that time, or was said then where its start is unknown."""
+
+    at: datetime
+    precision: Precision = "instant"
+    kind: Literal["began", "ended", "said"]
+    fact: Fact
+
+
+class Neighbourhood(Value):
+    """What lies around an entity at an instant (C31): entities with how many steps they are away, and the facts."""
+
+    depths: dict[str, int]
+    entities: tuple[Entity, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+class PredicateInfo(Value):
+    """A predicate of the vocabulary: `name` is kept as `canonical`.
+
+    `origin` tells who said so: a person (``corrected``), the settings (``declared``), rules or a model (``learned``).
+    """
+
+    name: str
+    canonical: str
+    one_at_a_time: bool | None = None
+    origin: Literal["corrected", "declared", "rules", "learned"]

@@ -37,3 +37,11 @@ def ordered(scored: Iterable[Scored]) -> list[Scored]:
     """Return *scored* best first, ties in order of id, NaN last."""
     numbers = ((name, -inf if isnan(score) else score) for name, score in scored)
     return sorted(numbers, key=lambda one: (-one[1], one[0]))
+
+
+def decayed(score: float, age_days: float, rate: float) -> float:
+    """Return *score* raised by ``1 / (1 + age * rate)``, to twice itself at most: what is newer counts more (C33).
+
+    An age below 0 is one of 0.
+    """
+    return min(score + 1 / (1 + max(age_days, 0.0) * rate), 2 * score)

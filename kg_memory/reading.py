@@ -1,4 +1,4 @@
-"""Reading memory without a question: what is known of a name, the lists, the counts."""
+"""Reading memory without a question: the lists and the counts."""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from kg_memory.effects import now, read
 from kg_memory.errors import InputError
 from kg_memory.falkor import cypher, rows, search_cypher
 from kg_memory.flow import Flow
-from kg_memory.identity import alias_key
-from kg_memory.model import SOURCES, Entity, Episode, EpisodeStatus, Fact, Stats
+from kg_memory.model import Entity, Episode, EpisodeStatus, Stats
 
 MOST = 10**9
 """The largest number that may be asked for; from 2^63 on, the database refuses it."""
-
-
-def facts_about(name: str, limit: int, as_of: int | None = None) -> Flow[list[Fact]]:
-    """Return the facts about the entity called *name*, latest first; only what held at *as_of* if it is given."""
-    if not isinstance(name, str) or not name.strip():
-        raise InputError("the name is empty: give an entity's name or one of its aliases")
-    given = {"alias": alias_key(name), "limit": counted("limit", limit), "as_of": as_of, "sources": SOURCES}
-    found = yield from read(cypher.FACTS_ABOUT, **given)
-    return [rows.fact(row) for row in found]
 
 
 def entities(limit: int, skip: int) -> Flow[list[Entity]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, get_type_hints
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 from kg_memory.errors import SettingsError
 
@@ -33,6 +33,8 @@ class FactType:
     name: str
     description: str
     signature: tuple[tuple[str, str], ...] = ()
+    one_at_a_time: bool | None = None
+    """Whether a subject has one object of it at a time ("lives in"); found out where it is ``None``."""
 
 
 ENTITY_TYPES = (
@@ -89,6 +91,16 @@ class Settings:
     """Cosine similarity of names from which the model is asked whether two entities are one; likewise."""
     candidates: int = 10
     """How many known entities or facts a new one is compared with, at most."""
+    conflict_strategy: Literal["recency", "confidence", "model", "trust"] = "recency"
+    """Which of two facts that conflict is believed: the one said last; or first the surer one, the model's choice or
+    the one from the better trusted episode, and the one said last where these leave it open."""
+    auto_threshold: float = 0.85
+    """Confidence from which a verdict about two facts takes effect at once."""
+    review_threshold: float = 0.5
+    """Confidence from which a verdict waits for review by a person; what is less sure is ignored. Set it to
+    `auto_threshold` where nobody reviews."""
+    temporal_decay_rate: float = 0.0
+    """How much newer facts and episodes are preferred (C33): 0 is not at all, 10 the most."""
     max_content: int = 1_000_000
     chunk_size: int = 6_000
     """Longer content is read in pieces of about this size, split where the text has a joint."""
@@ -129,12 +141,10 @@ class Settings:
         """
         if self.fsync not in ("always", "everysec"):
             raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
-        lower = 0 if self.ask_threshold is None else self.ask_threshold
-        upper = 1 if self.merge_threshold is None else self.merge_threshold
-        if not 0 <= lower <= upper <= 1:
-            raise SettingsError(
-                "thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them"
-            )
+        self._check_thresholds()
+        self._check_strategy()
+        if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too
+            raise SettingsError(f"temporal_decay_rate is {self.temporal_decay_rate}: set it from 0 to 10")
         for name in ("idle_seconds", "previous_messages", "reflections"):
             if not getattr(self, name) >= 0:  # a NaN is refused too
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
@@ -143,6 +153,25 @@ class Settings:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
+
+    def _check_thresholds(self) -> None:
+        lower = 0 if self.ask_threshold is None else self.ask_threshold
+        upper = 1 if self.merge_threshold is None else self.merge_threshold
+        if not 0 <= lower <= upper <= 1:
+            raise SettingsError(
+                "thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them"
+            )
+        if not 0 <= self.review_threshold <= self.auto_threshold <= 1:
+            raise SettingsError(
+                "thresholds must satisfy 0 <= review_threshold <= auto_threshold <= 1: change one of them"
+            )
+
+    def _check_strategy(self) -> None:
+        strategies = get_args(get_type_hints(type(self))["conflict_strategy"])
+        if self.conflict_strategy not in strategies:
+            raise SettingsError(
+                f"conflict_strategy is {self.conflict_strategy!r}: set it to one of {', '.join(strategies)}"
+            )
 
 
 def _parse(name: str, text: str, hint: str) -> Any:

@@ -3,27 +3,45 @@
 Intervals are half-open, ``[start, end)``, in UTC, with ``None`` for an open end. In the graph an
 instant is an integer, microseconds since the epoch, and an open end is a far one.
 
-Statements are never changed; what follows from them, the periods in which each fact holds, is
-computed anew from all of them, so their order of arrival cannot matter. A belief records one
-period and when it was held; it is closed, never overwritten, when the periods change.
+Statements are never changed; what follows from them and from the verdicts between facts, the periods
+in which each fact holds, is computed anew from all of them, so their order of arrival cannot matter.
+A belief records one period and when it was held; it is closed, never overwritten, when the periods change.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from calendar import monthrange
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import MAXYEAR, UTC, datetime, timedelta
+from functools import partial
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Literal
 
-Precision = Literal["instant", "day", "week", "month", "season", "year"]
+from kg_memory.model import Precision, Ruling
+from kg_memory.stays import stated_of
+
+Strategy = Literal["recency", "confidence", "model", "trust"]
+"""Which of two facts that conflict is believed: the one said last, or first the surer, the model's choice, or the
+better trusted one; the one said last where these leave it open (C54)."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant.
 OPEN_START = -(2**60)
 OPEN_END = 2**60
-SITTING = 6 * 3600 * 1_000_000
+_HOUR = 3600 * 1_000_000
+SITTING = 6 * _HOUR
 """Episodes of a thread that are further apart (microseconds) are no neighbours: another sitting, another subject."""
+_DAY = 24 * _HOUR
+WIDTH: Mapping[Precision, int] = MappingProxyType(
+    {"instant": 0, "day": _DAY, "week": 7 * _DAY, "month": 31 * _DAY, "season": 92 * _DAY, "year": 366 * _DAY}
+)
+"""How long, in microseconds, the stretch is, at most, in which a date of that precision may lie."""
+_MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "year": 12})
+Rank = tuple[int, int, bool, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +59,7 @@ class Interval:
 
 def micros(instant: datetime | None, *, default: int) -> int:
     """Return *instant* as microseconds since the epoch, or *default* for an open end."""
-    if instant is None:
-        return default
-    return (instant - EPOCH) // timedelta(microseconds=1)
+    return default if instant is None else (instant - EPOCH) // timedelta(microseconds=1)
 
 
 def instant(micros: int | None) -> datetime | None:
@@ -53,20 +69,47 @@ def instant(micros: int | None) -> datetime | None:
     return EPOCH + timedelta(microseconds=micros)
 
 
+_LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """That a fact was said to hold in ``[valid_at, invalid_at)``, by the episode *id* at *said_at*."""
+    """That a fact was said to hold in ``[valid_at, invalid_at)``, by the episode *id* at *said_at*.
+
+    *precision* is that of `valid_at`, *end_precision* that of `invalid_at`. One that *corrects* takes the place of
+    what was said before of the same stay, as far as it gives a start or an end.
+    """
 
     fact: str
     id: str
     said_at: int
     valid_at: int = OPEN_START
     invalid_at: int = OPEN_END
+    precision: Precision = "instant"
+    confidence: float = 1.0
+    trust: float = 1.0
+    corrects: bool = False
+    end_precision: Precision = "instant"
 
     @property
     def undated(self) -> bool:
         """Whether it does not tell since when."""
         return self.valid_at == OPEN_START
+
+    @property
+    def ends(self) -> bool:
+        """Whether it tells an end."""
+        return self.invalid_at != OPEN_END
+
+    @property
+    def width(self) -> int:
+        """How long, at most, the stretch is in which it may have begun."""
+        return WIDTH[self.precision]
+
+    @property
+    def end_width(self) -> int:
+        """How long, at most, the stretch is in which it may have ended."""
+        return WIDTH[self.end_precision]
 
     @property
     def only_ends(self) -> bool:
@@ -75,111 +118,271 @@ class Statement:
 
     @property
     def begin(self) -> int:
-        """When it begins; an undated one when it was said, as it was so then."""
-        return self.said_at if self.undated else self.valid_at
+        """When it begins; an undated one when it was said, as it was so then, unless it was over."""
+        return self.said_at if self.undated and not self.only_ends else self.valid_at
 
     @property
-    def rank(self) -> tuple[int, int, bool, str, str]:
+    def latest(self) -> int:
+        """The last instant at which it may have begun."""
+        return self.begin + max(_length(self.begin, self.precision) - 1, 0)
+
+    @property
+    def rank(self) -> Rank:
         """Its place in history: when it begins, then who spoke last; the rest makes the order total."""
         return (self.begin, self.said_at, not self.undated, self.id, self.fact)
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found, and perhaps decided, about two facts; *holds* is the one that the model believes.
+
+    *refused* is the fact that a person did not accept. *kind* is what it would do where it waits.
+    """
+
+    new: str
+    known: str
+    ruling: Ruling
+    holds: str | None = None
+    refused: str | None = None
+    kind: Literal["supersedes", "conflicts"] = "supersedes"
+
+
+@dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch ``[valid_at, invalid_at)`` in which a fact holds; *said_at* is when it was last stated."""
+    """A stretch ``[valid_at, invalid_at)`` in which a fact holds; *said_at* is when it was last stated.
+
+    *known_from* is since when it is known to have held: later than `valid_at` where the start is not known.
+    """
 
     valid_at: int
     invalid_at: int
     said_at: int
+    known_from: int
+    precision: Precision = "instant"
+    end_precision: Precision = "instant"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """When a fact holds, earliest first; one that *waits* for review would hold then, but is not believed yet."""
+
+    periods: tuple[Period, ...] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A period that is believed now, under the id by which it can be closed."""
+    """A period that is believed now, or proposed for review, under the id by which it can be closed."""
 
     id: str
     period: Period
+    proposed: bool = False
 
 
-def periods(fact: str, statements: Collection[Statement], rivals: Collection[str]) -> tuple[Period, ...]:
-    """Return when *fact* holds, earliest first, by all *statements* about it and about its *rivals*.
+def truths(
+    statements: Iterable[Statement], verdicts: Collection[Verdict] = (), strategy: Strategy = "recency"
+) -> dict[str, Truth]:
+    """Return when each fact holds, by all *statements* about it and about those that *verdicts* link it to.
 
-    A statement holds until its own end, until *fact* is said to end, or until a rival begins,
-    whichever is first. Of two that begin together the one said later holds. An undated one has an
-    unknown start where nothing came before it, else it begins when it was said.
+    A fact that waits for review, or was refused, or lost a conflict, bears on no other. A statement that counts
+    less by the *strategy* takes nothing from one that counts more: it holds where that leaves room.
     """
-    own = [each for each in statements if each.fact == fact]
-    against = [each for each in statements if each.fact != fact and each.fact in rivals]
-    lasting = sorted(each.rank for each in against if not each.only_ends)
-    ending = [each for each in own if each.invalid_at != OPEN_END]
-    first = min([*lasting, *(each.rank for each in own if not each.only_ends)], default=None)
-    found = [_former(fact, own, against)]
-    for each in own:
-        if not each.only_ends:
-            place = bisect(lasting, each.rank)
-            later = lasting[place : place + 1]
-            ends = (other.invalid_at for other in ending if _ends(other, each))
-            unknown = each.undated and each.rank == first and not _former_ends((*own, *against))
-            begin = OPEN_START if unknown else each.begin
-            found.append(
-                _period(begin, min(each.invalid_at, *(rank[0] for rank in later), *ends, OPEN_END), each.said_at)
-            )
-    return tuple(_join(sorted((each for each in found if each is not None), key=lambda each: each.valid_at)))
+    said: defaultdict[str, list[Statement]] = defaultdict(list)
+    for each in statements:
+        said[each.fact].append(each)
+    verdicts = [each for each in verdicts if each.new in said and each.known in said and each.new != each.known]
+    refused = {each.refused for each in verdicts if each.ruling == "refused"}
+    unsure = waiting(verdicts, said)
+    believed = _standing(said.keys() - refused - unsure, said, verdicts, strategy)
+    stated = {fact: stated_of(own, partial(_counts, strategy=strategy)) for fact, own in said.items()}
+    held = _held(believed, stated, _linked(verdicts, "supersedes"), strategy)
+    found = {fact: Truth(tuple(held.get(fact, ()))) for fact in said}
+    # Accepted, one that conflicts would win, or not hold at all; only one that supersedes would be cut.
+    against = _linked([each for each in verdicts if each.kind == "supersedes"], "waiting")
+    for fact, others in _linked(verdicts, "supersedes").items():
+        against[fact] |= others
+    for fact in unsure:
+        rivals = {fact: against[fact] & believed}
+        rivals |= {rival: {fact} for rival in rivals[fact]}
+        proposed = _held(rivals.keys(), stated, rivals, strategy)
+        found[fact] = Truth(tuple(proposed[fact]), waits=True)
+    return found
 
 
-def revise(held: Iterable[Belief], wanted: Sequence[Period]) -> tuple[list[str], list[Period]]:
-    """Return the ids of the *held* beliefs to close, and the periods to record, so that *wanted* is believed."""
-    missing = {(period.valid_at, period.invalid_at): period for period in wanted}
+def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
+    """Return the ids of the *held* beliefs to close, and the periods to record, so that *truth* is believed."""
+    missing = {_told(period): period for period in truth.periods}
     # One that is held twice, by two writers at once, is closed once.
-    closed = [b.id for b in held if missing.pop((b.period.valid_at, b.period.invalid_at), None) is None]
+    closed = [b.id for b in held if b.proposed != truth.waits or missing.pop(_told(b.period), None) is None]
     return closed, list(missing.values())
 
 
-def _period(begin: int, end: int, said_at: int) -> Period | None:
-    """Return the period, or ``None`` when something else holds from its first moment."""
-    return Period(begin, end, said_at) if begin < end else None
+def said_later(verdict: Verdict, said: Mapping[str, Sequence[Statement]]) -> str:
+    """Return the one of the two facts that was first said later."""
+    return max(verdict.new, verdict.known, key=lambda fact: _first_said(fact, said))
 
 
-def _ends(other: Statement, each: Statement) -> bool:
-    """Tell whether *other*, about the same fact, ends what *each* states."""
-    if other == each or other.invalid_at == OPEN_END:
-        return False
-    if each.invalid_at != OPEN_END and other.valid_at not in (OPEN_START, each.valid_at):
-        return False  # two stays, each with dates of its own
-    if other.invalid_at <= each.said_at and other.said_at < each.said_at:
-        return False  # said to hold when that end was known and past
-    return other.invalid_at > each.begin or (each.undated and other.only_ends)
+def waiting(verdicts: Collection[Verdict], said: Mapping[str, Sequence[Statement]]) -> set[str]:
+    """Return the facts that wait for review.
+
+    Those that an unsure verdict links to one that was first said earlier, and neither waits itself nor was refused.
+    """
+    aside = {each.refused for each in verdicts if each.ruling == "refused"}
+    unsure = _linked([each for each in verdicts if each.new in said and each.known in said], "waiting")
+    waits, settled = set[str](), set[str]()
+    for fact in sorted(unsure.keys() - aside, key=lambda fact: _first_said(fact, said)):
+        (waits if unsure[fact] & settled else settled).add(fact)
+    return waits
 
 
-def _former(fact: str, own: Sequence[Statement], against: Sequence[Statement]) -> Period | None:
-    """Return when *fact* held before all that is told of it but its end: until then, and before any rival."""
-    end = _former_ends(own).get(fact)
-    if end is None:
-        return None
-    earlier = [until for rival, until in _former_ends(against).items() if (until, rival) < (end, fact)]
-    begin = max(earlier, default=OPEN_START)
-    end = min([end, *(rival.begin for rival in against if not rival.only_ends)])
-    return _period(begin, end, max(each.said_at for each in own if each.only_ends))
+def _first_said(fact: str, said: Mapping[str, Sequence[Statement]]) -> tuple[int, str, str]:
+    return min((each.said_at, each.id, fact) for each in said[fact])
 
 
-def _former_ends(statements: Iterable[Statement]) -> dict[str, int]:
-    """Return the first end of each fact that is said to have ended before it is first said to hold."""
-    ends: dict[str, int] = {}
-    begins: dict[str, int] = {}
-    for each in statements:
-        known, moment = (ends, each.invalid_at) if each.only_ends else (begins, each.begin)
-        known[each.fact] = min(moment, known.get(each.fact, OPEN_END))
-    return {fact: end for fact, end in ends.items() if end < begins.get(fact, OPEN_END)}
+def _told(period: Period) -> Period:
+    return replace(period, said_at=0)
 
 
-def _join(ordered: Sequence[Period]) -> list[Period]:
-    """Join periods of one fact that overlap or touch."""
+def _length(begin: int, precision: Precision) -> int:
+    """Return how long the stretch of that *precision* is that begins at *begin*, in microseconds."""
+    if precision not in _MONTHS:
+        return WIDTH[precision]
+    # A month that begins in another time zone begins at most 14 hours before, or 12 after, it does in UTC.
+    first = EPOCH + timedelta(microseconds=min(begin + 14 * _HOUR, _LAST))
+    months = range(first.month - 1, first.month - 1 + _MONTHS[precision])
+    return _DAY * sum(monthrange(min(first.year + each // 12, MAXYEAR), each % 12 + 1)[1] for each in months)
+
+
+def _counts(each: Statement, strategy: Strategy) -> float:
+    return {"confidence": each.confidence, "trust": each.trust}.get(strategy, 0.0)
+
+
+def _linked(verdicts: Iterable[Verdict], *rulings: Ruling) -> defaultdict[str, set[str]]:
+    linked: defaultdict[str, set[str]] = defaultdict(set)
+    for each in verdicts:
+        if each.ruling in rulings:
+            linked[each.new].add(each.known)
+            linked[each.known].add(each.new)
+    return linked
+
+
+def _standing(
+    facts: Collection[str], said: Mapping[str, Sequence[Statement]], verdicts: Sequence[Verdict], strategy: Strategy
+) -> set[str]:
+    """Return those of *facts* that no conflict is lost by, to one that stands itself."""
+    against = _linked(verdicts, "conflicts")
+    chosen = {(each.new, each.known, each.holds) for each in verdicts if strategy == "model"}
+    last = {fact: max((each.said_at, each.id, fact) for each in said[fact]) for fact in facts}
+    claims = {fact: (max(_counts(each, strategy) for each in said[fact]), last[fact]) for fact in facts}
+
+    def beats(one: str, other: str) -> bool:
+        ours, theirs = ({(one, other, fact), (other, one, fact)} & chosen for fact in (one, other))
+        return claims[one] > claims[other] if bool(ours) == bool(theirs) else bool(ours)
+
+    left, standing = set(facts), set[str]()
+    while left:
+        unbeaten = {fact for fact in left if not any(beats(other, fact) for other in against[fact] & left)}
+        unbeaten = unbeaten or {max(left, key=lambda fact: claims[fact])}  # the model's choices go round in a circle
+        standing |= unbeaten
+        left -= unbeaten.union(*(against[fact] for fact in unbeaten))
+    return standing
+
+
+def _held(
+    facts: Collection[str],
+    stated: Mapping[str, Sequence[Statement]],
+    rivals: Mapping[str, Collection[str]],
+    strategy: Strategy,
+) -> dict[str, list[Period]]:
+    """Return the periods of *facts*: what counts more first, and what counts less where that leaves room."""
+    near = {fact: [rival for rival in rivals.get(fact, ()) if rival in facts] for fact in facts}
+    around = {fact: [each for rival in near[fact] for each in stated[rival]] for fact in facts}
+    placed = {fact: [_placed(each, stated[fact], around[fact], strategy) for each in stated[fact]] for fact in facts}
+    first = {fact: min(each.rank for one in (fact, *near[fact]) for each in placed[one]) for fact in facts}
+    held: dict[str, list[Period]] = {fact: [] for fact in facts}
+    for count in sorted({_counts(each, strategy) for own in placed.values() for each in own}, reverse=True):
+        alike = {fact: [each for each in own if _counts(each, strategy) == count] for fact, own in placed.items()}
+        found = {}
+        for fact, own in alike.items():
+            periods = _periods(own, [each for rival in near[fact] for each in alike[rival]], first[fact])
+            taken = [period for rival in near[fact] for period in held[rival]]
+            found[fact] = [left for each in periods if (left := _beside(each, taken)) is not None]
+        held = {fact: _join([*periods, *found[fact]]) for fact, periods in held.items()}
+    return held
+
+
+def _placed(each: Statement, own: Iterable[Statement], against: Iterable[Statement], strategy: Strategy) -> Statement:
+    """Return *each*, a coarse start moved behind the finer ones of rivals that were said before it.
+
+    "I moved to Oslo in 2019", said in December, after "I moved to Paris in March": it was later in 2019.
+    """
+    if each.undated or not each.width:
+        return each
+    dated = (each.valid_at, each.precision)
+    said = min((same.said_at, same.id) for same in own if (same.valid_at, same.precision) == dated)
+    limit = min(each.latest, each.said_at, each.invalid_at)
+    behind = [
+        other.invalid_at if other.invalid_at < limit else other.latest + 1
+        for other in against
+        if not other.only_ends
+        and (other.said_at, other.id) < said
+        and other.width < each.width
+        and each.valid_at <= other.begin
+        and other.latest + 1 < limit
+        and _counts(other, strategy) >= _counts(each, strategy)
+    ]
+    return replace(each, valid_at=max(behind, default=each.valid_at))
+
+
+def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
+    """Yield when a fact holds by its *own* statements and those *against* it, that count alike.
+
+    A statement holds until its end or until a rival begins, whichever is first. Of two that begin together the one
+    said later holds. An undated one has an unknown start where nothing came before it, else it begins when it was
+    said; one that tells only an end held before all others.
+    """
+    lasting = sorted((each.rank, each.width, each.precision) for each in against if not each.only_ends)
+    former = [(each.invalid_at, each.fact, -each.end_width, each.end_precision) for each in against if each.only_ends]
+    for each in own:
+        place = bisect(lasting, each.rank, key=itemgetter(0))
+        ends = [(each.invalid_at, each.end_width, each.end_precision)]
+        ends += [(rank[0], width, finest) for rank, width, finest in lasting[place : place + 1]]
+        end, _, end_precision = min(ends)
+        since, begin, precision = each.begin, each.begin, each.precision
+        if each.only_ends:
+            earlier = [told for told in former if told[:2] < (each.invalid_at, each.fact)]
+            begin, *_, precision = max([(begin, "", 0, precision), *earlier])
+            since = begin
+        elif each.undated and each.rank == first:
+            since = OPEN_START
+        if since < end:
+            yield Period(since, end, each.said_at, begin, precision, end_precision)
+
+
+def _beside(period: Period, taken: Iterable[Period]) -> Period | None:
+    """Return what *taken*, which counts more, leaves of *period*: it begins after it, and ends where it begins."""
+    left = period
+    for other in sorted(taken, key=lambda each: each.known_from):
+        begin = left.known_from
+        if other.known_from <= begin < other.invalid_at:
+            until = other.invalid_at
+            left = replace(left, valid_at=until, known_from=until, precision=other.end_precision)
+        elif begin < other.known_from < left.invalid_at:
+            left = replace(left, invalid_at=other.known_from, end_precision=other.precision)
+    return left if left.valid_at < left.invalid_at else None
+
+
+def _join(periods: Iterable[Period]) -> list[Period]:
+    """Join periods of one fact that overlap or touch, and sort them."""
     joined: list[Period] = []
-    for period in ordered:
+    for period in sorted(periods, key=lambda each: (each.valid_at, each.known_from, WIDTH[each.precision])):
         if joined and period.valid_at <= joined[-1].invalid_at:
             last = joined[-1]
-            end, said_at = max(last.invalid_at, period.invalid_at), max(last.said_at, period.said_at)
-            joined[-1] = Period(last.valid_at, end, said_at)
+            end = max(last, period, key=lambda each: (each.invalid_at, -WIDTH[each.end_precision]))
+            joined[-1] = replace(
+                last, invalid_at=end.invalid_at, end_precision=end.end_precision,
+                said_at=max(last.said_at, period.said_at), known_from=min(last.known_from, period.known_from),
+            )  # fmt: skip
         else:
             joined.append(period)
     return joined

@@ -125,28 +125,23 @@ def _facts(fields: Fields) -> Any:
     }
 
 
-def _dedupe(fields: Fields) -> Any:
+def _judge(fields: Fields) -> Any:
     found = []
     for fact in fields["facts"]:
-        same = [old["id"] for old in fact["existing"] if _told(old) == _told(fact)]
-        found.append({"fact": fact["id"], "same_as": same[0] if same else None})
-    return {"duplicates": found}
+        for old in fact["existing"]:
+            verdict = "duplicate" if _told(old) == _told(fact) else "unrelated"
+            lives = old["predicate"] == fact["predicate"] == "LIVES_IN" and old["subject"] == fact["subject"]
+            if lives and old["objects"] != fact["objects"]:
+                verdict = "supersedes"
+            sure = {"confidence": 1.0, "holds": "new", "reason": "by the script"}
+            found.append({"fact": fact["id"], "known": old["id"], "verdict": verdict, **sure})
+    return {"verdicts": found}
 
 
-def _invalidate(fields: Fields) -> Any:
+def _predicates(fields: Fields) -> Any:
     return {
-        "contradictions": [
-            {
-                "fact": fact["id"],
-                "contradicts": [
-                    old["id"]
-                    for old in fact["existing"]
-                    if old["predicate"] == fact["predicate"] == "LIVES_IN"
-                    and old["subject"] == fact["subject"]
-                    and old["objects"] != fact["objects"]
-                ],
-            }
-            for fact in fields["facts"]
+        "predicates": [
+            {"name": each["name"], "canonical": each["name"], "one_at_a_time": False} for each in fields["predicates"]
         ]
     }
 
@@ -168,7 +163,7 @@ _RULES: dict[str, Rule] = {
     "reflect": lambda _: {"missed": [], "unsupported": []},
     "resolve": lambda _: {"resolutions": []},
     "facts": _facts,
-    "dedupe": _dedupe,
-    "invalidate": _invalidate,
+    "judge": _judge,
+    "predicates": _predicates,
     "summarise": _summarise,
 }

@@ -9,67 +9,22 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kg_memory.cli import main, show
 from kg_memory.cli.screen import printable
 from kg_memory.falkor import binaries
+from tests.cli_home import COMMAND, Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
 
-COMMAND = [sys.executable, "-m", "kg_memory.cli"]
 CHAT = [
     {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "thread": "t1", "source_id": "m1"},
     {"content": "I moved to Oslo last week.", "speaker": "Nora", "at": "2024-09-21T17:00:00Z", "thread": "t2",
      "source_id": "m2"},
     {"content": "Good luck there!", "speaker": "Tom", "at": "2024-09-21T17:01:00Z", "thread": "t2", "source_id": "m3"},
 ]  # fmt: skip
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for the database, which stops with the tests; all runs are offline."""
-    folder = tmp_path_factory.mktemp("memory")
-    if "KG_MEMORY_BIN_DIR" not in os.environ:
-        binaries.fetch()
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "XDG_DATA_HOME"):
-            patch.delenv(name, raising=False)
-        patch.setenv("KG_MEMORY_DATA_DIR", str(folder))
-        patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
-        patch.setenv("KG_MEMORY_MODEL", "offline")
-        yield folder
-
-
-@pytest.fixture
-def run(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command here and return its exit code, its results and its remarks."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-def lines(folder: Path, records: list[dict[str, Any]], name: str = "chat.jsonl") -> Path:
-    path = folder / name
-    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8")
-    return path
-
-
-def result(run: Run, *arguments: object) -> Any:
-    """Return the JSON that a command prints, which must succeed."""
-    code, out, err = run(*arguments, "--json")
-    assert code == 0, err
-    return json.loads(out)
-
 
 # --- help and usage ---
 
@@ -78,13 +33,29 @@ def test_the_help_names_every_command_and_comes_at_once() -> None:
     began = time.monotonic()
     shown = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
     assert time.monotonic() - began < 2  # 0.2 s on a quiet machine
-    for name in ("setup", "demo", "ingest", "ask", "facts", "entities", "episodes", "stats", "reembed", "doctor"):
+    commands = (
+        "setup demo ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
+        "conflicts review predicates"
+    )
+    for name in commands.split():
         assert f"  {name} " in shown
     heavy = "import sys; import kg_memory.cli; print([m for m in ('langgraph', 'openai', 'rich') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", heavy], text=True).strip() == "[]"
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["ask"], ["ask", "x", "--limit", "0"], ["facts", "x", "--on", "?"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["ask"],
+        ["ask", "x", "--limit", "0"],
+        ["facts", "x", "--on", "2019", "--during", "2020"],
+        ["review", "--accept", "a", "--reject", "b"],
+        ["review", "--edit", "a", "--verdict", "duplicate"],
+        ["predicates", "A", "--several", "--one-at-a-time"],
+    ],
+)
 def test_a_wrong_use_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert "usage: kg-memory" in capsys.readouterr().err
@@ -213,7 +184,25 @@ def test_a_content_that_is_too_long_is_a_problem_not_an_end(
     assert "split it" in done["problems"][0]
 
 
-@pytest.mark.parametrize("command", [["ask", "Where is Ann?"], ["facts", "Ann"], ["entities"], ["episodes"], ["stats"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ask", "Where is Ann?"],
+        ["ask", "Where is Ann?", "--explain"],
+        ["facts", "Ann"],
+        ["around", "Ann"],
+        ["entities"],
+        ["episodes"],
+        ["stats"],
+        ["history", "Ann", "lives in"],
+        ["timeline", "Ann"],
+        ["changes"],
+        ["conflicts"],
+        ["review"],
+        ["predicates"],
+        ["predicates", "lives in"],
+    ],
+)
 def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) -> None:
     code, out, _ = run(*command, "-n", "nobody at all")
     assert code == 0
@@ -225,6 +214,11 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
     [
         (["ingest", "no-such-file.json"], "does not exist"),
         (["ask", " "], "empty"),
+        (["facts", "x", "--on", "?"], "no time that is understood: give a date such as"),
+        (["ask", "x", "--during", "2020..2019"], "ends before it begins"),
+        (["history", " "], "empty"),
+        (["evolution", "nothing"], "there is no fact 'nothing'"),
+        (["around", "Ann", "--steps", "7"], "from 1 to 6"),
         (["stats", "--namespace", ""], "namespace is empty"),
         (["stats", "--url", "http://x"], "falkor://"),
         (["stats", "--url", "falkor://127.0.0.1:1"], "cannot be reached"),

@@ -15,7 +15,7 @@ from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, ModelUnavai
 from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.flow import Flow, every
-from kg_memory.prompts import DEDUPE
+from kg_memory.prompts import JUDGE
 from tests.children import ends_well_in_a_child
 from tests.scripted import At, HashEmbeddings, Scripted
 
@@ -77,7 +77,7 @@ def test_queries_side_by_side_are_answered_in_order(drive):
 def test_questions_go_to_the_model_and_its_errors_into_the_flow(drive, model):
     def flow() -> Flow[str]:
         try:
-            yield Ask(DEDUPE, {"facts": []})
+            yield Ask(JUDGE, {"facts": []})
         except ModelUnavailable as error:
             return str(error)
         return "answered"
@@ -87,7 +87,7 @@ def test_questions_go_to_the_model_and_its_errors_into_the_flow(drive, model):
     def down(_):
         raise ModelUnavailable("down: wait")
 
-    model.rules["dedupe"] = down
+    model.rules["judge"] = down
     assert drive(flow()) == "down: wait"
 
 

@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[1]
 DECLARED = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
 NODES = {
     "ingestion": [
-        "receive", "extract", "reflect", "resolve", "facts", "dedupe", "date", "invalidate", "save", "summarise",
+        "receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise",
     ],
-    "retrieval": ["search", "rerank", "construct"],
+    "retrieval": ["when", "search", "rerank", "construct"],
+    "review": ["load", "ask", "apply"],
 }  # fmt: skip
 
 LOAD = """

@@ -23,7 +23,7 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor import binaries, launch
-from kg_memory.model import Added, Episode, EpisodeStatus, Found
+from kg_memory.model import Added, Episode, EpisodeStatus, Found, Neighbourhood
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = datetime(2024, 5, 1, 10, tzinfo=UTC)
@@ -54,7 +54,7 @@ def verbs(request, memory, namespace):
 
 
 def test_every_verb_has_an_async_twin_with_the_same_arguments():
-    public = {name: each for name, each in vars(GraphMemory).items() if inspect.isfunction(each) and name[0] != "_"}
+    public = {name: each for name, each in inspect.getmembers(GraphMemory, inspect.isfunction) if name[0] != "_"}
     plain = {name for name, each in public.items() if not inspect.iscoroutinefunction(each)}
     assert {f"a{name}" for name in plain} == public.keys() - plain
     for name in plain:
@@ -75,7 +75,7 @@ def test_a_message_is_remembered_and_told_of(verbs):
     )  # fmt: skip
     assert {each.name for each in verbs.entities()} == {"Ann", "Oslo"}
     assert verbs.stats().model_dump(exclude={"waiting", "communities"}) == {
-        "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1,
+        "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0,
     }  # fmt: skip
 
 
@@ -94,9 +94,13 @@ def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
 
 
 def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
-    assert verbs.search("Where?") == Found(question="Where?")
+    found = verbs.search("Where?")
+    assert found == Found(question="Where?", asked=found.asked)
     assert verbs.context("Where?") == ""
     assert verbs.facts_about("Ann") == verbs.entities() == verbs.episodes() == verbs.resume() == []
+    assert verbs.history("Ann") == verbs.timeline("Ann") == verbs.changes("1999-01-01") == []
+    assert verbs.reviews() == verbs.conflicts() == verbs.predicates() == []
+    assert verbs.around("Ann") == Neighbourhood(depths={})
     assert set(verbs.stats().model_dump().values()) == {0}
     assert namespace not in memory.namespaces()
 
@@ -204,9 +208,42 @@ BAD = {
     "a budget that is text": ("context", ("Oslo",), {"max_tokens": "3"}, "max_tokens is '3'"),
     "a page beyond all bounds": ("entities", (), {"skip": 2**64}, "from 0 to 1000000000"),
     "a name that is none": ("facts_about", (None,), {}, "name is empty"),
-    "facts of no date": ("facts_about", ("Ann",), {"as_of": "soon"}, "as_of is 'soon'.*ISO 8601"),
+    "facts of no date": ("facts_about", ("Ann",), {"as_of": "soon"}, "as_of is 'soon'.*give a date"),
     "a question of no date": ("search", ("Oslo",), {"as_of": 5}, "as_of is 5.*ISO 8601"),
-    "a belief of no date": ("context", ("Oslo",), {"believed_at": "soon"}, "believed_at is 'soon'.*ISO 8601"),
+    "a belief of no date": ("context", ("Oslo",), {"believed_at": "soon"}, "believed_at is 'soon'.*give a date"),
+    "a time and a period": ("search", ("Oslo",), {"as_of": "2024", "during": "2024"}, "both given: leave one out"),
+    "facts of both": ("facts_about", ("Ann",), {"as_of": "2024", "during": ("2024", None)}, "both given"),
+    "a period of one time": ("search", ("Oslo",), {"during": ["2024"]}, "give two times"),
+    "a period of three": ("facts_about", ("Ann",), {"during": ("2023", "2024", "2025")}, "give two times"),
+    "a period that is a number": ("context", ("Oslo",), {"during": 7}, "during is 7: give two times"),
+    "a period of numbers": ("around", ("Oslo",), {"during": (1, 2)}, "during is 1: give a datetime"),
+    "an empty period": ("search", ("Oslo",), {"during": ""}, "during is ''"),
+    "a period that ends before it begins": ("search", ("Oslo",), {"during": ("2024", "2023")}, "ends before it begins"),
+    "history of nobody": ("history", (" ",), {}, "name is empty"),
+    "history of no relation": ("history", ("Ann", ""), {}, "predicate is ''"),
+    "history of a relation that is none": ("history", ("Ann", 7), {}, "predicate is 7"),
+    "a timeline of nobody": ("timeline", (None,), {}, "name is empty"),
+    "a timeline without moments": ("timeline", ("Ann",), {"limit": 0}, "limit is 0"),
+    "changes since never": ("changes", ("soon",), {}, "since is 'soon'"),
+    "no changes": ("changes", ("2024",), {"limit": 0}, "limit is 0"),
+    "an evolution of nothing": ("evolution", ("",), {}, "give the id of a fact"),
+    "an evolution of what is no fact": ("evolution", ("a\x00b\ud800",), {}, "there is no fact"),
+    "around nobody": ("around", ("",), {}, "name is empty"),
+    "around no name": ("around", (7,), {}, "name is empty"),
+    "around too far": ("around", ("Ann", 7), {}, "from 1 to 6"),
+    "around at no distance": ("around", ("Ann", 0), {}, "steps is 0"),
+    "around without facts": ("around", ("Ann",), {"limit": "3"}, "limit is '3'"),
+    "no reviews": ("reviews", (), {"limit": 0}, "limit is 0"),
+    "no conflicts": ("conflicts", (), {"skip": -1}, "skip is -1"),
+    "deciding about nothing": ("decide", ("", "accept"), {}, "no review ''"),
+    "deciding about what is none": ("decide", (7, "accept"), {}, "no review 7"),
+    "deciding about what is not there": ("decide", ("\x00'", "accept"), {}, "memory.reviews"),
+    "undoing what is not there": ("undo", ("nothing",), {}, "no review 'nothing'"),
+    "correcting no predicate": ("correct_predicate", (" ",), {"one_at_a_time": True}, "predicate is empty"),
+    "correcting nothing of one": ("correct_predicate", ("LIKES",), {}, "nothing is corrected"),
+    "a correction that is no word": ("correct_predicate", ("LIKES",), {"canonical": "!"}, "canonical is '!'"),
+    "a correction that is none": ("correct_predicate", ("LIKES",), {"canonical": 7}, "canonical is 7"),
+    "a correction that is no truth": ("correct_predicate", ("LIKES",), {"one_at_a_time": "no"}, "True or False"),
     "a thread that is none": ("search", ("Oslo",), {"thread": 7}, "thread is 7"),
     "nothing instead of many": ("add_many", (None,), {}, "give a list"),
     "a number instead of many": ("add_many", (3,), {}, "give a list"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.rank import ordered, ranks, rrf
+from kg_memory.rank import decayed, ordered, ranks, rrf
 
 NAMES = st.text("abcdef", min_size=1, max_size=2)
 RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8)
@@ -79,3 +79,24 @@ def test_one_ranking_keeps_its_order(ranking: list[tuple[str, float]]) -> None:
 def test_coming_first_everywhere_is_coming_first(ranking: list[tuple[str, float]], name: str) -> None:
     rest = [one for one in ranking if one[0] != name]
     assert rrf([[(name, 6.0), *rest], [(name, 6.0)]], [1.0, 1.0])[0][0] == name
+
+
+def test_what_is_newer_is_raised_more_and_never_beyond_twice_its_score() -> None:
+    assert decayed(0.6, 0, 1) == 1.2
+    assert decayed(0.6, 1, 1) == 0.6 + 0.5
+    assert decayed(0.6, 9, 1) == 0.6 + 0.1
+    assert decayed(0.1, 0, 1) == 0.2
+    assert decayed(0.0, 0, 1) == 0.0
+
+
+@given(st.floats(0, 1), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(0, 10))
+def test_a_decay_prefers_the_newer_and_keeps_within_its_bounds(score, one, other, rate) -> None:  # type: ignore[no-untyped-def]
+    newer, older = sorted((one, other))
+    assert score <= decayed(score, older, rate) <= decayed(score, newer, rate) <= 2 * score
+    assert decayed(score, -abs(one), rate) == decayed(score, 0, rate)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1e6), st.floats(0, 10))
+def test_of_two_as_old_the_better_stays_the_better(one, other, age, rate) -> None:  # type: ignore[no-untyped-def]
+    low, high = sorted((one, other))
+    assert decayed(low, age, rate) <= decayed(high, age, rate)

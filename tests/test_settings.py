@@ -59,7 +59,7 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         if each.name in ("entity_types", "fact_types"):
             continue
         kind = next((kind for kind in sample if kind in str(each.type)), "text")
-        text = "always" if each.name == "fsync" else sample.get(kind, "text")
+        text = {"fsync": "always", "conflict_strategy": "trust"}.get(each.name, sample.get(kind, "text"))
         assert getattr(Settings.from_env({ENV_PREFIX + each.name.upper(): text}), each.name) not in (None, False)
 
 
@@ -116,6 +116,15 @@ def test_a_variable_that_cannot_be_read_is_named_with_what_it_may_be(name, text,
         ("idle_seconds", float("nan")),
         ("model_timeout", float("nan")),
         ("entity_types", ()),
+        ("conflict_strategy", "luck"),
+        ("conflict_strategy", None),
+        ("auto_threshold", 1.1),
+        ("review_threshold", -0.1),
+        ("auto_threshold", float("nan")),
+        ("review_threshold", float("nan")),
+        ("temporal_decay_rate", -1),
+        ("temporal_decay_rate", 11),
+        ("temporal_decay_rate", float("nan")),
     ],
 )
 def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
@@ -126,6 +135,13 @@ def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
 def test_the_threshold_of_asking_lies_below_that_of_merging():
     with pytest.raises(SettingsError, match="ask_threshold <= merge_threshold"):
         Settings(merge_threshold=0.5, ask_threshold=0.6)
+
+
+def test_the_threshold_of_review_does_not_lie_above_that_of_taking_effect():
+    with pytest.raises(SettingsError, match="review_threshold <= auto_threshold"):
+        Settings(review_threshold=0.9)
+    same = Settings.from_env({"KG_MEMORY_REVIEW_THRESHOLD": "0.7", "KG_MEMORY_AUTO_THRESHOLD": "0.7"})
+    assert (same.review_threshold, same.auto_threshold) == (0.7, 0.7)
 
 
 def test_a_threshold_of_zero_is_zero():

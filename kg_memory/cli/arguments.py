@@ -19,7 +19,7 @@ _START = """\
 start here:
   kg-memory demo                                   watch a small story become a graph
   kg-memory ingest chat.jsonl                      remember a conversation
-  kg-memory ask "Where does Ann live?"             ask about it
+  kg-memory ask "Where does Ann live?"             ask about it, now or --on "last March"
   kg-memory doctor                                 check the set-up
 
 Without a model everything runs offline, by rules. With OPENAI_API_KEY set, or --model and
@@ -49,31 +49,57 @@ examples:
 """
 
 
+_TIMES = """\
+A TIME or PERIOD is a date (2019, 2019-05, 2019-05-03, 2019-05-03T18:00) or words, English or Chinese
+("last March", "two weeks ago", "上个月"), in UTC. A PERIOD may also be FROM..UNTIL, with either end left out;
+UNTIL is not part of it: 2019..2021 is two years.
+"""
+_VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
+_REVIEW = """\
+A fact that contradicts another is believed at once only if the memory is sure of that; else it waits here, and no
+answer has it unless --unreviewed asks for it. At a terminal one after the other is shown and decided by a key.
+Who decided, when and why is kept, and can be undone. An ID may be shortened as long as it names only one.
+
+examples:
+  kg-memory review
+  kg-memory review --list --json
+  kg-memory review --decided
+  kg-memory review --accept 3f2a --reason "she told me herself"
+  kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
+"""
+_GROUPS = ("remember and ask", "look back", "review", "set up")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser; each command carries in `run` the function that does it."""
     common = _common()
     top = argparse.ArgumentParser(
-        "kg-memory", description=_ABOUT, epilog=_START, parents=[common],
+        "kg-memory", usage="kg-memory COMMAND [...] [options]", epilog=_START, parents=[common],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     top.add_argument("--version", action="version", version=f"kg-memory {_version()}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
+    listed: dict[str, list[str]] = {group: [] for group in _GROUPS}
 
-    def command(name: str, run: str, about: str, epilog: str = "") -> argparse.ArgumentParser:
+    def command(group: str, name: str, run: str, about: str, epilog: str = "") -> argparse.ArgumentParser:
+        listed[group].append(f"  {name:<12} {about}")
         made = commands.add_parser(
-            name, help=about, description=about[0].upper() + about[1:] + ".", epilog=epilog, parents=[common],
+            name, description=about[0].upper() + about[1:] + ".", epilog=epilog, parents=[common],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         made.set_defaults(run=run)
         return made
 
-    command("setup", "installation:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
-    command("demo", "show:demo", "tell a small story to a fresh memory and ask about it, offline")
-    _add_ingest(command("ingest", "ingest:ingest", "remember the conversations, texts and records in files", _FORMATS))
+    _add_ingest(command)
     _add_questions(command)
-    command("stats", "look:stats", "count what is remembered")
-    command("reembed", "look:reembed", "compute all vectors anew, after a change of the embedding model")
-    command("doctor", "installation:doctor", "check the set-up and say what to mend")
+    _add_past(command)
+    _add_review(command)
+    command("set up", "setup", "installation:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
+    command("set up", "demo", "show:demo", "tell a small story to a fresh memory and ask about it, offline")
+    command("set up", "doctor", "installation:doctor", "check the set-up and say what to mend")
+    command("set up", "reembed", "look:reembed", "compute all vectors anew, after a change of the embedding model")
+    groups = ("\n".join((f"{group}:", *lines)) for group, lines in listed.items())
+    top.description = "\n\n".join((_ABOUT, *groups, "kg-memory COMMAND --help has more of each, with examples."))
     return top
 
 
@@ -90,7 +116,9 @@ def _common() -> argparse.ArgumentParser:
     return common
 
 
-def _add_ingest(made: argparse.ArgumentParser) -> None:
+def _add_ingest(command: Command) -> None:
+    about = "remember the conversations, texts and records in files"
+    made = command("remember and ask", "ingest", "ingest:ingest", about, _FORMATS)
     made.add_argument("files", nargs="+", type=Path, metavar="FILE")
     made.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
     made.add_argument("--at", type=_time, metavar="TIME", help="when undated content was said (default: now)")
@@ -102,25 +130,122 @@ def _add_ingest(made: argparse.ArgumentParser) -> None:
 
 
 def _add_questions(command: Command) -> None:
+    group = "remember and ask"
     ask = command(
-        "ask", "ask:ask", "answer a question from what is remembered, with dates and sources",
+        group, "ask", "ask:ask", "answer a question from what is remembered, with dates and sources",
         'examples:\n  kg-memory ask "Where does Ann live?"\n  kg-memory ask "Where did Ann live?" --on 2023-12-24\n'
-        '  kg-memory ask "小明住在哪里？" --limit 3 --json',
+        '  kg-memory ask "Where did Ann live in 2019?" --explain\n'
+        '  kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json\n\n' + _TIMES,
     )  # fmt: skip
-    ask.add_argument("question", help="a question, in quotes")
-    ask.add_argument("--on", type=_time, metavar="TIME", help="answer by what was so at that time (default: now)")
+    ask.add_argument("question", help="a question, in quotes; time words in it count where no option names a time")
+    _add_times(ask, "what was so at that time (default: now)")
+    ask.add_argument("--explain", action="store_true", help="tell which time was asked about and why, and the scores")
     ask.add_argument("--limit", type=_count, default=5, help="how many facts and lines (default: 5)")
     facts = command(
-        "facts", "look:facts", "list what is known of somebody or something, newest first",
-        "examples:\n  kg-memory facts Ann\n  kg-memory facts Ann --on 2023-12-24",
+        group, "facts", "look:facts", "list what is known of somebody or something, newest first",
+        "examples:\n  kg-memory facts Ann\n  kg-memory facts Ann --on 2023-12-24\n"
+        '  kg-memory facts Ann --during "last year" --believed-at 2024-06-01\n\n' + _TIMES,
     )  # fmt: skip
     facts.add_argument("name", help="a name, as in the list of entities")
-    facts.add_argument("--on", type=_time, metavar="TIME", help="only what was so at that time")
-    entities = command("entities", "look:entities", "list the people, places and things")
-    entities.add_argument("--limit", type=_count, default=100, help="how many (default: 100)")
-    episodes = command("episodes", "look:episodes", "list the messages, texts and records as they came in")
-    episodes.add_argument("--limit", type=_count, default=100, help="how many (default: 100)")
+    _add_times(facts, "only what was so at that time")
+    _add_limit(facts, "facts", ids=True)
+    around = command(
+        group, "around", "look:around", "list what lies around somebody or something, step by step",
+        "examples:\n  kg-memory around Ann\n  kg-memory around Ann --steps 3 --on 2023\n\n" + _TIMES,
+    )  # fmt: skip
+    around.add_argument("name", help="a name, as in the list of entities")
+    around.add_argument("--steps", type=_count, default=2, help="how far, 1 to 6 (default: 2)")
+    _add_times(around, "by what was so at that time (default: now)", unreviewed=False)
+    _add_limit(around, "facts")
+    _add_limit(command(group, "entities", "look:entities", "list the people, places and things"), "entities")
+    about = "list the messages, texts and records as they came in"
+    episodes = command(group, "episodes", "look:episodes", about)
+    _add_limit(episodes, "episodes")
     episodes.add_argument("--status", choices=("saved", "done"), help="saved: not read yet; done: read")
+    command(group, "stats", "look:stats", "count what is remembered")
+
+
+def _add_past(command: Command) -> None:
+    group = "look back"
+    history = command(
+        group, "history", "past:history", "list the periods of what somebody was, did or had, newest first",
+        'examples:\n  kg-memory history Ann\n  kg-memory history Ann "lives in" --believed-at "last month"',
+    )  # fmt: skip
+    history.add_argument("name", help="a name, as in the list of entities")
+    history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
+    _add_believed(history)
+    _add_limit(history, "periods", ids=True)
+    timeline = command(
+        group, "timeline", "past:timeline", "list what began and ended, earliest first",
+        "example:\n  kg-memory timeline Ann",
+    )  # fmt: skip
+    timeline.add_argument("name", help="a name, as in the list of entities")
+    _add_believed(timeline)
+    _add_limit(timeline, "periods")
+    changes = command(
+        group, "changes", "past:changes", "list what was learned, ended, corrected, retracted and restored",
+        "examples:\n  kg-memory changes\n  kg-memory changes --since yesterday\n"
+        "  kg-memory changes --since 2024-05-01 --until 2024-06-01\n\n"
+        "The times are those when the memory learned of it, not those when it was so in the world.",
+    )  # fmt: skip
+    changes.add_argument("--since", metavar="TIME", help="from this time on (default: a week ago)")
+    changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
+    _add_limit(changes, "changes", 1000)
+    evolution = command(
+        group, "evolution", "past:evolution", "list what took the place of what, around one fact",
+        "example:\n  kg-memory facts Ann --ids\n  kg-memory evolution 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11",
+    )  # fmt: skip
+    evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
+    evolution.add_argument("--ids", action="store_true", help="show the ids of the facts")
+    about = "list the facts that cannot both be true, and how that was settled"
+    _add_limit(command(group, "conflicts", "past:conflicts", about), "conflicts")
+
+
+def _add_review(command: Command) -> None:
+    review = command("review", "review", "review:review", "decide what memory was not sure enough to believe", _REVIEW)
+    how = review.add_mutually_exclusive_group()
+    how.add_argument("--list", action="store_true", help="list what waits (so it does where there is no terminal)")
+    how.add_argument("--decided", action="store_true", help="list what was decided, the latest decision first")
+    how.add_argument("--accept", metavar="ID", help="let the verdict take effect")
+    how.add_argument("--reject", metavar="ID", help="do not believe the fact that waits")
+    how.add_argument("--edit", metavar="ID", help="let it take effect with another verdict or other dates")
+    how.add_argument("--undo", metavar="ID", help="undo the last decision about it")
+    review.add_argument("--verdict", choices=_VERDICTS, help="with --edit: what the two facts are to each other")
+    review.add_argument("--valid-at", metavar="TIME", help="with --edit: since when the fact that waits was so")
+    review.add_argument("--invalid-at", metavar="TIME", help="with --edit: until when it was so, or open")
+    review.add_argument("--by", metavar="NAME", help="who decides (default: your login name)")
+    review.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept with the decision")
+    _add_limit(review, "verdicts of the list")
+    predicates = command(
+        "review", "predicates", "predicates:predicates", "list the predicates, or correct one",
+        'examples:\n  kg-memory predicates\n  kg-memory predicates "likes best" --as PREFERS\n'
+        "  kg-memory predicates MANAGES --several",
+    )  # fmt: skip
+    predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")
+    predicates.add_argument("--as", dest="canonical", metavar="CANONICAL", help="the name under which it is kept")
+    values = predicates.add_mutually_exclusive_group()
+    one = values.add_argument("--one-at-a-time", action="store_true", default=None, help="a new value ends the last")
+    values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
+    _add_limit(predicates, "predicates")
+
+
+def _add_times(made: argparse.ArgumentParser, about: str, *, unreviewed: bool = True) -> None:
+    world = made.add_mutually_exclusive_group()
+    world.add_argument("--on", "--as-of", dest="on", metavar="TIME", help=about)
+    world.add_argument("--during", metavar="PERIOD", help='what was so at some time in it: "2019", FROM..UNTIL')
+    _add_believed(made)
+    if unreviewed:
+        made.add_argument("--unreviewed", action="store_true", help="with what waits for review, which is not believed")
+
+
+def _add_believed(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--believed-at", metavar="TIME", help="by what the memory believed then (default: now)")
+
+
+def _add_limit(made: argparse.ArgumentParser, what: str, default: int = 100, *, ids: bool = False) -> None:
+    made.add_argument("--limit", type=_count, default=default, help=f"how many {what} (default: {default})")
+    if ids:
+        made.add_argument("--ids", action="store_true", help="show the ids of the facts")
 
 
 def _time(text: str) -> datetime:

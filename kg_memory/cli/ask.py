@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Screen, counted, day
+from kg_memory.cli.opening import namespace_of, open_memory, times_of
+from kg_memory.cli.screen import Cell, Screen
+from kg_memory.cli.wording import line, marked, place, since, source, until, when
 from kg_memory.effects import Ask, Prompt
 from kg_memory.errors import ModelError
-from kg_memory.model import Episode, Fact, Found
+from kg_memory.model import AskedTime, Found
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -45,68 +47,81 @@ $question
 
 def ask(arguments: Namespace, screen: Screen) -> int:
     """Search, and print the best facts and lines; with a chat model, its answer from them too."""
-    namespace = namespace_of(arguments)
+    namespace, times = namespace_of(arguments), times_of(arguments)
     with open_memory(arguments, screen) as memory:
-        found = memory.search(arguments.question, namespace=namespace, limit=arguments.limit, as_of=arguments.on)
-        sentence = _answered(memory, arguments, screen) if found.facts or found.episodes else None
+        found = memory.search(arguments.question, namespace=namespace, limit=arguments.limit, **times)
+        anything = bool(found.facts or found.episodes)
+        sentence = _answered(memory, arguments.question, namespace, times, screen) if anything else None
     if screen.as_json:
         screen.json({"namespace": namespace, "answer": sentence, **found.model_dump(mode="json")})
-    elif found.facts or found.episodes:
-        show(found, sentence, screen)
+        return 0
+    if found.asked is not None:
+        _show_asked(found.asked, arguments, screen)
+    if anything:
+        show(found, sentence, screen, scores=arguments.explain)
     else:
         screen.line(f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE")
     return 0
 
 
-def show(found: Found, sentence: str | None, screen: Screen) -> None:
+def show(found: Found, sentence: str | None, screen: Screen, *, scores: bool = False) -> None:
     """Print *found*: an answer, the facts with their time and what was said, and the lines themselves."""
     if sentence:
         screen.line(sentence, "bold")
         screen.line()
+    extra = ("score",) if scores else ()
     if found.facts:
-        rows = [(fact.sentence, day(fact.valid_at), day(fact.invalid_at), source(fact)) for fact in found.facts]
+        rows: list[tuple[Cell, ...]] = [
+            (marked(fact, fact.sentence), since(fact), until(fact), source(fact), *_score(fact.score, scores=scores))
+            for fact in found.facts
+        ]
         # Offline, one sentence may state several relations: it is shown once.
-        screen.table(
-            ("fact", "since", "until", "source"), list(dict.fromkeys(rows)), ("bold", "green", "yellow", "dim")
-        )
+        once = list({row[:4]: row for row in reversed(rows)}.values())[::-1]
+        screen.table(("fact", "since", "until", "source", *extra), once, ("bold", "green", "yellow", "dim", "dim"))
         screen.line()
     if found.episodes:
-        lines = [(episode.at, episode.speaker, episode.content, place(episode)) for episode in found.episodes]
-        screen.table(("said at", "by", "what", "source"), lines, ("cyan", "bold", "", "dim"))
+        lines = [
+            (each.at, each.speaker, line(each), place(each), *_score(each.score, scores=scores))
+            for each in found.episodes
+        ]
+        screen.table(("said at", "by", "what", "source", *extra), lines, ("cyan", "bold", "", "dim", "dim"))
 
 
-def relation(fact: Fact) -> str:
-    """Return *fact* as subject, predicate and objects."""
-    return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
+def _show_asked(asked: AskedTime, arguments: Namespace, screen: Screen) -> None:
+    """Say which time was asked about: where the question's own words told it, or with all that led to it."""
+    if not arguments.explain:
+        if asked.words:
+            screen.line(f"Asked about {asked.reading}. --on and --during name another time.", "dim")
+            screen.line()
+        return
+    screen.line(f"Asked about {asked.reading}.", "bold")
+    option = arguments.on or arguments.during
+    why = f'the question: "{asked.words}"' if asked.words else f"the option: {option}" if option else "nothing named it"
+    at = _to_the_second(asked.since) == _to_the_second(asked.until) != "ever"
+    rows = (
+        ("named by", why),
+        ("so", f"at {_to_the_second(asked.since)}" if at else f"from {_to_the_second(asked.since)}"),
+        *([] if at else [("until", _to_the_second(asked.until))]),
+        ("believed at", _to_the_second(asked.believed_at)),
+    )
+    screen.table(("time", ""), rows, ("dim", ""))
+    screen.line()
 
 
-def said(fact: Fact) -> str:
-    """Return the words that first stated *fact*."""
-    return fact.sources[0].quote if fact.sources else fact.sentence
+def _to_the_second(moment: datetime | None) -> str:
+    return when(moment.replace(microsecond=0)) if moment else "ever"
 
 
-def source(fact: Fact) -> str:
-    """Return who said *fact* and when, by the source's own id where it has one."""
-    if not fact.sources:
-        return ""
-    first = fact.sources[0]
-    name = f" [{first.source_id}]" if first.source_id else ""
-    more = f" and {counted(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
-    return f"{first.speaker or 'text'}, {day(first.at)}{name}{more}"
+def _score(score: float | None, *, scores: bool) -> tuple[Cell, ...]:
+    return (("" if score is None else f"{score:.4f}"),) if scores else ()
 
 
-def place(episode: Episode) -> str:
-    """Return where *episode* comes from, as far as its source told."""
-    return episode.source_id or episode.thread or episode.source or episode.id
-
-
-def _answered(memory: GraphMemory, arguments: Namespace, screen: Screen) -> str | None:
+def _answered(memory: GraphMemory, question: str, namespace: str, times: dict[str, Any], screen: Screen) -> str | None:
     """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
     model = memory.driver.model
     if model.name == OFFLINE:
         return None
-    question, namespace = arguments.question, namespace_of(arguments)
-    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, as_of=arguments.on)
+    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **times)
     try:
         answer = model.answer(Ask(_ANSWER, {"memory": context, "question": question}))
     except ModelError as error:

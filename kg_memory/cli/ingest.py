@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.meter import Meter
-from kg_memory.cli.opening import namespace_of, open_memory, settings_of
+from kg_memory.cli.opening import namespace_of, open_memory, review_command, settings_of
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput
@@ -26,7 +26,8 @@ _SHOWN_PROBLEMS = 10
 class Outcome:
     """What an ingest came to; figures count episodes unless they say otherwise.
 
-    `problems` tell what was left out, `unread` why those that are saved could not be read.
+    `reviews` are the facts that wait for a person. `problems` tell what was left out, `unread` why those that are saved
+    could not be read.
     """
 
     episodes: int
@@ -34,6 +35,7 @@ class Outcome:
     known: int
     finished: int
     facts: int
+    reviews: int
     seconds: float
     per_second: float
     problems: list[str]
@@ -52,7 +54,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
-        finished, unread = _finish(memory, namespace_of(arguments), screen)
+        finished, reviews, unread = _finish(memory, namespace_of(arguments), screen)
         with Meter(total, screen) as meter:
             meter.unread.update(unread)  # those that are in the files too are tried again
             try:
@@ -66,10 +68,10 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
                 )
                 raise
     outcome = Outcome(
-        meter.done, meter.new, meter.known, finished, meter.facts, round(meter.seconds, 2),
-        round(meter.rate, 1), problems, list(meter.unread.values()),
+        meter.done, meter.new, meter.known, finished, meter.facts, reviews + meter.reviews,
+        round(meter.seconds, 2), round(meter.rate, 1), problems, list(meter.unread.values()),
     )  # fmt: skip
-    _report(outcome, screen)
+    _report(outcome, review_command(arguments), screen)
     return bool(meter.unread)
 
 
@@ -102,15 +104,18 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> tuple[int, dict[str, str]]:
-    """Finish what an earlier run had saved, but not read to the end; return how many, and why others failed again."""
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> tuple[int, int, dict[str, str]]:
+    """Finish what an earlier run had saved, but not read to the end.
+
+    Returns how many, how many facts wait for review, and why others failed again.
+    """
     waiting = memory.stats(namespace=namespace).waiting
     if not waiting:
-        return 0, {}
+        return 0, 0, {}
     screen.note(f"{counted(waiting, 'episode')} of an earlier run saved, but not read to the end: finishing first")
     with Meter(waiting, screen) as meter:
         memory.resume(namespace=namespace, progress=meter.progress)
-    return meter.done - len(meter.unread), meter.unread
+    return meter.done - len(meter.unread), meter.reviews, meter.unread
 
 
 def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
@@ -141,7 +146,7 @@ def _apart(episodes: Iterator[EpisodeInput], arguments: Namespace) -> Iterator[t
         yield (f"{namespace}/{name}" if name else namespace), group
 
 
-def _report(outcome: Outcome, screen: Screen) -> None:
+def _report(outcome: Outcome, review: str, screen: Screen) -> None:
     if screen.as_json:
         screen.json(asdict(outcome))
         return
@@ -153,6 +158,9 @@ def _report(outcome: Outcome, screen: Screen) -> None:
     screen.line(f"{counted(outcome.episodes, 'episode')}: {', '.join(parts)}", "bold")
     speed = f"{outcome.seconds:.1f} s, {outcome.per_second:.1f} episodes a second"
     screen.line(f"{counted(outcome.facts, 'fact')} read from them ({speed})")
+    if outcome.reviews:
+        waits = "waits" if outcome.reviews == 1 else "wait"
+        screen.line(f"{counted(outcome.reviews, 'fact')} {waits} for review: {review}", "yellow")
     if outcome.unread:
         screen.note(f"{counted(len(outcome.unread), 'episode')} saved but not read: {outcome.unread[0]}")
         screen.note("The same command tries again; what was said is found by its words meanwhile.")

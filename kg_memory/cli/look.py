@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import Any
 
-from kg_memory.cli.ask import place, relation, said, source
-from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Cell, Screen, counted, day
-from kg_memory.model import Value
+from kg_memory.cli.opening import namespace_of, open_memory, review_command, times_of
+from kg_memory.cli.screen import Cell, Screen, counted
+from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, place, with_ids
+from kg_memory.model import Entity
+
+NO_NAME = "kg-memory entities lists the known names."
 
 
 def facts(arguments: Namespace, screen: Screen) -> int:
     """List the facts about a name, current and ended, newest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.facts_about(arguments.name, namespace=namespace_of(arguments), as_of=arguments.on)
-    rows = [(relation(each), day(each.valid_at), day(each.invalid_at), said(each), source(each)) for each in found]
-    empty = f"No facts about {arguments.name!r}. kg-memory entities lists the known names."
-    _show(found, ("fact", "since", "until", "said", "source"), rows, empty, screen)
+        found = memory.facts_about(
+            arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, **times_of(arguments)
+        )
+    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
+    screen.values(found, columns, rows, FACT_STYLES, empty=f"No facts about {arguments.name!r}. {NO_NAME}")
+    return 0
+
+
+def around(arguments: Namespace, screen: Screen) -> int:
+    """List what lies within some steps of a name: the entities, nearest first, and the facts that lead to them."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.around(
+            arguments.name, arguments.steps, namespace=namespace_of(arguments), limit=arguments.limit,
+            **times_of(arguments),
+        )  # fmt: skip
+    if screen.as_json:
+        screen.json(found.model_dump(mode="json"))
+    elif not found.entities:
+        screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
+    else:
+        near = sorted(found.entities, key=lambda each: (found.depths[each.name], each.name))
+        rows = [(found.depths[each.name], *_entity_row(each)[:3]) for each in near]
+        screen.table(("steps", "name", "type", "also called"), rows, ("cyan", "bold"))
+        if found.facts:
+            screen.line()
+            screen.table(FACTS, [fact_row(each) for each in found.facts], FACT_STYLES)
     return 0
 
 
@@ -26,9 +48,9 @@ def entities(arguments: Namespace, screen: Screen) -> int:
     """List the entities."""
     with open_memory(arguments, screen) as memory:
         found = memory.entities(namespace=namespace_of(arguments), limit=arguments.limit)
-    rows = [(each.name, each.type, ", ".join(each.aliases), each.last_seen, each.summary) for each in found]
     empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
-    _show(found, ("name", "type", "also called", "last seen", "summary"), rows, empty, screen)
+    columns = ("name", "type", "also called", "last seen", "summary")
+    screen.values(found, columns, [_entity_row(each) for each in found], FACT_STYLES, empty=empty)
     return 0
 
 
@@ -39,7 +61,7 @@ def episodes(arguments: Namespace, screen: Screen) -> int:
     rows = [(each.at, each.speaker, each.content, place(each), each.status.value) for each in found]
     which = f"{arguments.status} episodes" if arguments.status else "episodes"
     empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
-    _show(found, ("at", "by", "what", "source", "status"), rows, empty, screen)
+    screen.values(found, ("at", "by", "what", "source", "status"), rows, FACT_STYLES, empty=empty)
     return 0
 
 
@@ -56,6 +78,9 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
     if counts.waiting:
         screen.note(f"{counted(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it")
+    if counts.reviews:
+        waits = "waits" if counts.reviews == 1 else "wait"
+        screen.note(f"{counted(counts.reviews, 'fact')} {waits} for review: {review_command(arguments)}")
     if others:
         screen.line(f"other namespaces: {', '.join(others)}", "dim")
     return 0
@@ -73,16 +98,5 @@ def reembed(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def _show(
-    found: Sequence[Value], columns: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str, screen: Screen
-) -> None:
-    if screen.as_json:
-        screen.json([_plain(value) for value in found])
-    elif rows:
-        screen.table(columns, rows, ("bold", "green", "yellow", "", "dim"))
-    else:
-        screen.line(empty)
-
-
-def _plain(value: Value) -> dict[str, Any]:
-    return value.model_dump(mode="json")
+def _entity_row(entity: Entity) -> tuple[Cell, ...]:
+    return entity.name, entity.type, ", ".join(entity.aliases), entity.last_seen, entity.summary

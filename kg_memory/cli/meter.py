@@ -22,7 +22,7 @@ class Meter:
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
-        self.done = self.new = self.known = self.facts = 0
+        self.done = self.new = self.known = self.facts = self.reviews = 0
         self.unread: dict[str, str] = {}
         """Why those that were saved could not be read, by their ids."""
         self._before = (0, 0, 0)
@@ -39,6 +39,7 @@ class Meter:
         done, new, facts = self._before
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
         added = progress.added
+        self.reviews += len(added.waiting)
         self.unread.pop(added.episode, None)
         if added.problem is not None:
             self.unread[added.episode] = added.problem

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.screen import Screen
 from kg_memory.errors import InputError
@@ -42,3 +43,21 @@ def namespace_of(arguments: Namespace) -> str:
     if not name:
         raise InputError("the namespace is empty: give a name, or leave the option out")
     return name
+
+
+def times_of(arguments: Namespace) -> dict[str, Any]:
+    """Return what the options say of time, as the memory takes it; words stay words.
+
+    ``FROM..UNTIL`` is a period of which either end may be left open.
+    """
+    during = getattr(arguments, "during", None)
+    if during is not None and ".." in during:
+        during = tuple(end.strip() or None for end in during.split("..", 1))
+    times = {"as_of": getattr(arguments, "on", None), "during": during, "believed_at": arguments.believed_at}
+    return {**times, "unreviewed": True} if getattr(arguments, "unreviewed", False) else times
+
+
+def review_command(arguments: Namespace) -> str:
+    """Return the command that reviews what waits in the namespace of *arguments*."""
+    namespace = namespace_of(arguments)
+    return "kg-memory review" + ("" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}")

@@ -8,7 +8,10 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg_memory.model import Value
 
 # These turn the direction of the text around them, and so show something else than what is there.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -43,6 +46,18 @@ class Screen:
         for row in lines:
             padded = (text + " " * (wide - width(text)) for text, wide in zip(row, widths, strict=True))
             print("  ".join(padded).rstrip())
+
+    def values(
+        self, found: Sequence[Value], columns: Sequence[str], rows: Sequence[Sequence[Cell]], styles: Sequence[str],
+        *, empty: str,
+    ) -> None:  # fmt: skip
+        """Print what was *found* as a table of *rows*, or all of it as JSON; the line *empty* when it is nothing."""
+        if self.as_json:
+            self.json([value.model_dump(mode="json") for value in found])
+        elif rows:
+            self.table(columns, rows, styles)
+        else:
+            self.line(empty)
 
     def json(self, value: Any) -> None:
         """Print *value* as JSON; nothing in it can steer a terminal."""

@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kg_memory.cli.ask import relation, said, source
 from kg_memory.cli.opening import namespace_of, settings_of
 from kg_memory.cli.screen import Screen, counted, day
+from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, relation, said, since, source
 from kg_memory.demo import read_story
 from kg_memory.falkor import binaries
 from kg_memory.memory import GraphMemory
@@ -84,16 +84,12 @@ def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
 
 def _show_ended(facts: list[Fact], screen: Screen) -> None:
     _title("What was so, and is not any more: a later message ended it", screen)
-    rows = [
-        (relation(fact), day(fact.valid_at), day(fact.invalid_at), said(fact), source(fact))
-        for fact in facts if fact.invalid_at
-    ]  # fmt: skip
-    screen.table(("fact", "since", "until", "said", "source"), rows, ("bold", "green", "yellow", "", "dim"))
+    screen.table(FACTS, [fact_row(fact) for fact in facts if fact.invalid_at], FACT_STYLES)
 
 
 def _show_answer(asked: str, found: Found, screen: Screen) -> None:
     _title(f"{asked}: {found.question}", screen)
-    rows = [(relation(fact), day(fact.valid_at), said(fact), source(fact)) for fact in found.facts]
+    rows = [(relation(fact), since(fact), said(fact), source(fact)) for fact in found.facts]
     screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
 
 

@@ -1,7 +1,18 @@
-"""Dates in text, English and Chinese, resolved against the time when it was said."""
+"""Dates in text and in questions, English and Chinese, resolved against the time when it was said."""
 
+from kg_memory.dates.asked import TimeWords, asked_times, parse_when
+from kg_memory.dates.events import AskedEvent
 from kg_memory.dates.find import find_dates
-from kg_memory.dates.instants import parse_instant
+from kg_memory.dates.instants import parse_instant, parse_period
 from kg_memory.dates.periods import DateMention
 
-__all__ = ["DateMention", "find_dates", "parse_instant"]
+__all__ = [
+    "AskedEvent",
+    "DateMention",
+    "TimeWords",
+    "asked_times",
+    "find_dates",
+    "parse_instant",
+    "parse_period",
+    "parse_when",
+]

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kg_memory.temporal import Interval, Precision
+from kg_memory.model import Precision
+from kg_memory.temporal import Interval
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Interval | None]]
 

@@ -62,6 +62,7 @@ BACK = re.compile(
     re.IGNORECASE,
 )
 PERFECT = re.compile(r"(?:\b(?:have|has|been|am|is|are|now)|'(?:ve|s|m|re))\b", re.IGNORECASE)
+DEADLINE = re.compile(r"\b(?:by|due|until|till) (?:the |on )?$|\b(?:deadline|targets?)\b[^.!?\n]{0,30}$", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;\n]")
 
 
@@ -75,6 +76,8 @@ def sentence_around(match: re.Match[str]) -> str:
 
 def tense(match: re.Match[str]) -> int:
     """Tell whether the sentence around *match* speaks of the past (-1), the future (1), or neither (0)."""
+    if DEADLINE.search(match.string[max(0, match.start() - 40) : match.start()]):
+        return 0  # "we finished the plan, and the first version is due by May 3": the nearest one
     sentence = sentence_around(match).replace("’", "'")
     if BACK.search(sentence):
         return -1

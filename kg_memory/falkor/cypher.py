@@ -61,7 +61,8 @@ CALL {
 }
 SET e.status = CASE WHEN new THEN 'saved' ELSE e.status END
 RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
-  e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source
+  e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
+  coalesce(e.offset, 0) AS offset
 """
 
 ENTITIES_BY_ALIAS = f"""
@@ -98,57 +99,49 @@ WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
 UNWIND found AS f
 {part.TOLD_WITH_BELIEFS}"""
 
-RIVALS_BY_SUBJECT = f"""
-UNWIND $facts AS row
-MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact)
-WHERE f.id <> row.not
-WITH row.new AS new, f, f.predicate = row.predicate AS same,
+_NEAREST = f"""
+WITH DISTINCT row, f, f.predicate = row.predicate AS same, coalesce(f.family = row.family, false) AS akin,
   vec.cosineDistance(f.embedding, vecf32(row.embedding)) AS distance
-WHERE same OR distance < $farthest
-WITH new, f, CASE WHEN same THEN distance - 2.0 ELSE distance END AS distance
-ORDER BY distance
+WHERE same OR akin OR distance < $farthest
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WHERE same AND row.one_at_a_time
+WITH row, f, same, akin, distance,
+  min(abs(CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - row.begin)) AS away
+WITH row.new AS new, f, CASE WHEN away IS NULL THEN 1 ELSE 0 END AS class, coalesce(away, distance) AS far
+ORDER BY class, far, f.id
 WITH new, collect(f)[0..$limit] AS found
 UNWIND found AS f
 {part.TOLD_WITH_BELIEFS}"""
+"""Of a predicate that holds for one at a time, those that begin nearest in time: these are what ends what.
+
+Then those of the same predicate or family, and those that are near in meaning, the nearest first.
+"""
+
+RIVALS_BY_SUBJECT = f"""
+UNWIND $facts AS row
+MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
 
 RIVALS_BY_OBJECT = f"""
 UNWIND $facts AS row
 UNWIND row.objects AS object
 MATCH (o:Entity {{id: object}})
 WITH row, o
-MATCH (f:Fact)-[:OBJECT_IS]->(o)
-WHERE f.predicate = row.predicate AND f.id <> row.not
-WITH row.new AS new, f
-ORDER BY f.said_at DESC
-WITH new, collect(DISTINCT f)[0..$limit] AS found
-UNWIND found AS f
-{part.TOLD_WITH_BELIEFS}"""
+MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
 
-HISTORY = f"""
-UNWIND $facts AS id
-MATCH (f:Fact {{id: id}})
-OPTIONAL MATCH (f)-[:CONTRADICTS]-(near:Fact)
-WITH collect(f) + collect(near) AS near
-UNWIND near AS f
-WITH DISTINCT f
-OPTIONAL MATCH (f)-[:CONTRADICTS]-(other:Fact)
-WITH collect(f) + collect(other) AS all
-UNWIND all AS f
-WITH DISTINCT f
-OPTIONAL MATCH (f)-[:CONTRADICTS]-(rival:Fact)
-WITH f, collect(DISTINCT rival.id) AS rivals
-OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)
-WITH f, rivals, collect({{id: e.id, said_at: e.at, valid_at: s.valid_at, invalid_at: s.invalid_at}}) AS said
-WITH f, rivals, [one IN said WHERE one.id IS NOT NULL] AS statements
-OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
-WHERE b.expired_at = {OPEN_END}
-RETURN f.id AS fact, f.sentence AS sentence, rivals, statements,
-  collect(b {{.id, .valid_at, .invalid_at, .said_at}}) AS beliefs
+REVISIONS = """
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})
+RETURN n.id AS id, coalesce(n.revision, 0) AS revision
 """
+"""How often the facts about some entities were changed."""
 
-SAVE = """
+SAVE = (
+    """
+UNWIND $based_on AS row
+OPTIONAL MATCH (n:Entity {id: row.id})
+WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision THEN 0 ELSE 1 END) AS changed
 MATCH (e:Episode {id: $episode})
-WHERE e.status <> 'done'
+WHERE e.status <> 'done' AND changed = 0
 SET e.status = 'done', e.embedding = vecf32($embedding)
 WITH e
 CALL {
@@ -185,14 +178,33 @@ CALL {
   UNWIND $facts AS row
   MATCH (s:Entity {key: row.subject})
   MERGE (f:Fact {id: row.id})
-  ON CREATE SET f.predicate = row.predicate, f.sentence = row.sentence, f.confidence = row.confidence,
-    f.edge_type = row.edge_type, f.embedding = vecf32(row.embedding), f.created_at = $now, f.said_at = $at, f.n = row.n
+  ON CREATE SET f.predicate = row.predicate, f.wording = row.wording, f.family = row.family,
+    f.sentence = row.sentence, f.confidence = row.confidence, f.edge_type = row.edge_type,
+    f.embedding = vecf32(row.embedding), f.created_at = $now, f.said_at = $at, f.n = row.n,
+    f.told_at = $at, f.told_by = e.id, f.told_end = row.told_end
   SET f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END
   MERGE (s)-[:SUBJECT_OF]->(f)
   WITH f, row
   UNWIND row.objects AS key
   MATCH (o:Entity {key: key})
   MERGE (f)-[:OBJECT_IS]->(o)
+}
+CALL {
+  WITH e
+  UNWIND $based_on AS row
+  MATCH (n:Entity {id: row.id})
+  SET n.revision = coalesce(n.revision, 0) + 1
+}
+CALL {
+  WITH e
+  UNWIND $retold AS row
+  MATCH (f:Fact {id: row.id})
+  OPTIONAL MATCH (:Term)-[old:IN_FACT]->(f)
+  DELETE old
+  WITH DISTINCT f, row
+  SET f.predicate = row.predicate, f.wording = row.wording, f.family = row.family, f.sentence = row.sentence,
+    f.edge_type = row.edge_type, f.embedding = vecf32(row.embedding), f.n = row.n,
+    f.told_at = $at, f.told_by = $episode, f.told_end = row.told_end
 }
 CALL {
   WITH e
@@ -206,40 +218,50 @@ CALL {
   WITH e
   UNWIND $statements AS row
   MATCH (f:Fact {id: row.fact})
-  MERGE (e)-[:STATES {start: row.start, end: row.end, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
+  MERGE (e)-[s:STATES {start: row.start, end: row.end, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
+  ON CREATE SET s.latest = row.latest, s.precision = row.precision, s.confidence = row.confidence,
+    s.corrects = row.corrects, s.refuted = row.refuted, s.end_precision = row.end_precision
+  SET f.said_at = CASE WHEN f.said_at < $at THEN $at ELSE f.said_at END
 }
 CALL {
   WITH e
-  UNWIND $closed AS id
-  MATCH (b:Belief {id: id})
-  WHERE b.expired_at > $now
-  SET b.expired_at = $now
+  UNWIND $verdicts AS row
+  MATCH (f:Fact {id: row.new}), (other:Fact {id: row.known})
+  MERGE (v:Verdict {id: row.id})
+  ON CREATE SET v = row, v.created_at = $now, v.episode = e.id
+  MERGE (f)-[:JUDGED]->(v)
+  MERGE (other)-[:JUDGED]->(v)
 }
 CALL {
   WITH e
-  UNWIND $beliefs AS row
-  MATCH (f:Fact {id: row.fact})
-  OPTIONAL MATCH (f)-[:HELD]->(b:Belief {valid_at: row.valid_at, invalid_at: row.invalid_at})
-  WHERE b.expired_at > $now
-  WITH f, row, b WHERE b IS NULL
-  CREATE (f)-[:HELD]->(:Belief {id: row.id, valid_at: row.valid_at, invalid_at: row.invalid_at, said_at: row.said_at,
-    created_at: $now, expired_at: row.expired_at, episode: $episode})
+  UNWIND $rejudged AS row
+  MATCH (v:Verdict {id: row.id})
+  WHERE v.decided IS NULL
+  SET v.new = row.new, v.known = row.known, v.kind = row.kind, v.ruling = row.ruling, v.confidence = row.confidence,
+    v.holds = row.holds, v.reason = row.reason
 }
 CALL {
   WITH e
-  UNWIND $touched AS id
-  MATCH (f:Fact {id: id})
-  WITH f
-  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
-  SET n.stale = $now
+  UNWIND $reopened AS id
+  MATCH (v:Verdict {id: id})
+  SET v.ruling = 'waiting', v.refused = NULL
 }
 CALL {
   WITH e
-  UNWIND $contradicts AS row
-  MATCH (f:Fact {id: row.fact}), (other:Fact {id: row.other})
-  MERGE (f)-[:CONTRADICTS]->(other)
+  UNWIND $predicates AS row
+  MERGE (p:Predicate {name: row.name})
+  ON CREATE SET p = row
 }
+"""
+    + part.REVISE
+    + """
 RETURN e.id AS id
+"""
+)
+
+STATUS = """
+MATCH (e:Episode {id: $id})
+RETURN e.status AS status
 """
 
 STALE_ENTITIES = f"""
@@ -248,12 +270,13 @@ WHERE e.stale > 0 AND (e.stale = $since OR e.stale < $before)
 WITH e ORDER BY e.stale, e.key LIMIT $most
 OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
-WHERE b.expired_at = {OPEN_END} AND b.invalid_at = {OPEN_END}
-WITH e, f, max(b.said_at) AS said_at
+WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
+WITH e, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
 ORDER BY said_at DESC
-WITH e, collect(CASE WHEN said_at IS NULL THEN NULL ELSE f.sentence END)[0..$limit] AS facts
+WITH e, collect(CASE WHEN until > $now THEN f.sentence END)[0..$limit] AS facts,
+  collect(CASE WHEN until <= $now THEN {{sentence: f.sentence, until: until}} END)[0..$past] AS past
 RETURN e.key AS key, e.name AS name, e.type AS type, e.aliases AS aliases, e.summary AS summary,
-  e.stale AS stale, facts
+  e.stale AS stale, facts, past
 """
 
 SAVE_SUMMARIES = """
@@ -286,21 +309,16 @@ CALL {{
   RETURN f
 }}
 WITH DISTINCT f
-MATCH (f)-[:HELD]->(b:Belief)
-WHERE b.expired_at = {OPEN_END} AND ($as_of IS NULL OR (b.valid_at <= $as_of AND b.invalid_at > $as_of))
-WITH f, b
-ORDER BY CASE WHEN b.valid_at = {OPEN_START} THEN b.said_at ELSE b.valid_at END DESC, f.id
+WHERE $predicate IS NULL OR f.predicate = $predicate
+WITH f
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH f, h, b
+ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id
 LIMIT $limit
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-MATCH (f)-[:OBJECT_IS]->(o:Entity)
-WITH f, b, s, collect(DISTINCT o.name) AS objects
-{part.STATED}
-WITH f, b, s, objects, x, st ORDER BY x.at, x.id
-WITH f, b, s, objects, {part.SOURCES} AS sources
-RETURN {part.FACT_MAP} AS fact, objects,
-  b {{.id, .valid_at, .invalid_at, .created_at, .expired_at, .said_at}} AS belief,
-  sources
-ORDER BY CASE WHEN belief.valid_at = {OPEN_START} THEN belief.said_at ELSE belief.valid_at END DESC, fact.id
+{part.TOLD}
+RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id
 """
 
 ENTITIES = f"""
@@ -337,8 +355,12 @@ WITH episodes, waiting, count(n) AS entities
 OPTIONAL MATCH (f:Fact)
 WITH episodes, waiting, entities, count(f) AS facts
 OPTIONAL MATCH (b:Belief)
-WHERE b.expired_at = {OPEN_END} AND b.valid_at <= $now AND b.invalid_at > $now
-WITH episodes, waiting, entities, facts, count(b) AS current_facts
+WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
+OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
+WITH episodes, waiting, entities, facts, count(h) AS current_facts
 OPTIONAL MATCH (c:Community)
-RETURN episodes, waiting, entities, facts, current_facts, count(c) AS communities
+WITH episodes, waiting, entities, facts, current_facts, count(c) AS communities
+OPTIONAL MATCH (u:Fact)-[:PROPOSED]->(p:Belief)
+WHERE p.expired_at = {OPEN_END}
+RETURN episodes, waiting, entities, facts, current_facts, communities, count(DISTINCT u) AS reviews
 """

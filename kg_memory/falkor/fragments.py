@@ -6,13 +6,24 @@ from kg_memory.temporal import OPEN_END, OPEN_START
 
 ENTITY_MAP = "e {.id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen}"
 
-FACT_MAP = """f {.id, .predicate, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
+FACT_MAP = """f {.id, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
 
-EPISODE_MAP = "e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status}"
+BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
+  .said_at, reviewed: type(h) = 'HELD'}"""
+"""A belief ``b`` that a fact has by the relation ``h``: held, or only proposed for review."""
+
+HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
+  AND CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END < $until AND ($unreviewed OR type(h) = 'HELD')"""
+"""That the belief ``b`` was held at ``$believed_at``, and tells of some instant in ``[$since, $until)``.
+
+A ``$lenient`` question also takes what may have been so already, its start not being known.
+"""
+
+EPISODE_MAP = "e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust}"
 
 STATED = f"""
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WHERE (st.valid_at > {OPEN_START} AND st.valid_at >= b.valid_at AND st.valid_at < b.invalid_at)
+WHERE (st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at AND st.valid_at < b.invalid_at)
   OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at AND x.at <= b.invalid_at)
   OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
     AND st.invalid_at >= b.invalid_at)
@@ -25,10 +36,55 @@ SOURCES = """collect({
   })[0..$sources]"""
 
 TOLD_WITH_BELIEFS = f"""
-MATCH (f)-[:HELD]->(b:Belief)
+OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
-WITH new, f, collect(b {{.id, .valid_at, .invalid_at, .said_at}}) AS beliefs
+WITH new, f, collect(b {{.valid_at, .invalid_at}}) AS beliefs
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WHERE x.id = f.told_by
+WITH new, f, beliefs, min(st.valid_at) AS valid_at, min(st.invalid_at) AS invalid_at
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
-RETURN new, {FACT_MAP} AS fact, beliefs, collect(o.name) AS objects
+RETURN new, {FACT_MAP} AS fact, coalesce(f.told_at, f.said_at) AS told_at, coalesce(f.told_by, '') AS told_by,
+  coalesce(f.told_end, false) AS told_end, valid_at, invalid_at, beliefs, collect(o.name) AS objects,
+  collect(o.id) AS object_ids
 """
+
+TOLD = f"""
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WITH f, h, b, s, collect(DISTINCT o.name) AS objects
+{STATED}
+WITH f, h, b, s, objects, x, st ORDER BY x.at, x.id
+WITH f, h, b, s, objects, {SOURCES} AS sources
+"""
+"""The ends of a fact, and what states it in the period of its belief."""
+
+REVISE = """
+CALL {
+  WITH e
+  UNWIND $closed AS id
+  MATCH (b:Belief {id: id})
+  WHERE b.expired_at > $now
+  SET b.expired_at = $now
+}
+CALL {
+  WITH e
+  UNWIND $beliefs AS row
+  MATCH (f:Fact {id: row.fact})
+  OPTIONAL MATCH (f)-[:HELD]->(b:Belief {valid_at: row.belief.valid_at, invalid_at: row.belief.invalid_at})
+  WHERE b.expired_at > $now AND NOT row.proposed
+  WITH f, row, b WHERE b IS NULL
+  CREATE (new:Belief)
+  SET new = row.belief, new.created_at = $now
+  FOREACH (_ IN CASE WHEN row.proposed THEN [] ELSE [1] END | CREATE (f)-[:HELD]->(new))
+  FOREACH (_ IN CASE WHEN row.proposed THEN [1] ELSE [] END | CREATE (f)-[:PROPOSED]->(new))
+}
+CALL {
+  WITH e
+  UNWIND $touched AS id
+  MATCH (f:Fact {id: id})
+  WITH f
+  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+  SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
+}"""
+"""Close and record beliefs, and mark the entities whose summaries tell of the facts; ``e`` is what caused it."""

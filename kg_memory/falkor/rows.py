@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from kg_memory.model import Community, Entity, Episode, Fact, Source
+from kg_memory.model import Community, Decision, Entity, Episode, Fact, Remark, Source
 from kg_memory.temporal import EPOCH, instant
 
 Row = Mapping[str, Any]
@@ -16,16 +17,23 @@ def fact(row: Row, score: float | None = None) -> Fact:
     told, belief = row["fact"], row["belief"]
     return Fact(
         id=told["id"], subject=told["subject"], predicate=told["predicate"], objects=tuple(row["objects"]),
-        sentence=told["sentence"], confidence=told["confidence"],
+        sentence=told["sentence"], wording=told["wording"], confidence=told["confidence"],
         valid_at=instant(belief["valid_at"]), invalid_at=instant(belief["invalid_at"]),
-        created_at=instant(belief["created_at"]) or EPOCH, expired_at=instant(belief["expired_at"]),
+        precision=belief["precision"], end_precision=belief.get("end_precision") or "instant",
+        known_from=instant(belief["known_from"]), reviewed=belief["reviewed"],
+        created_at=moment(belief["created_at"]), expired_at=instant(belief["expired_at"]),
         sources=tuple(source(each) for each in row["sources"] if each["episode"]), score=score,
     )  # fmt: skip
 
 
 def source(told: Row) -> Source:
     """Return the place that states a fact."""
-    return Source(**{**told, "at": instant(told["at"]) or EPOCH})
+    return Source(**{**told, "at": moment(told["at"])})
+
+
+def moment(at: int) -> datetime:
+    """Return an instant that has no open end."""
+    return instant(at) or EPOCH
 
 
 def entity(told: Row, score: float | None = None) -> Entity:
@@ -39,10 +47,23 @@ def entity(told: Row, score: float | None = None) -> Entity:
 
 def episode(told: Row, score: float | None = None) -> Episode:
     """Return an episode of `fragments.EPISODE_MAP`."""
-    times = {name: instant(told[name]) or EPOCH for name in ("at", "created_at")}
+    times = {name: moment(told[name]) for name in ("at", "created_at")}
     return Episode(**{**told, **times}, score=score)
 
 
 def community(told: Row, score: float | None = None) -> Community:
     """Return a community: its id, name and summary."""
     return Community(id=told["id"], name=told["name"], summary=told["summary"] or "", score=score)
+
+
+def remark(told: Row) -> Remark:
+    """Return what is to be known about a line, of a row of `belief_cypher.REMARKS`."""
+    fields = {name: told[name] for name in ("kind", "sentence", "by", "by_source_id")}
+    when = {"at": instant(told["until"]), "precision": told["precision"] or "instant"}
+    return Remark(**fields, **(when if told["kind"] == "ended" else {}))
+
+
+def decision(told: Row) -> Decision:
+    """Return what a person decided."""
+    fields = {name: told[name] for name in ("id", "decision", "by", "reason", "ruling")}
+    return Decision(**fields, at=moment(told["at"]))

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from kg_memory import words
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
+from kg_memory.temporal import OPEN_START
 
-VERSION = 1
+VERSION = 2
 KINDS = ("Episode", "Fact", "Entity", "Community")
 RANGE = {
     "Meta": ("id",),
@@ -24,20 +25,64 @@ RANGE = {
     "Entity": ("id", "key", "stale"),
     "Alias": ("key",),
     "Fact": ("id",),
-    "Belief": ("id",),
+    "Belief": ("id", "created_at", "expired_at"),
+    "Verdict": ("id", "ruling"),
+    "Decision": ("id",),
+    "Predicate": ("name",),
     "Community": ("id",),
     "Term": ("s",),
 }
 RELATIONS = (
-    "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "CONTRADICTS", "MENTIONS", "NEXT", "NAMES", "HAS_MEMBER",
-    "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
+    "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "PROPOSED", "JUDGED", "DECIDED", "MENTIONS", "NEXT", "NAMES",
+    "HAS_MEMBER", "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
 )  # fmt: skip
 # A query that is planned before a relation is known finds none of it, even those made while it waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
-UNIQUE = (("Episode", "id"), ("Entity", "key"), ("Alias", "key"), ("Fact", "id"), ("Community", "id"))
+UNIQUE = (
+    ("Episode", "id"),
+    ("Entity", "key"),
+    ("Alias", "key"),
+    ("Fact", "id"),
+    ("Community", "id"),
+    ("Verdict", "id"),
+)
 HNSW = "M: 16, efConstruction: 200, efRuntime: 200"
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
-"""Queries that bring a graph from version n - 1 to version n."""
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        *(
+            f"CREATE INDEX FOR (n:{label}) ON (n.{name})"
+            for label, names in RANGE.items()
+            for name in names
+            if label in ("Belief", "Verdict", "Decision", "Predicate")
+        ),
+        MAKE_RELATIONS,
+        f"""
+MATCH (b:Belief)
+WHERE b.known_from IS NULL
+SET b.precision = 'instant', b.end_precision = 'instant',
+  b.known_from = CASE WHEN b.valid_at = {OPEN_START} AND b.invalid_at > b.said_at THEN b.said_at ELSE b.valid_at END
+""",
+        """
+MATCH (e:Episode)
+WHERE e.trust IS NULL
+SET e.trust = 1.0, e.offset = 0
+WITH e
+MATCH (e)-[s:STATES]->(f:Fact)
+SET s.latest = s.valid_at, s.precision = 'instant', s.end_precision = 'instant', s.confidence = f.confidence,
+  s.corrects = false
+""",
+        """
+MATCH (f:Fact)-[c:CONTRADICTS]->(other:Fact)
+MERGE (v:Verdict {id: f.id + ' ' + other.id})
+ON CREATE SET v.new = f.id, v.known = other.id, v.kind = 'supersedes', v.ruling = 'supersedes', v.confidence = 1.0,
+  v.reason = 'found by an earlier version', v.created_at = f.created_at
+MERGE (f)-[:JUDGED]->(v)
+MERGE (other)-[:JUDGED]->(v)
+DELETE c
+""",
+    ),
+}
+"""Queries that bring a graph from version n - 1 to version n; each may run again, also when the new one is in use."""
 
 READ_META = """
 MATCH (m:Meta {id: 'schema'})
@@ -86,7 +131,9 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
         )
     for version in range(meta["version"] + 1, VERSION + 1):
         for migration in MIGRATIONS[version]:
-            database.query(key, migration, {}, write=True)
+            with unless_there():
+                database.query(key, migration, {}, write=True)
+        _constrain(database, key)
         database.query(key, RAISE_VERSION, {"version": version}, write=True)
     wait(database, key)
     return True
@@ -120,10 +167,14 @@ def _create(database: Database, key: str, dimension: int) -> None:
     for statement in statements:
         with unless_there():
             database.query(key, statement, {}, write=True)
+    _constrain(database, key)
+    wait(database, key)
+
+
+def _constrain(database: Database, key: str) -> None:
     for label, name in UNIQUE:
         with unless_there():
             database.constrain(key, label, name)
-    wait(database, key)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The queries of retrieval: named constants with parameters only, one a kind; no embedding ever comes back.
 
-A fact is seen in the light of two instants: what was believed at ``$believed_at`` to be so at ``$as_of``.
+A fact is seen in the light of both clocks: what was believed at ``$believed_at`` to be so at some instant in
+``[$since, $until)``.
 """
 
 from __future__ import annotations
@@ -38,13 +39,11 @@ MATCH (d)-[:MENTIONS]->(e:Entity)
 RETURN DISTINCT e.id AS id, indegree(e, 'MENTIONS') AS mentions
 """
 
-_HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at
-  AND b.valid_at <= $as_of AND b.invalid_at > $as_of"""
 # Asked only of the best: asking it of all that share a common word costs half a second at 20,000 facts.
 _TRUE = f"""
 WITH d, score ORDER BY score DESC, d.id LIMIT $depth
-MATCH (d)-[:HELD]->(b:Belief)
-WHERE {_HOLDS}
+MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
 WITH DISTINCT d, score"""
 
 _BEST = """
@@ -112,8 +111,8 @@ MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(d:Fact)
 WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
 WITH id, collect(d)[0..3 * $limit] AS latest
 UNWIND latest AS d
-MATCH (d)-[:HELD]->(b:Belief)
-WHERE {_HOLDS}
+MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
 WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
 WITH id, collect(d)[0..$limit] AS latest
 UNWIND latest AS d
@@ -122,6 +121,34 @@ MATCH (d)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 RETURN d.id AS id, collect(DISTINCT e.id) AS entities
 """
 """One step of breadth-first search: the latest facts of each entity, and the entities at their other ends."""
+
+EVENTS = """
+MATCH (a:Alias)
+WHERE a.key IN $subjects
+MATCH (a)-[:NAMES]->(e:Entity)
+WITH DISTINCT e
+MATCH (e)-[:SUBJECT_OF]->(f:Fact)
+WHERE f.predicate = $predicate
+WITH e, f
+MATCH (f)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+OPTIONAL MATCH (n:Alias {key: $object})-[:NAMES]->(o)
+RETURN e.id AS subject, b.valid_at AS valid_at, b.invalid_at AS invalid_at, b.known_from AS known_from,
+  count(n) > 0 AS meant, f.sentence AS sentence
+ORDER BY known_from, sentence
+"""
+"""The periods of what some entities were, did or had, for finding when a question means by "before she moved"."""
+
+LAST_SAID = """
+UNWIND $facts AS id
+MATCH (f:Fact {id: id})
+RETURN f.id AS id, f.said_at AS at
+UNION ALL
+UNWIND $episodes AS id
+MATCH (e:Episode {id: id})
+RETURN e.id AS id, e.at AS at
+"""
 
 COMMUNITIES_OF = """
 UNWIND $ids AS id
@@ -134,19 +161,14 @@ FACTS_BY_ID = f"""
 UNWIND $ids AS id
 MATCH (f:Fact {{id: id}})
 WITH f
-MATCH (f)-[:HELD]->(b:Belief)
-WHERE {_HOLDS}
-WITH f, b ORDER BY b.said_at DESC, b.id
-WITH f, collect(b)[0] AS b
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-WITH f, b, s
-MATCH (f)-[:OBJECT_IS]->(o:Entity)
-WITH f, b, s, collect(DISTINCT o.name) AS objects
-{part.STATED}
-WITH f, b, s, objects, x, st ORDER BY x.at, x.id
-RETURN {part.FACT_MAP} AS fact, b {{.valid_at, .invalid_at, .created_at, .expired_at}} AS belief, objects,
-  {part.SOURCES} AS sources
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH f, h, b
+{part.TOLD}
+RETURN {part.FACT_MAP} AS fact, {part.BELIEF_MAP} AS belief, objects, sources
+ORDER BY belief.known_from, belief.id
 """
+"""Facts, each with its beliefs that fit, the latest last."""
 
 ENTITIES_BY_ID = f"""
 UNWIND $ids AS id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,26 +11,32 @@ from kg_memory.effects import ask
 from kg_memory.flow import Flow, every
 from kg_memory.identity import clean, fact_id
 from kg_memory.ingestion.extract import fields, first
+from kg_memory.ingestion.predicates import Meaning, meanings
 from kg_memory.ingestion.state import IngestionState, NewFact, Piece
 from kg_memory.prompts import FACTS
 from kg_memory.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.settings import Settings
-
-DEFAULT_PREDICATE = "RELATES_TO"
+from kg_memory.vocabulary import predicate_name
 
 
 def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Ask which facts each piece states between the entities, and join them; a fact of several is a hyper-edge."""
     if len(state["entities"]) < 2:
-        return {"facts": []}
+        return {"facts": [], "predicates": []}
     answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
+    stated = [
+        (piece, each)
+        for piece, answer in zip(state["pieces"], answers, strict=True)
+        for each in first(answer.facts, settings.max_facts, "facts")
+    ]
+    wordings = {predicate_name(each.predicate): each.sentence for _, each in reversed(stated)}
+    known, learned = yield from meanings(wordings, settings)
     found: dict[str, NewFact] = {}
-    for piece, answer in zip(state["pieces"], answers, strict=True):
-        for stated in first(answer.facts, settings.max_facts, "facts"):
-            fact = _fact(state, piece, stated)
-            if fact is not None:
-                found.setdefault(fact["id"], fact)
-    return {"facts": list(found.values())}
+    for piece, each in stated:
+        fact = _fact(state, piece, each, known)
+        if fact is not None:
+            found.setdefault(fact["id"], fact)
+    return {"facts": list(found.values()), "predicates": learned}
 
 
 def locate(quote: str, content: str) -> tuple[int, int] | None:
@@ -39,14 +46,10 @@ def locate(quote: str, content: str) -> tuple[int, int] | None:
     return found.span() if found else None
 
 
-def predicate(text: str) -> str:
-    """Return *text* in SCREAMING_SNAKE_CASE, whatever its script."""
-    return "_".join(re.findall(r"\w+", clean(text).replace("_", " ")))[:64].upper() or DEFAULT_PREDICATE
-
-
 def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
     entities = [
-        {"id": place, "name": each["name"], "type": each["type"]} for place, each in enumerate(state["entities"])
+        {"id": place, **{name: each[name] for name in ("name", "type", "called")}}
+        for place, each in enumerate(state["entities"])
     ]
     answer = yield from ask(
         FACTS, **fields(state, piece), entities=entities, fact_types=[asdict(each) for each in settings.fact_types],
@@ -55,23 +58,28 @@ def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[Extrac
     return answer
 
 
-def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact) -> NewFact | None:
+def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact, known: Mapping[str, Meaning]) -> NewFact | None:
     """Return the fact, or ``None`` where it does not join two distinct entities that exist, or says nothing."""
     entities = state["entities"]
     objects = [each for each in dict.fromkeys(stated.objects) if each != stated.subject and 0 <= each < len(entities)]
     sentence = " ".join(clean(stated.sentence).split())
     if not 0 <= stated.subject < len(entities) or not objects or not sentence:
         return None
-    name = predicate(stated.predicate)
+    wording = predicate_name(stated.predicate)
+    meaning = known[wording]
     place = locate(stated.quote, piece["content"])
     start, end = place or (0, len(piece["content"]))
     subject_key = entities[stated.subject]["key"]
     object_keys = [entities[each]["key"] for each in objects]
     return {
-        "id": fact_id(state["namespace"], subject_key, name, object_keys, sentence),
-        "subject": stated.subject, "predicate": name, "objects": objects, "sentence": sentence,
+        "id": fact_id(state["namespace"], subject_key, meaning.name, object_keys, sentence),
+        "subject": stated.subject, "subject_id": entities[stated.subject]["id"],
+        "predicate": meaning.name, "one_at_a_time": meaning.one_at_a_time, "declared": meaning.declared,
+        "family": meaning.family, "wording": wording,
+        "objects": objects, "object_ids": [entities[each]["id"] for each in objects], "sentence": sentence,
         "start": piece["start"] + start, "end": piece["start"] + end,
         "quoted": place is not None,
         "said_from": stated.valid_at, "said_until": stated.invalid_at,
         "confidence": min(max(stated.confidence, 0.0), 1.0), "edge_type": stated.edge_type,
+        "said_at": state["episode"]["at"], "same_as": None, "corrects": False, "refuted": False, "retold": False,
     }  # fmt: skip

@@ -9,10 +9,10 @@ from langgraph.graph import END, START, StateGraph
 
 from kg_memory.flow import Driver
 from kg_memory.ingestion.date import date
-from kg_memory.ingestion.dedupe import dedupe
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.invalidate import invalidate
+from kg_memory.ingestion.judge import judge
 from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
@@ -22,7 +22,7 @@ from kg_memory.ingestion.summarise import summarise
 from kg_memory.nodes import node
 from kg_memory.settings import Settings
 
-STEPS = (receive, extract, reflect, resolve, facts, dedupe, date, invalidate, save, summarise)
+STEPS = (receive, extract, reflect, resolve, facts, date, judge, invalidate, save, summarise)
 
 
 def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, None, IngestionInput, IngestionState]:

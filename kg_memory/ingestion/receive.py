@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from kg_memory import words
@@ -22,7 +22,7 @@ from kg_memory.temporal import EPOCH, SITTING, instant, micros
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
 NEIGHBOUR_LENGTH = 2000
-STORED = ("kind", "speaker", "at", "created_at", "thread", "thread_key", "source")
+STORED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -60,7 +60,7 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     ]
     return {
         "namespace": checked_namespace(state.get("namespace")),
-        "episode": {**episode, "at_iso": _iso(episode["at"])},
+        "episode": {**episode, "at_iso": local(episode).isoformat()},
         "new": saved["new"],
         "done": saved["status"] == "done",
         "previous": previous,
@@ -93,29 +93,43 @@ def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> di
     kind = _kind(state.get("kind") or "message", content)
     namespace = checked_namespace(state.get("namespace"))
     texts = {name: _text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
-    at = parse_at(state.get("at"), created_at)
+    at, offset = parse_at(state.get("at"), created_at)
     content = clean(content)
     source_id = texts["source_id"]
     parts = (
         ("id", texts["source"], source_id) if source_id else (kind, content, texts["speaker"], texts["thread"], str(at))
     )
     return {
-        "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "created_at": created_at,
+        "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "offset": offset,
+        "created_at": created_at, "trust": _trust(state.get("trust")),
         "thread_key": thread_key(texts["thread"]), **texts,
     }  # fmt: skip
 
 
-def parse_at(at: object, created_at: int) -> int:
-    """Return the reference time in microseconds; a naive one is UTC, a missing one is now.
+def local(episode: Mapping[str, Any]) -> datetime:
+    """Return when the episode was said, by the clock of where it was said: "yesterday" is the day before that one."""
+    moment = instant(episode["at"]) or EPOCH
+    try:
+        return moment.astimezone(timezone(timedelta(minutes=episode["offset"])))
+    except OverflowError:
+        return moment  # the first and the last day of the calendar
+
+
+def parse_at(at: object, created_at: int) -> tuple[int, int]:
+    """Return the reference time in microseconds and its offset from UTC in minutes.
+
+    A naive one is UTC, a missing one is now.
 
     Errors: `InputError` for anything that is no date.
     """
     if at is None or at == "":
-        return created_at
+        return created_at, 0
     with contextlib.suppress(ValueError, OverflowError):
         moment = datetime.fromisoformat(at) if isinstance(at, str) else at
         if isinstance(moment, datetime):
-            return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
+            aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            offset = aware.utcoffset() or timedelta()
+            return micros(aware.astimezone(UTC), default=0), offset // timedelta(minutes=1)
     raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
 
 
@@ -193,6 +207,14 @@ def _kind(kind: object, content: str) -> str:
                 f"the content is not valid JSON ({error}): mend it, or store it with kind='text'"
             ) from None
     return known.value
+
+
+def _trust(trust: object) -> float:
+    if trust is None:
+        return 1.0
+    if isinstance(trust, bool) or not isinstance(trust, int | float) or not 0 <= trust <= 1:
+        raise InputError(f"trust is {trust!r}: give a number from 0 to 1")
+    return float(trust)
 
 
 def _text(name: str, value: object) -> str | None:

@@ -125,7 +125,7 @@ def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
     aliases = [each for each in names if each != fullest and each not in same["aliases"]]
     return {
         "name": fullest, "type": same["type"], "key": same["key"], "id": same["id"], "known": True,
-        "renamed": fullest != same["name"], "aliases": aliases,
+        "renamed": fullest != same["name"], "aliases": aliases, "called": [entity["name"]],
     }  # fmt: skip
 
 
@@ -136,13 +136,18 @@ def _joined(entities: Iterable[NewEntity]) -> list[NewEntity]:
         first = joined.setdefault(each["key"], each)
         named = each if each["renamed"] and not first["renamed"] else first
         names = dict.fromkeys((*first["aliases"], *each["aliases"]))
-        joined[each["key"]] = {**named, "aliases": [name for name in names if name != named["name"]]}
+        called = list(dict.fromkeys((*first["called"], *each["called"])))
+        aliases = [name for name in names if name != named["name"]]
+        joined[each["key"]] = {**named, "called": called, "aliases": aliases}
     return list(joined.values())
 
 
 def _unknown(entity: NewEntity, namespace: str) -> NewEntity:
     key = entity_key(entity["name"], entity["type"])
-    return {**entity, "key": key, "id": entity_id(namespace, key), "known": False, "renamed": False, "aliases": []}
+    return {
+        **entity, "key": key, "id": entity_id(namespace, key), "known": False, "renamed": False, "aliases": [],
+        "called": [entity["name"]],
+    }  # fmt: skip
 
 
 def _keys(candidate: Candidate) -> set[str]:

@@ -3,46 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, cast
 
 from kg_memory import words
-from kg_memory.effects import Vector, embed, now, write
+from kg_memory.effects import Vector, embed, now, read, write
+from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
-from kg_memory.ingestion.invalidate import identity
+from kg_memory.ingestion.invalidate import invalidate
+from kg_memory.ingestion.judge import identity, judge, only_ends
 from kg_memory.ingestion.receive import line
 from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END
+from kg_memory.temporal import OPEN_START, WIDTH
 
+ATTEMPTS = 200
+"""How often it is tried to write while others write about the same entities; one of them succeeds each time."""
 NAME_WEIGHT = 10
 """How much more a word counts in an entity's name than in its summary (C44)."""
 
 
-def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Write entities, facts, evidence, beliefs and words; nothing of it is ever seen without the rest."""
+def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Write entities, facts, evidence, beliefs and words; nothing of it is ever seen without the rest.
+
+    It is written only if nothing changed meanwhile of what it was based on; else what other writers added is judged
+    first. Errors: `DatabaseUnavailable` where they never stop, and the episode stays saved.
+    """
+    changed: dict[str, Any] = {}
+    for _ in range(ATTEMPTS):
+        rewritten = cast("IngestionState", {**state, **changed})
+        saved_at = yield from _write(rewritten)
+        if saved_at is not None:
+            return {**changed, "done": True, "saved_at": saved_at}
+        changed |= yield from judge(rewritten, settings)
+        changed |= yield from invalidate(cast("IngestionState", {**state, **changed}), settings)
+    raise DatabaseUnavailable(
+        f"others changed what is known of the same things {ATTEMPTS} times while this was written: try again later"
+    )
+
+
+def _write(state: IngestionState) -> Flow[int | None]:
+    """Write, and return when; ``None`` if facts about the same entities changed since they were judged."""
     episode = state["episode"]
-    fresh = [fact for fact in state["facts"] if not fact["same_as"]]
+    told = [fact for fact in state["facts"] if not fact["same_as"] or fact["retold"]]
     named = [each for each in state["entities"] if not each["known"] or each["renamed"]]
-    texts = [line(episode), *(each["name"] for each in named), *(fact["sentence"] for fact in fresh)]
+    texts = [line(episode), *(each["name"] for each in named), *(fact["sentence"] for fact in told)]
     vectors = dict(zip(texts, (yield from embed(texts)), strict=True))
     created_at = yield from now()
-    yield from write(
+    written = yield from write(
         cypher.SAVE,
         episode=episode["id"],
+        based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(state["based_on"].items())],
         embedding=vectors[line(episode)],
         at=episode["at"],
         now=created_at,
         named=[{"key": each["key"], "name": each["name"], "embedding": vectors[each["name"]]} for each in named],
         **_entity_rows(state["entities"]),
-        **_fact_rows(fresh, state["entities"], vectors),
+        **_fact_rows(told, state["entities"], vectors),
         **_statement_rows(state["facts"]),
         touched=state["touched"],
         closed=state["closed"],
-        beliefs=[{**belief, "expired_at": OPEN_END} for belief in state["beliefs"]],
+        beliefs=state["beliefs"],
+        verdicts=state["verdicts"],
+        rejudged=state["rejudged"],
+        reopened=state["reopened"],
+        predicates=state["predicates"],
     )
-    return {"done": True, "saved_at": created_at}
+    if written:
+        return created_at
+    [stored] = yield from read(cypher.STATUS, id=episode["id"])
+    return created_at if stored["status"] == "done" else None
 
 
 def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:
@@ -60,24 +91,37 @@ def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:
 def _fact_rows(
     facts: Sequence[NewFact], entities: Sequence[NewEntity], vectors: Mapping[str, Vector]
 ) -> dict[str, Any]:
-    rows = []
-    terms = []
+    """Return the new facts, and the known ones that are told in words that were said earlier."""
+    fresh: list[dict[str, Any]] = []
+    retold: list[dict[str, Any]] = []
+    terms: list[dict[str, Any]] = []
     for fact in facts:
         counts = words.count(fact["sentence"])
-        row = {name: fact[name] for name in ("id", "predicate", "sentence", "confidence", "edge_type")}
-        measures = {"embedding": vectors[fact["sentence"]], "n": counts.total()}
+        row = {name: fact[name] for name in ("predicate", "wording", "family", "sentence", "confidence", "edge_type")}
+        measures = {"embedding": vectors[fact["sentence"]], "n": counts.total(), "told_end": only_ends(fact)}
         ends = {
             "subject": entities[fact["subject"]]["key"],
             "objects": [entities[each]["key"] for each in fact["objects"]],
         }
-        rows.append({**row, **measures, **ends})
-        terms += [{"id": fact["id"], "term": term, "f": f} for term, f in counts.items()]
-    return {"facts": rows, "fact_terms": terms}
+        (retold if fact["same_as"] else fresh).append({"id": identity(fact), **row, **measures, **ends})
+        terms += [{"id": identity(fact), "term": term, "f": f} for term, f in counts.items()]
+    return {"facts": fresh, "retold": retold, "fact_terms": terms}
 
 
 def _statement_rows(facts: Sequence[NewFact]) -> dict[str, Any]:
-    told: tuple[Literal["start", "end", "valid_at", "invalid_at"], ...] = ("start", "end", "valid_at", "invalid_at")
     return {
-        "statements": [{"fact": identity(fact), **{name: fact[name] for name in told}} for fact in facts],
-        "contradicts": [{"fact": identity(fact), "other": other} for fact in facts for other in fact["contradicts"]],
-    }
+        "statements": [
+            {
+                "fact": identity(fact), "start": fact["start"], "end": fact["end"], "valid_at": fact["valid_at"],
+                "invalid_at": fact["invalid_at"], "latest": _latest(fact), "precision": fact["precision"],
+                "confidence": fact["confidence"], "corrects": fact["corrects"],
+                "end_precision": fact["end_precision"], "refuted": fact["refuted"],
+            }
+            for fact in facts
+        ]
+    }  # fmt: skip
+
+
+def _latest(fact: NewFact) -> int:
+    """Return the last instant at which the fact may have begun, for finding the period that it belongs to."""
+    return fact["valid_at"] if fact["valid_at"] == OPEN_START else fact["valid_at"] + WIDTH[fact["precision"]]

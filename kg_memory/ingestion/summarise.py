@@ -1,12 +1,14 @@
-"""Step 10, summarise: what is true now of each entity that the episode touched, kept short (A17)."""
+"""Step 10, summarise: what is true now of each entity that the episode touched, and what was, kept short (A17)."""
 
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from kg_memory import words
-from kg_memory.effects import ask, read, write
+from kg_memory.effects import ask, now, read, write
 from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
@@ -14,17 +16,24 @@ from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.prompts import SUMMARISE
 from kg_memory.settings import Settings
+from kg_memory.temporal import instant
 
 log = logging.getLogger("kg_memory.ingestion")
 
 FACTS = 20
 """How many of an entity's latest current facts make its summary."""
+PAST = 5
+"""How many of the facts that have ended it tells, the latest."""
 BATCH = 25
 """How many entities are summarised at once."""
 LEFT = 600 * 1_000_000
 """Microseconds after which a summary that is still stale was left so by a crash."""
 LONGEST = 400
 """Characters up to which the facts themselves are the summary, and no model is asked."""
+_STOPS = (".", "!", "?", "…", "。", "！", "？", "．", "｡", "।", "॥", "؟", "۔", "։", "።")
+_CLOSING = "\"'”’»)]』」）】》 "
+_WORD = re.compile(r"[^\W\d_]+")
+_CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
 def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
@@ -40,7 +49,8 @@ def refresh(since: int, before: int) -> Flow[None]:
     stays stale, and is that writer's to refresh.
     """
     while True:
-        rows = yield from read(cypher.STALE_ENTITIES, since=since, before=before, most=BATCH, limit=FACTS)
+        limits = {"most": BATCH, "limit": FACTS, "past": PAST}
+        rows = yield from read(cypher.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **limits)
         if rows:
             summaries = yield from _summaries(rows)
             yield from write(cypher.SAVE_SUMMARIES, summaries=[_stored(row, summaries[row["key"]]) for row in rows])
@@ -50,11 +60,16 @@ def refresh(since: int, before: int) -> Flow[None]:
 
 def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, str]]:
     """Return the summaries by entity key: the facts themselves while few, else what the model makes of them."""
-    summaries = {row["key"]: " ".join(reversed(row["facts"])) for row in rows}
+    past = {row["key"]: [_ended(each) for each in row["past"]] for row in rows}
+    summaries = {row["key"]: _text((*reversed(row["facts"]), *past[row["key"]])) for row in rows}
     long = [row for row in rows if len(summaries[row["key"]]) > LONGEST]
     if long:
         asked = [
-            {"id": place, **{name: row[name] for name in ("name", "type", "summary", "facts")}}
+            {
+                "id": place,
+                "past": past[row["key"]],
+                **{name: row[name] for name in ("name", "type", "summary", "facts")},
+            }
             for place, row in enumerate(long)
         ]
         given = yield from _given(asked)
@@ -72,6 +87,12 @@ def _given(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
     return {each.entity: " ".join(each.summary.split()) for each in answer.summaries}
 
 
+def _ended(told: dict[str, Any]) -> str:
+    """Return a fact that holds no longer as past, its end first."""
+    end = instant(told["until"])
+    return f"Until {end:%Y-%m-%d}: {told['sentence']}"
+
+
 def _shortened(facts: list[str]) -> str:
     """Return the latest facts that fit, oldest of them first: what stands in for a summary that was not given."""
     kept: list[str] = []
@@ -79,7 +100,20 @@ def _shortened(facts: list[str]) -> str:
         if kept and sum(map(len, kept)) + len(sentence) > LONGEST:
             break
         kept.insert(0, sentence)
-    return " ".join(kept)
+    return _text(kept)
+
+
+def _text(sentences: Iterable[str]) -> str:
+    """Return *sentences* as one text, with a full stop after each that has no end of its own."""
+    return " ".join(_stopped(each) for each in sentences if each.strip())
+
+
+def _stopped(sentence: str) -> str:
+    words = sentence.rstrip()
+    if words.rstrip(_CLOSING).endswith(_STOPS):
+        return words
+    others = _WORD.findall(_CHINESE.sub(" ", words))
+    return f"{words}。" if len(_CHINESE.findall(words)) > len(others) else f"{words}."
 
 
 def _stored(row: dict[str, Any], summary: str) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from dataclasses import replace
 from functools import cache
 from types import ModuleType
 
-from kg_memory.offline.patterns import CHINESE, FUNCTIONAL, Pattern
+from kg_memory.offline.moods import NEVER, PASSING, denied, is_denied_chinese, is_unreal_chinese
+from kg_memory.offline.passing import passes
+from kg_memory.offline.patterns import CHINESE, FUNCTIONAL, Change, Pattern
 from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
 from kg_memory.offline.spans import (
@@ -64,7 +66,7 @@ _PLACE = re.compile(_PLACES)
 _FREE = re.compile(
     r"(?:了|的)?(?:[一两三四五几]?[家个只条款本台辆套位名份间部])?(?P<words>[A-Za-z0-9\u4e00-\u9fff+#.\- "
     r"]+?)(?=了|换|改|搬|切换|迁移|转到|离职|辞职|"
-    r"跳槽|工作|上班|任职|实习|毕业|读书|上学|留学|读研|读博|结婚|离婚|分手|"
+    r"跳槽|兼职|工作|上班|任职|实习|毕业|读书|上学|留学|读研|读博|结婚|离婚|分手|"
     r"在一起|恋爱|订婚|交往|感兴趣|有兴趣|过敏|已经|因为|但|而|和|跟|，|,|。|；|;|"
     r"！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
 )
@@ -116,7 +118,7 @@ def chinese_mentions(text: str, scene: Scene) -> list[Mention]:
     found += _relatives(text, scene)
     found += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
     found += [
-        Mention(at.start(), at.end(), name, PERSON, named=True)
+        Mention(at.start(), at.end(), name, PLACE if _PLACE.fullmatch(name) else PERSON, named=True)
         for name in dict.fromkeys((scene.speaker, scene.listener, *scene.known))
         if name and len(name) > 1
         for at in re.finditer(re.escape(name), text)
@@ -209,6 +211,8 @@ def _read(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention
             if statement is not None:
                 spans.append(match.span())
                 found.append(statement)
+    known = {each.name for one in found if one.predicate.startswith(NEVER) for each in one.objects}
+    found += [one for one in _denied(sentence, inside, speaker) if known.isdisjoint(each.name for each in one.objects)]
     if found:
         return sorted(_distinct(found), key=lambda one: one.objects[0].start)
     subject = speaker or main
@@ -242,15 +246,42 @@ def _matched(
             after = []
     if subject is None or not after:
         return None
-    change, predicate = pattern.change, pattern.predicate
-    clause = re.split("[，,；;]", before)[-1]
-    if change in ("is", "happens") and _PLANNED.search(clause):
-        change, predicate = "plans", "PLANS"
-    elif change in ("is", "happens") and _NEGATED.search(before):
+    read = _meant(pattern, text, match)
+    if read is None or (read[1] == "passes" and not after[0].named):
         return None
+    predicate, change = read
     objects = after[:1] if predicate in FUNCTIONAL or pattern.free else after[:MOST_OBJECTS]
     sure, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), offset + match.end())
     return Statement(subject, predicate, tuple(objects), sentence.start, sentence.end, change, sure, verb=verb)
+
+
+def _meant(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
+    """Return the predicate and the change that *match* tells, or ``None`` where it tells nothing that is so."""
+    change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
+    clause = re.split("[，,；;]", before)[-1]
+    if is_unreal_chinese(before, text[match.end() :]):
+        return None
+    if is_denied_chinese(before):
+        return (f"{NEVER}{predicate}", "never") if change in ("is", "happens") else None
+    if change in ("is", "happens", "passes") and _PLANNED.search(clause):
+        return "PLANS", "plans"
+    if change in ("is", "happens", "passes") and _NEGATED.search(before):
+        return None
+    whole = clause + re.split("[，,；;。！]", text[match.start() :])[0]
+    if change in ("is", "passes") and predicate in PASSING and passes(whole):
+        return PASSING[predicate], "passes"
+    return None if change == "passes" else (predicate, change)
+
+
+def _denied(sentence: Sentence, inside: list[Mention], speaker: Mention | None) -> list[Statement]:
+    """Read 我从来没有部署过它, where no pattern knows the verb."""
+    stated, whole = [], (sentence.start, sentence.end)
+    for predicate, (start, end) in denied(sentence.text):
+        objects = tuple(one for one in inside if start <= one.start - sentence.start < end)[:MOST_OBJECTS]
+        if speaker and objects:
+            verb = (sentence.start + start, sentence.start + end)
+            stated.append(Statement(speaker, predicate, objects, *whole, "never", 0.75, verb=verb))
+    return stated
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:

@@ -13,6 +13,7 @@ from kg_memory.dates import parse_instant
 from kg_memory.effects import Ask
 from kg_memory.errors import ModelError
 from kg_memory.offline import sameness
+from kg_memory.offline.judging import judge
 from kg_memory.offline.reading import read_episode, read_fields
 from kg_memory.offline.records import read_record
 from kg_memory.offline.summaries import summarise
@@ -84,11 +85,22 @@ def _reflect(_fields: Fields) -> dict[str, Any]:
 
 def _facts(fields: Fields) -> dict[str, Any]:
     episode, entities = fields["episode"], fields["entities"]
-    at = parse_instant(episode.get("at")) or datetime.now(UTC)
+    at = _local(episode.get("at"))
     if episode["kind"] == "json":
         return {"facts": record_facts(read_record(episode["content"]), entities)}
     reading = read_fields(episode, fields.get("previous") or (), entities)
     return {"facts": statement_facts(reading, episode, entities, at, fields.get("fact_types") or ())}
+
+
+def _local(told: Any) -> datetime:
+    """Return when the episode was said, by the clock of where it was said; now, where that is not told."""
+    moment = parse_instant(told)
+    if moment is None:
+        return datetime.now(UTC)
+    try:
+        return moment.astimezone(datetime.fromisoformat(told).tzinfo or UTC)
+    except (ValueError, OverflowError):
+        return moment
 
 
 def _resolve(fields: Fields) -> dict[str, Any]:
@@ -100,21 +112,25 @@ def _resolve(fields: Fields) -> dict[str, Any]:
     return {"resolutions": resolutions}
 
 
-def _dedupe(fields: Fields) -> dict[str, Any]:
-    duplicates = []
-    for fact in fields["facts"]:
-        same = next((known["id"] for known in fact["existing"] if sameness.says_the_same(fact, known)), None)
-        duplicates.append({"fact": fact["id"], "same_as": same})
-    return {"duplicates": duplicates}
+def _judge(fields: Fields) -> dict[str, Any]:
+    verdicts = [
+        {"fact": fact["id"], "known": known["id"], **judge(fact, known)._asdict()}
+        for fact in fields["facts"]
+        for known in fact["existing"]
+    ]
+    related = [one for one in verdicts if one["verdict"] != "unrelated"]
+    # What has no room is what changes least.
+    return {"verdicts": sorted(related, key=lambda one: one["verdict"] == "complements")[:MOST]}
 
 
-def _invalidate(fields: Fields) -> dict[str, Any]:
-    contradictions = []
-    for fact in fields["facts"]:
-        against = [known["id"] for known in fact["existing"] if sameness.contradicts(fact, known)]
-        if against:
-            contradictions.append({"fact": fact["id"], "contradicts": against})
-    return {"contradictions": contradictions}
+def _predicates(fields: Fields) -> dict[str, Any]:
+    """Keep every predicate under its own name: what rules know of synonyms, the caller has asked of them before."""
+    names = [one["name"] for one in fields["predicates"]]
+    return {
+        "predicates": [
+            {"name": name, "canonical": name, "one_at_a_time": sameness.one_at_a_time(name)} for name in names[:MOST]
+        ]
+    }
 
 
 def _summarise(fields: Fields) -> dict[str, Any]:
@@ -141,7 +157,7 @@ _ANSWERS: dict[str, Callable[[Fields], dict[str, Any]]] = {
     "reflect": _reflect,
     "resolve": _resolve,
     "facts": _facts,
-    "dedupe": _dedupe,
-    "invalidate": _invalidate,
+    "predicates": _predicates,
+    "judge": _judge,
     "summarise": _summarise,
 }

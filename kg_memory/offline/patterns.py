@@ -8,7 +8,7 @@ from typing import Literal
 
 from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
 
-Change = Literal["is", "ends", "plans", "happens"]
+Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
 
 FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH"})
 """Predicates that hold for one object at a time."""
@@ -27,6 +27,10 @@ STATES: dict[str, tuple[str, str]] = {
     "DISLIKES": ("dislikes", "不喜欢"),
     "IS_A": ("is", "是"),
     "VOLUNTEERS_AT": ("volunteers at", "做志愿者于"),
+    "STAYS_IN": ("is staying in", "暂住在"),
+    "TEMPORARILY_WORKS_AT": ("works for a while at", "暂时工作于"),
+    "TEMPORARILY_WORKS_AS": ("works for a while as", "暂时的工作是"),
+    "TEMPORARILY_STUDIES_AT": ("studies for a while at", "暂时就读于"),
 }
 """What lasts until something else is said, and how it is said in both languages."""
 
@@ -35,7 +39,8 @@ STATES: dict[str, tuple[str, str]] = {
 class Pattern:
     """A verb phrase; what follows it is the object, of type `kind` where its type is not known.
 
-    `is`: a state that holds now; `ends`: one that no longer does; `happens`: an event; `plans`: a plan.
+    `is`: a state that holds now; `passes`: one that will soon be over; `ends`: one that no longer holds;
+    `never`: one that never did; `happens`: an event; `plans`: a plan.
     `free`: whatever words follow are the object, though nothing is known of them.
     """
 
@@ -79,6 +84,14 @@ ENGLISH: tuple[Pattern, ...] = (
         PLACE,
         free=True,
     ),
+    _english("LIVES_IN", r"(?:am|'m|are|'re|is|'s)(?: finally| now)? back(?: home| living)? in", "is", PLACE),
+    _english(
+        "STAYS_IN",
+        r"(?:staying|crashing|couch-?surfing)(?: (?:over|here|currently))? (?:in|at|with)|visiting|"
+        r"(?:am|'m|are|'re|is|'s)(?: (?:currently|now|only|just|still|here|over|away|down|up))* (?:in|at)",
+        "passes",
+        PLACE,
+    ),
     _english(
         "WORKS_AT",
         rf"(?:no longer (?:work|works|working)|used to work|(?:don't|doesn't) work|stopped working|worked) (?:at|"
@@ -89,7 +102,8 @@ ENGLISH: tuple[Pattern, ...] = (
     ),
     _english(
         "WORKS_AT",
-        rf"(?:work|works|working|employed) (?:at|for)|(?:got|have|has|landed|started|accepted|took|begin|"
+        rf"(?:work|works|working|employed)(?: (?:part|full)[- ]time| remotely| now| currently)? (?:at|for)|(?:got|"
+        rf"have|has|landed|started|accepted|took|begin|"
         rf"began) {_JOB} (?:at|with)|(?:was |been |got )?hired (?:by|at)|started(?: working)? at|joined",
         "is",
         ORGANISATION,
@@ -251,7 +265,8 @@ _NO_LONGER = r"(?:不再|没再|不|没有再|已经不)"
 CHINESE: tuple[Pattern, ...] = (
     _chinese(
         "LIVES_IN",
-        rf"(?:以前|之前|曾经?|原来|过去)(?:一直)?住在|{_NO_LONGER}住(?:在)?|从(?=[^，。]{{1,12}}(?:搬|移居))|搬离了?|搬出了?|"
+        rf"(?:以前|之前|曾经?|原来|过去)(?:一直)?住在|{_NO_LONGER}住(?:在)?|从(?=[^，。]{{1,12}}(?:搬|移居))|"
+        rf"搬离了?|搬出了?|"
         rf"离开了?(?=[^，。]{{2,8}}(?:市|省|县|镇))",
         "ends",
         PLACE,
@@ -265,23 +280,35 @@ CHINESE: tuple[Pattern, ...] = (
         free=True,
     ),
     _chinese(
+        "STAYS_IN",
+        r"(?:借住|暂住|暂居|待|呆)在|在(?=[^，。在]{1,8}(?:待|呆|出差|度假|旅游|旅行|探亲|(?:[，。！]|$)))|"
+        r"(?:去|到|来)了?(?=[^，。在]{1,8}出差)",
+        "passes",
+        PLACE,
+        free=True,
+    ),
+    _chinese(
         "WORKS_AT",
-        rf"从(?=[^，。]{{1,16}}(?:离职|辞职|跳槽))|{_NO_LONGER}在(?=[^，。]{{1,16}}(?:工作|上班|任职))|(?:以前|之前|曾经?|原来|"
-        rf"过去)在(?=[^，。]{{1,16}}(?:工作|上班|任职))|离开了?(?=[^，。]{{1,12}}(?:公司|集团|银行|工作室|出版社|报社|书店|商店|工厂|医院|学校|大学|研究所))",
+        rf"从(?=[^，。]{{1,16}}(?:离职|辞职|跳槽))|{_NO_LONGER}在(?=[^，。]{{1,16}}(?:工作|上班|任职))|(?:以前|之前|"
+        rf"曾经?|原来|"
+        rf"过去)在(?=[^，。]{{1,16}}(?:工作|上班|任职))|离开了?(?=[^，。]{{1,12}}(?:公司|集团|银行|工作室|出版社|"
+        rf"报社|书店|商店|工厂|医院|学校|大学|研究所))",
         "ends",
         ORGANISATION,
         free=True,
     ),
     _chinese(
         "WORKS_AT",
-        r"加入了?|入职了?|跳槽(?:到|去)了?|就职于|任职于|供职于|(?:现在|目前|开始)?在(?=[^，。在]{1,16}(?:工作|上班|任职|实习))",
+        r"加入了?|入职了?|跳槽(?:到|去)了?|就职于|任职于|供职于|(?:现在|目前|开始)?在(?=[^，。在]{1,16}(?:工作|上班|"
+        r"任职|实习))",
         "is",
         ORGANISATION,
         free=True,
     ),
     _chinese(
         "WORKS_AS",
-        r"(?:现在|目前)?(?:担任|当上?了?|升(?:职|任)?为|做了?)(?=[^，。]{0,6}(?:师|员|经理|总监|主管|工程师|老师|医生|教练|律师))",
+        r"(?:现在|目前)?(?:担任|当上?了?|升(?:职|任)?为|做了?)(?=[^，。]{0,6}(?:师|员|经理|总监|主管|工程师|老师|"
+        r"医生|教练|律师))",
         "is",
         TOPIC,
         free=True,
@@ -301,7 +328,8 @@ CHINESE: tuple[Pattern, ...] = (
     ),
     _chinese(
         "USES",
-        rf"从(?=[^，。从]{{1,16}}(?:换|改|切换|迁移|转|升级)(?:成|到|为|用|向))|{_NO_LONGER}(?:使)?用|(?:以前|之前|原来|过去|"
+        rf"从(?=[^，。从]{{1,16}}(?:换|改|切换|迁移|转|升级)(?:成|到|为|用|向))|{_NO_LONGER}(?:使)?用|(?:以前|之前|"
+        rf"原来|过去|"
         rf"曾经?)(?:一直)?(?:使)?用|放弃了?|停用了?",
         "ends",
         PRODUCT,
@@ -309,7 +337,8 @@ CHINESE: tuple[Pattern, ...] = (
     ),
     _chinese(
         "USES",
-        r"改(?:成|为)?用了?|(?:换|切换|迁移|升级|转)(?:成|到|为|向|用)了?|(?:开始|现在|目前|一直|正在|都|在)(?:使)?用|使用",
+        r"改(?:成|为)?用了?|(?:换|切换|迁移|升级|转)(?:成|到|为|向|用)了?|(?:开始|现在|目前|一直|正在|都|"
+        r"在)(?:使)?用|使用",
         "is",
         PRODUCT,
         free=True,
@@ -320,14 +349,16 @@ CHINESE: tuple[Pattern, ...] = (
     _chinese("PREFERS", r"(?:更|比较|最)(?:喜欢|爱)|宁愿|宁可|偏爱|偏好", "is", TOPIC, free=True),
     _chinese(
         "LIKES",
-        r"(?:很|非常|特别|一直)?(?:喜欢|热爱|爱上了?|迷上了?|(?<!可)爱)(?!人|心|情|了)|对(?=[^，。]{1,8}(?:感兴趣|有兴趣))",
+        r"(?:很|非常|特别|一直)?(?:喜欢|热爱|爱上了?|迷上了?|(?<!可)爱)(?!人|心|情|了)|对(?=[^，。]{1,8}(?:感兴趣|"
+        r"有兴趣))",
         "is",
         TOPIC,
         free=True,
     ),
     _chinese(
         "PLANS",
-        r"打算|计划|准备|想(?:要)?(?=去|学|买|做|换|搬|找|开)|希望|将(?:要|会)?|(?:下周|下个?月|明天|明年|后天).{0,4}(?:要|会|去)|报名了?",
+        r"打算|计划|准备|想(?:要)?(?=去|学|买|做|换|搬|找|开)|希望|将(?:要|会)?|(?:下周|下个?月|明天|明年|"
+        r"后天).{0,4}(?:要|会|去)|报名了?",
         "plans",
         TOPIC,
     ),

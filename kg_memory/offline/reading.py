@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg_memory.offline.chinese import read_chinese
+from kg_memory.offline.corrections import TAKES_BACK, corrected
 from kg_memory.offline.mentions import mentions
-from kg_memory.offline.scene import Reading, Scene
+from kg_memory.offline.scene import Reading, Scene, Statement
 from kg_memory.offline.spans import PERSON, Mention
 from kg_memory.offline.statements import read_english
 
@@ -19,6 +20,8 @@ ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "sy
 """Speakers whose messages state no facts."""
 MOST_NAMES = 10
 """Names that are kept of an assistant's message."""
+_RECALLED = 4
+"""How many of the messages before a correction may be what it corrects."""
 LONGEST = 60_000
 """Characters that are read; the caller splits longer texts."""
 
@@ -30,18 +33,36 @@ def read_episode(
     content = _CODE.sub(lambda code: " " * len(code[0]), episode["content"][:LONGEST])
     speaker = episode.get("speaker") or None
     scene = _scene(speaker, previous, known)
-    reading = read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+    reading = _read(content, scene)
+    if TAKES_BACK.search(content):
+        reading = corrected(content, reading, _said_before(previous, scene))
     if speaker is not None and speaker.casefold() in ASSISTANTS:
         # What an assistant explains and advises is about nobody: its names alone are kept.
         return Reading(reading.mentions[:MOST_NAMES], ())
     return reading
 
 
+def _read(content: str, scene: Scene) -> Reading:
+    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+
+
+def _said_before(previous: Sequence[Mapping[str, Any]], scene: Scene) -> list[tuple[Statement, str]]:
+    """Return what the speaker stated last, each with the message that states it."""
+    own = [one["content"][:2000] for one in previous[-_RECALLED:] if one.get("speaker") == scene.speaker]
+    return [(one, content) for content in own for one in _read(content, scene).statements]
+
+
 def read_fields(
     episode: Mapping[str, Any], previous: Sequence[Mapping[str, Any]], entities: Sequence[Mapping[str, Any]]
 ) -> Reading:
-    """Return what an episode states, knowing the names of its *entities*."""
-    return read_episode(episode, previous, [one["name"] for one in entities])
+    """Return what an episode states, knowing what it calls its *entities*."""
+    return read_episode(episode, previous, [name for one in entities for name in called(one)])
+
+
+def called(entity: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names by which the episode mentions *entity*: those to look for, whatever it is known as elsewhere."""
+    names: Sequence[str] = entity.get("called") or [entity["name"]]
+    return names
 
 
 def is_chinese(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Decide by rules whether two entities or two facts are the same, and which facts cannot both hold."""
+"""Decide by rules whether two entities or two facts are the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kg_memory.offline.lexicon import STOP
-from kg_memory.offline.patterns import FUNCTIONAL
 from kg_memory.offline.spans import PERSON
 
 _WORD = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
@@ -19,18 +18,33 @@ _FIELD = re.compile(
     r"BALANCE|QUANTITY|QTY|SEATS|TOTAL|LIMIT|SALARY|OWNED_BY|ASSIGNED_TO|CURRENCY|LANGUAGE|状态|负责人|套餐|城市|地址)$"
 )
 _GENERIC = frozenset(
-    {"SAYS_ABOUT", "RELATES_TO", "MENTIONS", "THINKS", "PLANS", "HAS", "HELPS", "MADE", "WORKS_ON", "RECEIVED"}
+    {
+        "SAYS_ABOUT",
+        "RELATES_TO",
+        "MENTIONS",
+        "THINKS",
+        "PLANS",
+        "HAS",
+        "HELPS",
+        "MADE",
+        "WORKS_ON",
+        "RECEIVED",
+        "NEVER_DID",
+    }
 )
 _EVENTS = frozenset({"VISITED", "ATTENDED", "MET", "BOUGHT", "READ", "WATCHED", "LOST", "SOLD"})
 _SAME_WORDS = 0.75
 """How much of their words two sentences must share to say the same."""
 _ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
-_INSTEAD = re.compile(
-    r"\b(?:instead|switched|switch|moved|changed|replaced|now|no longer|anymore|rather than)\b|改|换|不再|现在",
+_NOT = re.compile(r"\b(?:not|never|no longer|without|cannot|nobody|nothing)\b|n['’]t\b|[不没未]", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\d+(?:[.,:/]\d+)*|\b(?:jan|febr|septem|octo|novem|decem)\w{2,5}\b|\b(?:march|april|june|july|august)\b|(?-i:\bMay\b)|"
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
     re.IGNORECASE,
 )
-_TOO = re.compile(
-    r"\b(?:also|too|as well|both|another|besides|in addition|part-time|second)\b|也|还|另外|同时", re.IGNORECASE
+_CLAUSE_END = re.compile(
+    r"[,;.!?()–—](?=\s|$)|\s(?:and|but|so|because|while|although)\s(?=(?:I|we|he|she|they|it|now|my|our|then)\b)|[，；。！？\n]",
+    re.IGNORECASE,
 )
 
 
@@ -112,10 +126,34 @@ def _type(entity: Mapping[str, Any], candidate: Mapping[str, Any]) -> str:
     return PERSON if PERSON in types and types <= {PERSON, "Entity"} else ""
 
 
+def said(fact: Mapping[str, Any]) -> str:
+    """Return the words of *fact* without who said them, or the state that they come to."""
+    sentence = str(fact["sentence"])
+    return re.split(": |：", sentence, maxsplit=1)[-1]
+
+
+def clause_of(fact: Mapping[str, Any]) -> str:
+    """Return the clause of *fact* that tells of its first object, without the names of its objects."""
+    words = said(fact)
+    places = [(words.casefold().find(name.casefold()), name) for name in fact["objects"]]
+    at = min((place for place, _ in places if place >= 0), default=None)
+    if at is not None:
+        cuts = [0, *(cut.end() for cut in _CLAUSE_END.finditer(words)), len(words)]
+        start = max(cut for cut in cuts if cut <= at)
+        words = words[start : min((cut for cut in cuts if cut > at), default=len(words))]
+    for _, name in places:
+        words = re.sub(re.escape(name), " ", words, flags=re.IGNORECASE)
+    return words
+
+
 def content_words(sentence: str) -> frozenset[str]:
     """Return the words of *sentence* that carry its meaning."""
-    said = sentence.split(": ", 1)[-1]
-    words = (word.casefold() for word in _WORD.findall(said))
+    return words_of(sentence.split(": ", 1)[-1])
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of *text* that carry its meaning, without their plural."""
+    words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(_singular(word) for word in words if word not in STOP)
 
 
@@ -126,38 +164,25 @@ def says_the_same(new: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
     alike = bool(new["predicate"] == known["predicate"])
     if bool(new.get("invalid_at")) != bool(known.get("invalid_at")) and not alike:
         return False
-    if alike and new["predicate"] in _EVENTS and _apart(new, known):
-        return False  # two visits are two events
     if alike and new["predicate"] not in _GENERIC and new["predicate"] not in _EVENTS:
         return True
+    two_events = alike and new["predicate"] in _EVENTS and _apart(new, known)
+    if two_events or _differs(said(new), said(known)):
+        return False
     ours, theirs = content_words(new["sentence"]), content_words(known["sentence"])
     if not ours or not theirs:
         return alike
     return len(ours & theirs) / len(ours | theirs) >= _SAME_WORDS
 
 
+def _differs(ours: str, theirs: str) -> bool:
+    """Tell whether one is denied and the other not, or each tells a number of its own."""
+    if bool(_NOT.search(ours)) != bool(_NOT.search(theirs)):
+        return True
+    return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))
+
+
 def _apart(new: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
     return bool(
         new.get("valid_at") and known.get("valid_at") and str(new["valid_at"])[:10] != str(known["valid_at"])[:10]
     )
-
-
-def _is_field(fact: Mapping[str, Any]) -> bool:
-    """Tell whether a fact comes from a field with one value of a record."""
-    return str(fact["sentence"]).startswith(f"{fact['subject']}: ") and " is " in fact["sentence"]
-
-
-def contradicts(new: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
-    """Tell whether *known* can no longer be so when *new* is."""
-    if new["subject"] != known["subject"] or new.get("invalid_at") or _TOO.search(new["sentence"]):
-        return False
-    ours, theirs = {key(each) for each in new["objects"]}, {key(each) for each in known["objects"]}
-    if new["predicate"] == known["predicate"]:
-        single = one_at_a_time(new["predicate"]) and _is_field(new) and _is_field(known)
-        if single or new["predicate"] in FUNCTIONAL:
-            return not ours & theirs
-        return new["predicate"] == "PREFERS" and not ours & theirs and _INSTEAD.search(new["sentence"]) is not None
-    opposite = {"LIKES": ("DISLIKES",), "PREFERS": ("DISLIKES",), "DISLIKES": ("LIKES", "PREFERS")}.get(
-        new["predicate"], ()
-    )
-    return known["predicate"] in opposite and bool(ours & theirs)

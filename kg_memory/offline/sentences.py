@@ -22,7 +22,9 @@ _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you thin
 # Wishes, thanks, praise and advice: said to somebody, and stating nothing.
 _ADDRESSED = re.compile(
     r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep|"
-    r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|sorry|congrat\w*|wish you|take care|"
+    r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|"
+    r"sorry(?!, ?(?:I (?:live|lived|work|worked|moved|meant|use|used|was|am|joined)|not|it['’]s|that['’]s|"
+    r"actually)\b)|congrat\w*|wish you|take care|"
     r"enjoy|talk to you|see you|catch you|(?:so |i['’]m |i am |really |super )*(?:glad|happy|proud|sorry|excited|"
     r"rooting|stoked|thrilled|pumped) (?:you|for you|of you|to hear|that you|to see)|can['’]t wait to (?:hear|"
     r"see)|"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kg_memory.offline import lexicon
 from kg_memory.offline.choosing import as_tools, chosen
 from kg_memory.offline.mentions import mentions
+from kg_memory.offline.moods import denied, meant
 from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
 from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
@@ -28,13 +29,6 @@ _PARTED = re.compile(
 _CLAUSE_START = re.compile(r"\b(?:and|but|or|so|then)\b|[,;:()]|\s[-–—]+\s|--")
 _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
-_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bno longer|\bwithout)\s(?:\w+\s){0,2}$", re.IGNORECASE)
-_PLANNED = re.compile(
-    r"(?:\b(?:will|would|might|may|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|hop(?:e|es|"
-    r"ing) to|thinking (?:of|about)|considering|"
-    r"if|should|like to|love to|try(?:ing)? to|about to|dream of|let's|to)|['’]ll|['’]d)\s(?:\w+\s){0,1}$",
-    re.IGNORECASE,
-)
 _FREE = re.compile(
     r"\s(?:the |a |an |my |our |his |her |their |new |old |using |having )*"
     r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
@@ -130,6 +124,7 @@ class _SentenceReader:
         """Return the statements of the sentence: those that match a pattern, else one about what it mentions."""
         found = [one for match in self._matches() for one in self._matched(*match)]
         found += self._parted()
+        found += self._denied(found)
         used = {one.name for statement in found for one in (statement.subject, *statement.objects)}
         left = [one for one in self.mentions if one.name not in used and (one.named or not found)]
         if left and not found:
@@ -173,14 +168,10 @@ class _SentenceReader:
         objects = self._objects(pattern, end, subject) if subject is not None else ()
         if subject is None or not objects:
             return []
-        change, predicate = pattern.change, pattern.predicate
-        before = text[:start].replace("’", "'")
-        if change in ("is", "happens") and _PLANNED.search(before):
-            change, predicate = "plans", "PLANS"
-        elif change != "ends" and _NEGATED.search(before):
-            if change == "plans" or predicate not in ("LIVES_IN", "WORKS_AT", "USES"):
-                return []
-            change = "ends"
+        read = meant(pattern.predicate, pattern.change, text, (start, end))
+        if read is None or not _fits(pattern, text[start : objects[0].start - self.sentence.start], objects[0]):
+            return []
+        predicate, change = read
         if predicate == "WORKS_AT" and objects[0].type == PLACE and change == "ends":
             predicate = "LIVES_IN"
         elif text[start:end].casefold() == "joined" and _group(objects[0]):
@@ -234,6 +225,17 @@ class _SentenceReader:
             "is" if match["how"].casefold() in ("got married", "got engaged", "got back together") else "ends"
         )
         return [self._said_by(*match.span("how"), self._statement(self.speaker, predicate, (other,), change, 0.8))]
+
+    def _denied(self, found: Sequence[Statement]) -> list[Statement]:
+        """Read "I've never deployed it to Heroku", where no pattern knows the verb."""
+        offset, stated = self.sentence.start, []
+        for predicate, (start, end) in denied(self.sentence.text):
+            objects = tuple(one for one in self.mentions if start <= one.start - offset < end)[:MOST_OBJECTS]
+            known = any(one.verb and one.verb[0] <= start + offset <= one.verb[1] for one in found)
+            if self.speaker and objects and not known:
+                one = self._statement(self.speaker, predicate, objects, "never", 0.8)
+                stated.append(self._said_by(start, end, one))
+        return stated
 
     def _causal(self) -> bool:
         return _CAUSE.search(self.sentence.text) is not None
@@ -361,19 +363,19 @@ def _typed(mention: Mention, pattern: Pattern) -> Mention:
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
 
 
+_GROUPS = frozenset("club group team gym church class course choir band community league".split())
+
+
 def _group(mention: Mention) -> bool:
     """Tell whether one joins it without working there: what has no name, a club, a class."""
-    last = mention.name.casefold().split()[-1]
-    return not mention.named or last in (
-        "club",
-        "group",
-        "team",
-        "gym",
-        "church",
-        "class",
-        "course",
-        "choir",
-        "band",
-        "community",
-        "league",
-    )
+    return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
+
+
+def _fits(pattern: Pattern, before: str, mention: Mention) -> bool:
+    """Tell whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
+    words = before.casefold().split()
+    if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
+        return mention.named and words[-2:-1] == ["back"]
+    if pattern.predicate != "STAYS_IN":
+        return True
+    return mention.named and (mention.type == PLACE or words[0] in ("staying", "crashing", "couchsurfing"))

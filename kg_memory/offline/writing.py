@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.dates import DateMention, find_dates, parse_instant
+from kg_memory.dates import DateMention, find_dates, parse_period
 from kg_memory.offline import sameness
 from kg_memory.offline.holding import held, own_dates
 from kg_memory.offline.patterns import STATES
+from kg_memory.offline.reading import called
 from kg_memory.offline.records import Field
 from kg_memory.offline.scene import GENERAL, Reading, Statement
 from kg_memory.offline.spans import PERSON
 from kg_memory.prompts.answers import MOST
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
+_LENGTHS = {"day": 10, "month": 7, "year": 4}
+"""How much of an ISO date tells a date of that precision."""
 
 Entities = Sequence[Mapping[str, Any]]
 
@@ -64,8 +67,8 @@ def statement_facts(
                 "objects": objects[:10],
                 "sentence": (said if ended and ended <= at else _state(statement, said, speaker))[:2000],
                 "quote": quote[:4000],
-                "valid_at": began.isoformat() if began else None,
-                "invalid_at": ended.isoformat() if ended else None,
+                "valid_at": _written(began, dates, at),
+                "invalid_at": _written(ended, dates, at),
                 "edge_type": "causal"
                 if statement.causal
                 else "co_occurrence"
@@ -85,7 +88,6 @@ def record_facts(fields: Sequence[Field], entities: Entities) -> list[dict[str, 
         subject, object_ = ids.of(field.subject.name), ids.of(field.object.name)
         if subject is None or object_ is None or subject == object_:
             continue
-        began, ended = parse_instant(field.valid_at), parse_instant(field.invalid_at)
         facts.append(
             {
                 "subject": subject,
@@ -93,8 +95,8 @@ def record_facts(fields: Sequence[Field], entities: Entities) -> list[dict[str, 
                 "objects": [object_],
                 "sentence": field.sentence[:2000],
                 "quote": field.quote[:4000],
-                "valid_at": began.isoformat() if began else None,
-                "invalid_at": ended.isoformat() if ended else None,
+                "valid_at": _rewritten(field.valid_at),
+                "invalid_at": _rewritten(field.invalid_at),
                 "edge_type": "semantic",
                 "confidence": 0.9,
             }
@@ -106,18 +108,18 @@ class _Ids:
     """Finds the given entity that a name of the text means."""
 
     def __init__(self, entities: Entities) -> None:
-        self._exact = {sameness.key(one["name"]): one["id"] for one in reversed(entities)}
+        self._exact = {sameness.key(name): one["id"] for one in reversed(entities) for name in called(one)}
         self._entities = entities
 
     def of(self, name: str) -> int | None:
-        """Return the id of the entity called *name*, also when it was given its full name since."""
+        """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
         exact = self._exact.get(sameness.key(name))
         if exact is not None:
             return int(exact)
         like = [
             one["id"]
             for one in self._entities
-            if sameness.same_name(name, one["name"], PERSON if one["type"] == PERSON else "")
+            if any(sameness.same_name(name, each, PERSON if one["type"] == PERSON else "") for each in called(one))
         ]
         return int(like[0]) if len(like) == 1 else None
 
@@ -131,9 +133,34 @@ def _declared(predicate: str, fact_types: Sequence[Mapping[str, Any]]) -> str:
     return predicate
 
 
+def _written(moment: datetime | None, dates: Sequence[DateMention], at: datetime) -> str | None:
+    """Return *moment* in ISO 8601, as coarse as the one of *dates* that begins then: "2019", "2019-05", "2019-05-03".
+
+    What is no whole day, month or year of the calendar of *at* is a full instant.
+    """
+    if moment is None:
+        return None
+    local = moment.astimezone(at.tzinfo)
+    told = {one.interval.precision for one in dates if one.interval.start == moment}
+    length = next((_LENGTHS[one] for one in ("year", "month", "day") if one in told), 0)
+    full = local.isoformat()
+    begins = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}.get(length)
+    whole = begins is not None and full[length : length + len(begins)] == begins and not local.microsecond
+    return full[:length] if whole else full
+
+
+def _rewritten(date: str | None) -> str | None:
+    """Return a *date* of a record in ISO 8601, as coarse as it is there; ``None`` where it is none."""
+    period = parse_period(date)
+    if period is None or period.start is None:
+        return None
+    length = _LENGTHS.get(period.precision)
+    return period.start.isoformat()[:length]
+
+
 def _state(statement: Statement, said: str, speaker: str | None) -> str:
     """Return what was *said*, a lasting state in plain words first: "I moved to Oslo" tells where somebody lives."""
-    if statement.predicate not in STATES:
+    if statement.predicate not in STATES or (statement.predicate == "STAYS_IN" and statement.objects[0].type == PERSON):
         return said
     english, chinese = STATES[statement.predicate]
     subject, objects = statement.subject.name, [one.name for one in statement.objects]

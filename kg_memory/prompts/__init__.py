@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from kg_memory.effects import Prompt
 from kg_memory.prompts.answers import (
-    Contradictions,
-    Duplicates,
+    CanonicalPredicates,
     ExtractedEntities,
     ExtractedFacts,
+    FactVerdicts,
     Reflection,
     Resolutions,
     Summaries,
@@ -47,6 +47,6 @@ EXTRACT_JSON = _load("extract_json", ExtractedEntities, "episode", "entity_types
 REFLECT = _load("reflect", Reflection, "episode", "previous", "entity_types", "entities")
 RESOLVE = _load("resolve", Resolutions, "episode", "previous", "entities")
 FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_types", "instructions")
-DEDUPE = _load("dedupe", Duplicates, "facts")
-INVALIDATE = _load("invalidate", Contradictions, "facts")
+PREDICATES = _load("predicates", CanonicalPredicates, "predicates", "known")
+JUDGE = _load("judge", FactVerdicts, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 MOST = 100
 """How many things one answer may name, at most: small models never stop by themselves."""
 
+VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
 EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
 
 
@@ -21,6 +22,17 @@ def _known_edge_type(value: Any) -> Any:
     """Return *value* as an edge type; what is none is the most general one."""
     name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
     return name if name in get_args(EdgeType) else "semantic"
+
+
+def _known_verdict(value: Any) -> Any:
+    """Return *value* as a verdict; what is none changes nothing."""
+    name = str(value).strip().lower()
+    return name if name in get_args(VerdictKind) else "unrelated"
+
+
+def _known_side(value: Any) -> Any:
+    """Return which side is meant; the new one unless the known one is."""
+    return "known" if str(value).strip().lower() == "known" else "new"
 
 
 def _within_one(value: Any) -> Any:
@@ -102,30 +114,37 @@ class ExtractedFacts(BaseModel):
     facts: list[ExtractedFact] = Field(max_length=MOST)
 
 
-class Duplicate(BaseModel):
-    """Whether a new fact says what a known one says."""
+class FactVerdict(BaseModel):
+    """What a new fact has to do with a known one."""
 
     fact: int = Field(description="the id of the new fact")
-    same_as: Id = Field(description="the id of the known fact that says the same, or null")
+    known: int = Field(description="the id of the known fact, as listed under this new fact")
+    verdict: Annotated[VerdictKind, BeforeValidator(_known_verdict)]
+    confidence: Annotated[float, BeforeValidator(_within_one)] = Field(description="0 to 1")
+    holds: Annotated[Literal["new", "known"], BeforeValidator(_known_side)] = Field(
+        description="which of the two is to be believed, where they conflict"
+    )
+    reason: str = Field(description="why, in one short sentence", max_length=500)
 
 
-class Duplicates(BaseModel):
-    """One verdict a new fact."""
+class FactVerdicts(BaseModel):
+    """The verdicts on all pairs that have to do with each other."""
 
-    duplicates: list[Duplicate] = Field(max_length=MOST)
-
-
-class Contradiction(BaseModel):
-    """Which known facts can no longer be so when a new one is."""
-
-    fact: int = Field(description="the id of the new fact")
-    contradicts: list[int] = Field(description="the ids of the known facts that it contradicts", max_length=MOST)
+    verdicts: list[FactVerdict] = Field(max_length=MOST)
 
 
-class Contradictions(BaseModel):
-    """One verdict a new fact that contradicts something."""
+class CanonicalPredicate(BaseModel):
+    """The one name under which a predicate is kept."""
 
-    contradictions: list[Contradiction] = Field(max_length=MOST)
+    name: str = Field(description="the predicate as it was given", max_length=64)
+    canonical: str = Field(description="the name under which it is kept", max_length=64)
+    one_at_a_time: bool = Field(description="whether a subject has one object of it at a time")
+
+
+class CanonicalPredicates(BaseModel):
+    """One for each predicate that was asked about."""
+
+    predicates: list[CanonicalPredicate] = Field(max_length=MOST)
 
 
 class Summary(BaseModel):

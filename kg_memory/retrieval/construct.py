@@ -1,15 +1,16 @@
-"""Step 3, construct: the winners as values, and as a text for a prompt (Zep 3.3)."""
+"""Step 4, construct: the winners as values, and as a text for a prompt (Zep 3.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kg_memory.effects import now, read
+from kg_memory.effects import read
+from kg_memory.falkor import belief_cypher as beliefs
 from kg_memory.falkor import rows
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, every
-from kg_memory.model import SOURCES, Found, Value
+from kg_memory.model import SOURCES, AskedTime, Found, Remark, Value
 from kg_memory.retrieval.context import render
 from kg_memory.retrieval.state import KINDS, Kind, RetrievalState
 from kg_memory.settings import Settings
@@ -27,8 +28,10 @@ BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float], Value]
 def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Fetch the winners by id, and write the best of them down within `max_tokens`."""
     values = yield from every(_values(kind, state) for kind in KINDS)
-    found = Found(question=state.get("question") or "", **dict(zip(KINDS, values, strict=True)))
-    if (yield from _asks_of_the_past(state)):
+    told = dict(zip(KINDS, values, strict=True))
+    told["episodes"] = yield from _remarked(told["episodes"], state)
+    found = Found(question=state.get("question") or "", asked=AskedTime(**state["asked"]), **told)
+    if state["past"]:
         found = _without_summaries(found)
     most = state.get("max_tokens")
     context = render(found, DEFAULT_TOKENS if most is None else most)
@@ -47,10 +50,35 @@ def _values(kind: Kind, state: RetrievalState) -> Flow[tuple[Value, ...]]:
     return tuple(value(by_id[id_], score) for id_, score in ranked if id_ in by_id)
 
 
-def _asks_of_the_past(state: RetrievalState) -> Flow[bool]:
-    time = yield from now()
-    given = {"as_of": state.get("as_of"), "believed_at": state.get("believed_at")}
-    return any(state["instants"][name] < time for name, text in given.items() if text is not None)
+def _remarked(episodes: tuple[Any, ...], state: RetrievalState) -> Flow[tuple[Any, ...]]:
+    """Return *episodes* with what became of what they state, each followed by those that say so; as many as before."""
+    remarks = yield from _remarks([each.id for each in episodes], state)
+    referred = {each.by for told in remarks.values() for each in told if each.by}
+    missing = sorted(referred - {each.id for each in episodes})
+    others = {}
+    if missing:
+        told = yield from read(cypher.EPISODES_BY_ID, ids=missing)
+        others = {row["episode"]["id"]: row["episode"] for row in told}
+        remarks |= yield from _remarks(missing, state)
+    lines: dict[str, Any] = {}
+    for each in episodes:
+        lines.setdefault(each.id, each)
+        for remark in remarks.get(each.id, ()):
+            if remark.by and remark.by in others:
+                lines.setdefault(remark.by, rows.episode(others[remark.by], each.score))
+    kept = list(lines.values())[: len(episodes)]
+    return tuple(each.model_copy(update={"remarks": tuple(remarks.get(each.id, ()))}) for each in kept)
+
+
+def _remarks(ids: list[str], state: RetrievalState) -> Flow[dict[str, list[Remark]]]:
+    if not ids:
+        return {}
+    until, believed_at = state["instants"]["until"], state["instants"]["believed_at"]
+    told = yield from read(beliefs.REMARKS, ids=ids, until=until, believed_at=believed_at)
+    remarks: dict[str, list[Remark]] = {}
+    for row in told:
+        remarks.setdefault(row["id"], []).append(rows.remark(row))
+    return remarks
 
 
 def _without_summaries(found: Found) -> Found:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from html import escape
 from math import ceil
 
-from kg_memory.model import Community, Entity, Episode, Fact, Found
+from kg_memory.model import Community, Entity, Episode, Fact, Found, Precision, Remark
 from kg_memory.retrieval.state import KINDS, Kind
 from kg_memory.words import tokens
 
@@ -31,6 +31,8 @@ LONGEST_TEXT = 500
 """Characters of one text; what is longer is told by the stretch that fits the question best."""
 SEARCHED = 100_000
 LONGEST_REFERENCE = 64
+_LAST_NOON = datetime(9999, 12, 31, 12, tzinfo=UTC)
+_SEASONS = ("winter", "spring", "summer", "autumn")
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
 _DENSE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff\uac00-\ud7a3\uf900-\uffef\U00010000-\U0010ffff]"
@@ -74,7 +76,7 @@ def estimate(text: str) -> int:
 def fact_line(fact: Fact, wanted: set[str]) -> str:
     """Return a fact with the time in which it holds and what states it."""
     references = ", ".join(dict.fromkeys(_reference(each.source_id, each.episode) for each in fact.sources))
-    line = f"- {told(fact.sentence, wanted)} ({span(fact.valid_at, fact.invalid_at)})"
+    line = f"- {told(fact.sentence, wanted)} ({held(fact)})"
     return f"{line} [{references}]" if references else line
 
 
@@ -92,7 +94,8 @@ def episode_line(episode: Episode, wanted: set[str]) -> str:
     """Return an episode as a line of conversation."""
     speaker = f"{told(episode.speaker)}: " if episode.speaker else ""
     reference = _reference(episode.source_id, episode.id)
-    return f"- [{reference}] ({day(episode.at)}) {speaker}{told(episode.content, wanted)}"
+    line = f"- [{reference}] ({day(episode.at)}) {speaker}{told(episode.content, wanted)}"
+    return line + "".join(f" ({mark})" for mark in dict.fromkeys(map(_mark, episode.remarks)))
 
 
 def told(text: str, wanted: set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:  # type: ignore[assignment]
@@ -115,11 +118,37 @@ def excerpt(text: str, wanted: set[str], length: int) -> str:
     return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")
 
 
-def span(start: datetime | None, end: datetime | None) -> str:
-    """Return an interval as people write it; a whole day is that day."""
-    if start and end and start == _midnight(start) and end - start == timedelta(days=1):
+def held(fact: Fact) -> str:
+    """Return when a fact was so, as people write it; a whole day is that day."""
+    start, end = fact.valid_at, fact.invalid_at
+    exact = {fact.precision, fact.end_precision} <= {"instant", "day"}
+    if exact and start and end and start == _midnight(start) and end - start == timedelta(days=1):
         return day(start)
-    return f"{day(start) if start else 'date unknown'} - {day(end) if end else 'now'}"
+    known = f"by {day(fact.known_from)}" if fact.known_from else "date unknown"
+    begin = coarse(start, fact.precision) if start else known
+    until = coarse(end, fact.end_precision) if end else "now"
+    return f"{begin} - {until}" + ("" if fact.reviewed else ", not reviewed")
+
+
+def coarse(moment: datetime, precision: Precision) -> str:
+    """Return a date only as exactly as it is known; a year, say, may have begun in another time zone."""
+    if precision != "instant" and moment < _LAST_NOON:
+        moment = _midnight(moment + timedelta(hours=12))
+    if precision in ("instant", "day", "week"):
+        return f"week of {day(moment)}" if precision == "week" else day(moment)
+    if precision == "season":
+        return f"{_SEASONS[(moment.month % 12) // 3]} {moment:%Y}"
+    return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
+
+
+def _mark(remark: Remark) -> str:
+    """Return a remark as it stands behind a line, with where to read on."""
+    other = f"[{_reference(remark.by_source_id, remark.by)}]" if remark.by else "another"
+    if remark.kind == "contradicts":
+        return f"contradicts {other}"
+    what = "no longer so" if remark.kind == "ended" else "not accepted" if remark.kind == "refused" else remark.kind
+    since = f" since {coarse(remark.at, remark.precision)}" if remark.at else ""
+    return f"{what}{since}: see {other}"
 
 
 def day(moment: datetime) -> str:

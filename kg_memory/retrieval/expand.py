@@ -10,7 +10,7 @@ from kg_memory.effects import read
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
-from kg_memory.retrieval.state import Hits
+from kg_memory.retrieval.state import Hits, Instants
 
 FOUND_SEEDS = 3
 """How many of the entities that each search found are walked from."""
@@ -36,7 +36,7 @@ def seeds(rare: Mapping[str, float], named: Iterable[str], entities: Hits) -> di
 
 
 def walk(
-    start: Mapping[str, float], candidates: Sequence[str], instants: Mapping[str, int]
+    start: Mapping[str, float], candidates: Sequence[str], instants: Instants
 ) -> Flow[tuple[dict[str, float], dict[str, float]]]:
     """Return the facts and the entities within two steps of *start*, and how much each has to do with it.
 

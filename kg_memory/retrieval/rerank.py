@@ -1,15 +1,20 @@
-"""Step 2, rerank: one order a kind from the three ways of searching (Zep 3.2)."""
+"""Step 3, rerank: one order a kind from the three ways of searching (Zep 3.2)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from kg_memory.effects import read
+from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
-from kg_memory.rank import rrf
+from kg_memory.rank import decayed, ordered, rrf
 from kg_memory.retrieval.state import Hits, Kind, RetrievalState, Scored
 from kg_memory.settings import Settings
 
 DEFAULT_LIMIT = 10
+DAY = 24 * 3600 * 1_000_000
+DECAYING: tuple[Kind, ...] = ("facts", "episodes")
+"""The kinds that are said at a time."""
 # Words beat meaning on talk, and a rank constant of 60 lets many weak agreements outvote one strong hit.
 K = 10.0
 WEIGHTS: dict[Kind, tuple[float, float, float]] = {
@@ -21,12 +26,19 @@ WEIGHTS: dict[Kind, tuple[float, float, float]] = {
 """How much words, meaning and graph count; an entity is above all found by being named."""
 
 
-def rerank(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Fuse the hits of each kind by weighted reciprocal rank, and keep the best."""
-    yield from ()
+def rerank(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Fuse the hits of each kind by weighted reciprocal rank, prefer newer ones if that is set, and keep the best."""
     given = state.get("limit")
     limit = DEFAULT_LIMIT if given is None else max(given, 0)
-    return {"ranked": {kind: _fused(kind, hits)[:limit] for kind, hits in state["hits"].items()}}
+    fused = {kind: _fused(kind, hits) for kind, hits in state["hits"].items()}
+    rate = settings.temporal_decay_rate
+    if rate and fused:
+        said = yield from read(cypher.LAST_SAID, **{kind: [id_ for id_, _ in fused[kind]] for kind in DECAYING})
+        ages = {row["id"]: (state["instants"]["believed_at"] - row["at"]) / DAY for row in said}
+        for kind in DECAYING:
+            newer = ((id_, decayed(score, ages[id_], rate)) for id_, score in fused[kind] if id_ in ages)
+            fused[kind] = [[id_, round(score, 6)] for id_, score in ordered(newer)]
+    return {"ranked": {kind: scored[:limit] for kind, scored in fused.items()}}
 
 
 def _fused(kind: Kind, hits: Hits) -> list[Scored]:

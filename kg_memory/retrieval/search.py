@@ -1,4 +1,4 @@
-"""Step 1, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
+"""Step 2, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
 
 Words are ranked by Okapi BM25 over the postings in the graph, meaning by cosine similarity in the vector
 index, and the graph is walked breadth-first from the entities that the question names, those that the
@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from kg_memory.effects import Vector, embed, now, read
-from kg_memory.errors import InputError
+from kg_memory.effects import Vector, embed, read
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, every
 from kg_memory.identity import clean, thread_key
 from kg_memory.retrieval.expand import communities_of, episode_links, seeds, walk
 from kg_memory.retrieval.names import name_keys
-from kg_memory.retrieval.state import KINDS, Hits, Kind, RetrievalState, Scored
+from kg_memory.retrieval.state import KINDS, Hits, Instants, Kind, RetrievalState, Scored
 from kg_memory.settings import Settings
-from kg_memory.temporal import SITTING, micros
+from kg_memory.temporal import SITTING
 from kg_memory.words import tokens
 
 LONGEST_QUESTION = 2000
@@ -57,19 +55,12 @@ BY_MEANING: Mapping[Kind, str] = {
 
 
 def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Find candidates of each kind; a question without a letter or digit finds none.
-
-    Errors: `InputError` when `as_of` or `believed_at` is no date.
-    """
-    time = yield from now()
-    instants = {
-        "as_of": parse_instant("as_of", state.get("as_of"), time),
-        "believed_at": parse_instant("believed_at", state.get("believed_at"), time),
-    }
+    """Find candidates of each kind; a question without a letter or digit finds none."""
+    instants = state["instants"]
     hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
     question = clean(str(state.get("question") or ""))[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in question):
-        return {"instants": instants, "hits": hits}
+        return {"hits": hits}
     terms = list(dict.fromkeys(tokens(question)))[:MOST_TERMS]
     vectors, sizes, frequencies, named, recent = yield from every(
         (
@@ -81,7 +72,7 @@ def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  
         )
     )
     if not sizes:
-        return {"instants": instants, "hits": hits}  # nothing was ever stored here
+        return {"hits": hits}  # nothing was ever stored here
     counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in LABELS.items()}
     flows: list[Flow[list[Scored]]] = []
     for kind in KINDS:
@@ -93,7 +84,7 @@ def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  
     for kind, words, meaning in zip(KINDS, found[::2], found[1::2], strict=True):
         hits[kind]["words"], hits[kind]["meaning"] = words, meaning
     yield from _along_the_graph(hits, named, recent, counts["episodes"], instants)
-    return {"instants": instants, "hits": hits}
+    return {"hits": hits}
 
 
 def weighed(frequencies: Sequence[Mapping[str, Any]], kind: Kind, documents: int) -> list[dict[str, Any]]:
@@ -116,7 +107,7 @@ def rarity(frequency: int, documents: int) -> float:
 
 
 def _by_words(
-    kind: Kind, depth: int, terms: list[dict[str, Any]], average: float | None, instants: Mapping[str, int]
+    kind: Kind, depth: int, terms: list[dict[str, Any]], average: float | None, instants: Instants
 ) -> Flow[list[Scored]]:
     if not terms:
         return []
@@ -127,7 +118,7 @@ def _by_words(
     return _scored(rows)
 
 
-def _by_meaning(kind: Kind, depth: int, vector: Vector | None, instants: Mapping[str, int]) -> Flow[list[Scored]]:
+def _by_meaning(kind: Kind, depth: int, vector: Vector | None, instants: Instants) -> Flow[list[Scored]]:
     if vector is None:
         return []
     constants: dict[str, Any] = {"depth": depth, "limit": depth}
@@ -144,7 +135,7 @@ def _along_the_graph(
     named: Sequence[Mapping[str, Any]],
     recent: Sequence[Mapping[str, Any]],
     episodes: int,
-    instants: Mapping[str, int],
+    instants: Instants,
 ) -> Flow[None]:
     """Add to *hits* what lies near the entities that the question is about."""
     rare = {row["id"]: rarity(row["mentions"], episodes) for row in (*named, *recent)}
@@ -180,17 +171,3 @@ def _scored(rows: Sequence[Mapping[str, Any]]) -> list[Scored]:
 def _best(scores: Mapping[str, float]) -> list[Scored]:
     ranked = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
     return [[name, round(score, 6)] for name, score in ranked]
-
-
-def parse_instant(name: str, text: str | None, default: int) -> int:
-    """Return the instant of ISO 8601 *text* in microseconds; a naive one is UTC.
-
-    Errors: `InputError` for anything that is no date.
-    """
-    if text is None:
-        return default
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {text!r}: give ISO 8601 text such as 2024-05-01T10:00:00Z") from None
-    return micros(moment if moment.tzinfo else moment.replace(tzinfo=UTC), default=default)

@@ -14,8 +14,10 @@ Scored = list[Any]
 class RetrievalInput(TypedDict, total=False):
     """What to look for, and where; only `question` is needed.
 
-    `as_of` asks what was true at that instant, `believed_at` what was believed then (ISO 8601; both now when left
-    out). `thread` is the conversation in which the question is asked: what it last spoke of is found more easily.
+    `as_of` asks what was true at that instant, `during` what was at some time between two, or in a period in words;
+    `believed_at` what was believed then. All are ISO 8601 or plain words such as "last March". Where neither `as_of`
+    nor `during` is given, time words in the question count. `unreviewed` takes in what waits for review. `thread` is
+    the conversation in which the question is asked: what it last spoke of is found more easily.
     """
 
     question: str
@@ -24,6 +26,8 @@ class RetrievalInput(TypedDict, total=False):
     max_tokens: int | None
     as_of: str | None
     believed_at: str | None
+    during: str | list[str | None] | None
+    unreviewed: bool
     thread: str | None
 
 
@@ -35,13 +39,30 @@ class Hits(TypedDict):
     graph: list[Scored]
 
 
+class Instants(TypedDict):
+    """What was so at some instant in ``[since, until)``, as believed at `believed_at`; all in microseconds.
+
+    A `lenient` question takes in what may have been so already; `unreviewed` what waits for review.
+    """
+
+    since: int
+    until: int
+    believed_at: int
+    lenient: bool
+    unreviewed: bool
+
+
 class RetrievalState(RetrievalInput, total=False):
     """The input, and what each step adds to it.
 
-    `instants` are as_of and believed_at in microseconds. `found` is a `kg_memory.model.Found`, dumped.
+    `instants` are what queries are told of the time that is asked about, `asked` is the same as a dumped
+    `kg_memory.model.AskedTime`; `past` tells that it is over, so that summaries, which tell of now, do not answer.
+    `found` is a `kg_memory.model.Found`, dumped.
     """
 
-    instants: dict[str, int]
+    instants: Instants
+    asked: dict[str, Any]
+    past: bool
     hits: dict[Kind, Hits]
     ranked: dict[Kind, list[Scored]]
     found: dict[str, Any]

@@ -154,6 +154,10 @@ def test_what_names_no_day_is_no_date(said):
     ("at", "said", "start"),
     [
         (datetime(2024, 2, 29, 9, tzinfo=UTC), "a year ago", "2023-02-28"),
+        (datetime(2024, 4, 5, 9, tzinfo=UTC), "we finished the plan, and analytics is due by April 19", "2024-04-19"),
+        (datetime(2024, 4, 5, 9, tzinfo=UTC), "I finished it by March 29", "2024-03-29"),
+        (datetime(2024, 4, 5, 9, tzinfo=UTC), "we moved the deadline to April 19", "2024-04-19"),
+        (datetime(2024, 4, 5, 9, tzinfo=UTC), "I went there on April 19", "2023-04-19"),
         (datetime(2024, 2, 29, 9, tzinfo=UTC), "4年前", "2020-02-29"),
         (datetime(2023, 3, 31, 9, tzinfo=UTC), "a month ago", "2023-02-28"),
         (datetime(2023, 1, 1, 9, tzinfo=UTC), "last month", "2022-12-01"),

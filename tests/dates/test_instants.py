@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.dates import parse_instant
+from kg_memory.dates import parse_instant, parse_period
+from kg_memory.temporal import Interval
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,51 @@ def test_what_python_writes_is_read_back(instant):
 @given(st.text())
 def test_no_text_raises(text):
     assert parse_instant(text) is None or parse_instant(text).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("written", "start", "end", "precision"),
+    [
+        ("2019", datetime(2019, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC), "year"),
+        ("2019-05", datetime(2019, 5, 1, tzinfo=UTC), datetime(2019, 6, 1, tzinfo=UTC), "month"),
+        ("2019-12", datetime(2019, 12, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC), "month"),
+        ("2019-W01", datetime(2018, 12, 31, tzinfo=UTC), datetime(2019, 1, 7, tzinfo=UTC), "week"),
+        ("2019W12", datetime(2019, 3, 18, tzinfo=UTC), datetime(2019, 3, 25, tzinfo=UTC), "week"),
+        ("2019-W12-3", datetime(2019, 3, 20, tzinfo=UTC), datetime(2019, 3, 21, tzinfo=UTC), "day"),
+        ("2019-05-03", datetime(2019, 5, 3, tzinfo=UTC), datetime(2019, 5, 4, tzinfo=UTC), "day"),
+        (" 2019/5/3 ", datetime(2019, 5, 3, tzinfo=UTC), datetime(2019, 5, 4, tzinfo=UTC), "day"),
+        ("2024-02-29", datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), "day"),
+        ("9999", datetime(9999, 1, 1, tzinfo=UTC), None, "year"),
+        ("9999-12-31", datetime(9999, 12, 31, tzinfo=UTC), None, "day"),
+    ],
+)
+def test_a_date_is_a_period_as_long_as_it_is_written_exactly(written, start, end, precision):
+    assert parse_period(written) == Interval(start, end, precision)
+
+
+@pytest.mark.parametrize(
+    ("written", "start"),
+    [
+        ("2019-05-03T00:00:00Z", datetime(2019, 5, 3, tzinfo=UTC)),
+        ("2019-05-03T00:00", datetime(2019, 5, 3, tzinfo=UTC)),
+        ("2019-05-03T10:00:00.5+08:00", datetime(2019, 5, 3, 2, 0, 0, 500000, tzinfo=UTC)),
+    ],
+)
+def test_a_date_with_a_time_of_day_is_an_instant_also_at_midnight(written, start):
+    assert parse_period(written) == Interval(start, start + timedelta(microseconds=1), "instant")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [None, "", "soon", "0000", "10000", "2023-13", "2023-02-30", "2019-W54", "2019-W00", "2019-W12-8", "W12", "٢٠٢٣"],
+)
+def test_what_is_no_date_is_no_period(written):
+    assert parse_period(written) is None
+
+
+@given(st.text() | st.from_regex(r"\d{1,5}(-W?\d{1,3}){0,2}(T\d\d:\d\d(Z|\+\d\d:\d\d)?)?", fullmatch=True))
+def test_a_period_begins_at_the_instant_of_the_same_text_and_has_a_length(text):
+    period, instant = parse_period(text), parse_instant(text)
+
+    assert instant is None or (period is not None and period.start == instant)
+    assert period is None or period.end is None or period.start < period.end

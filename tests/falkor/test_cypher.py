@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory import reading
+from kg_memory import past
 from kg_memory.driver import Driver
 from kg_memory.effects import Query
 from kg_memory.errors import QueryError
-from kg_memory.falkor import cypher, reembedding, schema, search_cypher
+from kg_memory.falkor import belief_cypher, cypher, reembedding, schema, search_cypher
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.settings import Settings
@@ -20,6 +20,7 @@ from tests.scripted import HashEmbeddings, Scripted
 
 QUERIES = {
     **{f"cypher.{name}": text for name, text in vars(cypher).items() if name.isupper() and not name.startswith("_")},
+    **{f"beliefs.{name}": text for name, text in vars(belief_cypher).items() if name.isupper() and name[0] != "_"},
     **{f"search.{name}": text for name, text in vars(search_cypher).items() if name.isupper() and name[0] != "_"},
     "schema.READ_META": schema.READ_META,
     "schema.WRITE_META": schema.WRITE_META,
@@ -40,6 +41,7 @@ SCANS = {
     "cypher.EPISODES": "a page of all: an order never uses an index",
     "cypher.STATS": "it counts all",
     "search.SIZES": "it looks at the first few hundred of each kind",
+    "beliefs.ALL_PREDICATES": "a page of all: an order never uses an index",
 }
 """The queries that may scan a label, and why."""
 BY_MEANING = {name for name in QUERIES if name.endswith("_BY_MEANING")}
@@ -48,9 +50,43 @@ VECTOR = [0.1] * 64
 ID = "5e0f8c1e-0000-5000-8000-000000000000"
 TERM = {"term": "oslo", "idf": 1.0, "f": 1, "key": "k", "id": ID, "in": [{"id": ID, "f": 1}]}
 PARAMS: dict[str, Any] = {
-    **dict.fromkeys(("id", "thread_key", "alias", "status", "episode", "model", "after"), ID),
-    **dict.fromkeys(("since", "before", "at", "now", "as_of", "believed_at", "gap"), 1_700_000_000_000_000),
+    **dict.fromkeys(("id", "thread_key", "alias", "status", "episode", "model", "after", "verdict", "refused"), ID),
+    **dict.fromkeys(("predicate", "name", "canonical", "object", "edited", "ruling", "expected"), ID),
+    **dict.fromkeys(("since", "until", "before", "at", "now", "believed_at", "gap"), 1_700_000_000_000_000),
+    **dict.fromkeys(("edited_from", "edited_until", "edited_precision", "edited_end_precision"), 1_700_000_000_000_000),
     **dict.fromkeys(("limit", "most", "length", "depth", "sources", "words", "version", "dimension"), 10),
+    **dict.fromkeys(("lenient", "unreviewed", "one_at_a_time"), False),
+    **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds")},
+    "past": 5,
+    "based_on": [{"id": ID, "revision": 0}],
+    "decision": {"id": ID, "at": 1},
+    "predicates": [{"name": ID, "canonical": ID, "one_at_a_time": True, "origin": "learned"}],
+    "verdicts": [{"id": ID, "new": ID, "known": ID, "kind": "supersedes", "ruling": "waiting"}],
+    "rejudged": [
+        {
+            "id": ID,
+            "new": ID,
+            "known": ID,
+            "kind": "k",
+            "ruling": "both",
+            "confidence": 1.0,
+            "holds": "new",
+            "reason": "r",
+        }
+    ],
+    "retold": [
+        {
+            "id": ID,
+            "predicate": "P",
+            "wording": "P",
+            "family": None,
+            "sentence": "s",
+            "edge_type": "e",
+            "embedding": VECTOR,
+            "n": 1,
+            "told_end": False,
+        }
+    ],
     **dict.fromkeys(("threshold", "farthest", "share", "k1", "b", "average"), 0.5),
     "ids": [ID],
     "keys": [ID],
@@ -70,14 +106,16 @@ PARAMS: dict[str, Any] = {
     "entity_terms": [TERM],
     "fact_terms": [TERM],
     "statements": [{"fact": ID, "start": 0, "end": 1, "valid_at": 0, "invalid_at": 1}],
-    "beliefs": [{"fact": ID, "id": ID, "valid_at": 0, "invalid_at": 1, "said_at": 0, "expired_at": 2}],
-    "contradicts": [{"fact": ID, "other": ID}],
+    "beliefs": [{"fact": ID, "proposed": False, "belief": {"id": ID, "valid_at": 0, "invalid_at": 1, "said_at": 0}}],
     "summaries": [{"key": "k", "summary": "s", "n": 1, "stale": 1, "changed": True, "terms": [TERM]}],
     "rows": [{"id": ID, "embedding": VECTOR}],
 }
 OF_ONE = {
     "cypher.SAVE_EPISODE": {"episode": {"id": ID, "thread_key": "k", "at": 1, "created_at": 1, "status": "new"}},
-    "cypher.HISTORY": {"facts": [ID]},
+    "beliefs.HISTORY": {"facts": [ID]},
+    "beliefs.PREDICATES": {"names": [ID]},
+    "beliefs.TELL_FACTS": {"past": True},
+    "search.LAST_SAID": {"facts": [ID], "episodes": [ID]},
     "search.TERMS": {"terms": ["oslo"]},
     "search.EPISODE_LINKS": {"entities": [ID]},
 }
@@ -205,5 +243,5 @@ def test_facts_of_long_ago_are_listed_by_their_own_dates(driver, settings, names
     graph.invoke({**said, "content": "I know Bob since 1950-01-01"})
     graph.invoke({**said, "content": "I know Carl since 1999-01-01"})
     graph.invoke({**said, "content": "I know Dora since 1940-01-01"})
-    told = [fact.objects[0] for fact in driver.run(reading.facts_about("Ann", 10), namespace)]
+    told = [fact.objects[0] for fact in driver.run(past.facts_about("Ann", 10), namespace)]
     assert told == ["Carl", "Bob", "Dora"]

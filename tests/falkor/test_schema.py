@@ -17,7 +17,7 @@ import pytest
 from kg_memory import words
 from kg_memory.driver import Driver
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
-from kg_memory.falkor import binaries, cypher, launch, schema, search_cypher
+from kg_memory.falkor import belief_cypher, binaries, cypher, launch, schema, search_cypher
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
@@ -54,13 +54,18 @@ def test_every_index_and_constraint_is_made_and_in_use(database, key):
 
 def test_every_label_and_relation_of_every_query_is_known_before_the_first_write(database, key):
     schema.ensure(database, key, 64, "hash")
-    texts = [text for module in (cypher, search_cypher) for text in vars(module).values() if isinstance(text, str)]
+    texts = [
+        text
+        for module in (cypher, search_cypher, belief_cypher)
+        for text in vars(module).values()
+        if isinstance(text, str)
+    ]
     relations = {name for text in texts for name in re.findall(r"\[\w*:([A-Z_]+)", text)}
     labels = {name for text in texts for name in re.findall(r"\(\w*:([A-Z][a-z]+)", text)}
     known = database.query(key, "CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t", {}, write=False)
-    assert {"NEXT", "HELD"} <= relations <= {row["t"] for row in known}
+    assert {"NEXT", "HELD", "PROPOSED", "JUDGED", "DECIDED"} <= relations <= {row["t"] for row in known}
     known = database.query(key, "CALL db.labels() YIELD label AS t RETURN t", {}, write=False)
-    assert {"Episode", "Fact"} <= labels <= {row["t"] for row in known}
+    assert {"Episode", "Fact", "Verdict", "Decision", "Predicate"} <= labels <= {row["t"] for row in known}
 
 
 def test_there_is_no_full_text_index_that_could_break_on_a_query(database, key):

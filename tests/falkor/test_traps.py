@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import embeddings as kg_embeddings
-from kg_memory import reading
+from kg_memory import past, reading
 from kg_memory.driver import Driver
 from kg_memory.embeddings import steady
 from kg_memory.errors import EmbeddingError, InputError
@@ -101,7 +101,7 @@ def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, ho
     named = {unicodedata.normalize("NFKC", each.name).casefold() for each in entities}
     assert not display(text) or unicodedata.normalize("NFKC", display(text)).casefold() in named
     if len(entities) > 1:
-        assert driver.run(reading.facts_about("Oslo", 10), namespace)
+        assert driver.run(past.facts_about("Oslo", 10), namespace)
     assert driver.run(reading.stats(), namespace).episodes == 2
     assert namespace in driver.database.namespaces() or graph_key(namespace).startswith("kg:#")
 
@@ -202,7 +202,7 @@ def test_a_reference_time_anywhere_in_the_calendar_is_kept_to_the_microsecond(dr
     graph.invoke({"content": "I live in Oslo, undated", "speaker": "Ann", "at": at, "namespace": namespace})
     [episode] = driver.run(reading.episodes(10, 0, None), namespace)
     assert episode.at.replace(tzinfo=None).isoformat().startswith(at)
-    assert driver.run(reading.facts_about("Ann", 10), namespace)
+    assert driver.run(past.facts_about("Ann", 10), namespace)
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "10000-01-01", "2024-02-30"])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from kg_memory.effects import Now
 from kg_memory.flow import Every, Flow
+
+NOW = 1_704_067_200_000_000
+"""1 January 2024: when episodes are said here, and where the clock stands still."""
 
 
 def ended(flow: Flow[Any]) -> Any:
@@ -19,7 +24,7 @@ def ended(flow: Flow[Any]) -> Any:
 def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Any]]:
     """Return what *flow* returns when its effects are answered by *answers* in turn, and those effects.
 
-    Flows that may run side by side are run one after the other.
+    Flows that may run side by side are run one after the other. Who asks the time is told `NOW`.
     """
     left, effects = list(answers), []
 
@@ -29,6 +34,8 @@ def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Any]]:
             while True:
                 if isinstance(effect, Every):
                     effect = inner.send([drive(each) for each in effect.flows])
+                elif isinstance(effect, Now):
+                    effect = inner.send(NOW)
                 else:
                     effects.append(effect)
                     assert left, f"no answer for {effect!r}"
@@ -44,8 +51,8 @@ def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Any]]:
 def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
     """Return the state of an episode as the steps after `receive` find it."""
     episode = {
-        "id": "e", "kind": "message", "content": content, "speaker": "Ann", "at": 1_704_067_200_000_000,
-        "at_iso": "2024-01-01T00:00:00+00:00", **given.pop("episode", {}),
+        "id": "e", "kind": "message", "content": content, "speaker": "Ann", "at": NOW,
+        "at_iso": "2024-01-01T00:00:00+00:00", "offset": 0, "trust": 1.0, **given.pop("episode", {}),
     }  # fmt: skip
     pieces = given.pop("pieces", [{"content": content, "start": 0}])
     return {
@@ -55,13 +62,18 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
         "namespace": "n",
         "entities": [],
         "facts": [],
+        "predicates": [],
+        "verdicts": [],
+        "rejudged": [],
+        "reopened": [],
+        "based_on": {},
         **given,
     }
 
 
-def entity(name: str, type_: str = "Person", *, known: bool = False) -> dict[str, Any]:
+def entity(name: str, type_: str = "Person", *, known: bool = False, called: Sequence[str] = ()) -> dict[str, Any]:
     """Return an entity as `resolve` leaves it."""
     return {
         "name": name, "type": type_, "key": f"key {name}", "id": f"id {name}", "known": known, "renamed": False,
-        "aliases": [],
+        "aliases": [], "called": list(called) or [name],
     }  # fmt: skip

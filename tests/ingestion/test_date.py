@@ -1,35 +1,49 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kg_memory.ingestion.date import date
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, OPEN_START, instant
-from tests.ingestion.stepping import ended, state
-
-NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+from kg_memory.temporal import OPEN_END, OPEN_START, instant, micros
+from tests.ingestion.stepping import NOW, ended, state
 
 
-def dated(
-    content: str = "I live in Oslo.", said_from: str | None = None, said_until: str | None = None
-) -> tuple[Any, Any]:
-    """Return the interval of a fact that all of *content*, said on 1 January 2024, states."""
-    fact = {"start": 0, "end": len(content), "quoted": True, "said_from": said_from, "said_until": said_until}
-    [found] = ended(date(state(content, facts=[fact]), Settings()))["facts"]
-    assert OPEN_START <= found["valid_at"] < found["invalid_at"] <= OPEN_END
-    return instant(found["valid_at"]), instant(found["invalid_at"])
+def stated(content: str, **given: Any) -> dict[str, Any]:
+    """Return a fact that all of *content* states, before it is dated."""
+    fact = {"start": 0, "end": len(content), "quoted": True, "said_from": None, "said_until": None, "said_at": NOW}
+    return {**fact, "wording": "LIVES_IN", **given}
+
+
+def found(
+    content: str = "I live in Oslo.", said_from: str | None = None, said_until: str | None = None, **episode: Any
+) -> dict[str, Any]:
+    """Return such a fact, said on 1 January 2024, once it is dated."""
+    fact = stated(content, said_from=said_from, said_until=said_until)
+    [dated_fact] = ended(date(state(content, facts=[fact], episode=episode), Settings()))["facts"]
+    assert OPEN_START <= dated_fact["valid_at"] < OPEN_END
+    assert dated_fact["valid_at"] == OPEN_START or dated_fact["valid_at"] < dated_fact["invalid_at"]
+    return dated_fact
+
+
+def dated(*given: Any, **named: Any) -> tuple[Any, Any]:
+    """Return when that fact holds."""
+    fact = found(*given, **named)
+    return instant(fact["valid_at"]), instant(fact["invalid_at"])
+
+
+def day(year: int, month: int = 1, day_: int = 1) -> datetime:
+    return datetime(year, month, day_, tzinfo=UTC)
 
 
 def test_the_models_dates_are_taken_in_utc():
-    assert dated(said_from="2024-05-01") == (datetime(2024, 5, 1, tzinfo=UTC), None)
-    assert dated(said_from="2024-05-01T02:00:00+02:00", said_until="2025") == (
-        datetime(2024, 5, 1, tzinfo=UTC),
-        datetime(2025, 1, 1, tzinfo=UTC),
-    )
-    assert dated(said_until="2023-12-01") == (None, datetime(2023, 12, 1, tzinfo=UTC))
+    assert dated(said_from="2024-05-01") == (day(2024, 5), None)
+    assert dated(said_from="2024-05-01T02:00:00+02:00", said_until="2025") == (day(2024, 5), day(2025))
+    assert dated(said_until="2023-12-01") == (None, day(2023, 12))
 
 
 @pytest.mark.parametrize("text", ["soon", "2024-13-01", "0000-00-00", "99999", "2024-02-30", "now", "\x00", "-" * 50])
@@ -37,9 +51,87 @@ def test_a_date_that_is_none_is_no_date(text):
     assert dated(said_from=text, said_until=text) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("said_from", "precision", "until"),
+    [
+        ("2019", "year", day(2020)), ("2019-05", "month", day(2019, 6)), ("2019-05-03", "day", day(2019, 5, 4)),
+        ("2020-02-29", "day", day(2020, 3)), ("2019-12", "month", day(2020)),
+    ],
+)  # fmt: skip
+def test_a_date_is_as_coarse_as_it_is_written(said_from, precision, until):
+    fact = found(said_from=said_from)
+    assert (fact["precision"], instant(fact["window_end"])) == (precision, until)
+    assert fact["invalid_at"] == OPEN_END
+
+
+@pytest.mark.parametrize("said_from", ["2019-05-03T10:00:00Z", "2019-05-03T00:00:00+00:00", None])
+def test_an_instant_and_no_date_have_no_window(said_from):
+    fact = found(said_from=said_from)
+    assert (fact["precision"], fact["window_end"]) == ("instant", OPEN_END)
+
+
+@pytest.mark.parametrize(
+    ("content", "said_from", "precision"),
+    [
+        ("I moved to Oslo in 2019.", "2019-01-01T00:00:00Z", "year"),
+        ("I moved to Oslo in 2019.", "2019-01-01", "year"),
+        ("I moved to Oslo in May 2019.", "2019-05-01T00:00:00Z", "month"),
+        ("I moved to Oslo on 3 May 2019.", "2019-05-03T00:00:00Z", "day"),
+        ("我2019年搬到了奥斯陆。", "2019-01-01T00:00:00Z", "year"),
+        ("I moved to Oslo in 2019.", "2019-05-03", "day"),
+        ("I moved to Oslo.", "2019-01-01T00:00:00Z", "instant"),
+    ],
+)
+def test_what_the_model_gives_as_an_instant_is_as_coarse_as_the_words_that_say_it(content, said_from, precision):
+    assert found(content, said_from)["precision"] == precision
+
+
+@pytest.mark.parametrize(
+    ("content", "said_until", "precision"),
+    [
+        ("I lived in Oslo.", "2021", "year"),
+        ("I lived in Oslo.", "2021-05", "month"),
+        ("I lived in Oslo.", "2021-05-03T10:00:00Z", "instant"),
+        ("I left Oslo in 2021.", "2021-01-01T00:00:00Z", "year"),
+        ("I lived in Oslo.", "soon", "instant"),
+        ("I lived in Oslo.", None, "instant"),
+    ],
+)
+def test_an_end_is_as_coarse_as_it_is_told(content, said_until, precision):
+    assert found(content, said_until=said_until)["end_precision"] == precision
+
+
+def test_an_end_that_is_dropped_has_no_precision():
+    assert found(said_from="2024-05", said_until="2023")["end_precision"] == "instant"
+
+
+def test_the_words_do_not_move_a_date_of_the_model():
+    assert dated("I moved to Oslo in 2019.", "2018-01-01T00:00:00Z") == (day(2018), None)
+
+
 def test_where_the_model_gave_none_the_words_that_state_the_fact_may_name_one():
-    assert dated("I moved to Oslo on 5 May 2023.") == (datetime(2023, 5, 5, tzinfo=UTC), None)
-    assert dated("I moved to Oslo yesterday.") == (datetime(2023, 12, 31, tzinfo=UTC), None)
+    assert dated("I moved to Oslo on 5 May 2023.") == (day(2023, 5, 5), None)
+    assert dated("I moved to Oslo yesterday.") == (day(2023, 12, 31), None)
+    assert found("I moved to Oslo in 2019.")["precision"] == "year"
+
+
+def test_yesterday_is_the_day_before_by_the_clock_of_where_it_was_said():
+    # 1 January, one at night in Tokyo, is still 31 December in UTC.
+    said = {"at": micros(datetime(2023, 12, 31, 16, tzinfo=UTC), default=0), "offset": 540}
+    fact = found("I moved to Oslo yesterday.", **said)
+    begins = datetime(2023, 12, 31, tzinfo=UTC) - timedelta(hours=9)
+    assert (instant(fact["valid_at"]), fact["precision"]) == (begins, "day")
+    assert instant(fact["window_end"]) == begins + timedelta(days=1)
+
+
+def test_a_date_without_a_zone_is_one_of_where_it_was_said():
+    assert dated(said_from="2019-05-03", offset=540) == (day(2019, 5, 3) - timedelta(hours=9), None)
+    assert dated(said_from="2019-05-03T10:00:00Z", offset=540)[0] == datetime(2019, 5, 3, 10, tzinfo=UTC)
+
+
+def test_a_birthday_on_a_leap_day_is_that_day_and_one_in_another_year_is_none():
+    assert dated("I was born on 29 February 2020.") == (day(2020, 2, 29), None)
+    assert dated(said_from="2023-02-29") == (None, None)
 
 
 def test_two_dates_in_the_words_are_no_date_as_nobody_knows_which():
@@ -47,24 +139,56 @@ def test_two_dates_in_the_words_are_no_date_as_nobody_knows_which():
 
 
 def test_a_date_in_other_words_of_the_episode_is_not_the_facts():
-    fact = {"start": 0, "end": 15, "quoted": True, "said_from": None, "said_until": None}
-    given = state("I live in Oslo. We met on 5 May 2023.", facts=[fact])
-    [found] = ended(date(given, Settings()))["facts"]
-    assert found["valid_at"] == OPEN_START
+    given_state = state("I live in Oslo. We met on 5 May 2023.", facts=[stated("I live in Oslo.")])
+    [dated_fact] = ended(date(given_state, Settings()))["facts"]
+    assert dated_fact["valid_at"] == OPEN_START
 
 
 def test_words_that_were_not_found_or_that_state_several_facts_give_none_a_date():
     content = "I work with Acme. My sister was born in 1990."
-    fact = {"start": 0, "end": len(content), "quoted": True, "said_from": None, "said_until": None}
+    fact = stated(content)
     for facts in ([{**fact, "quoted": False}], [fact, fact]):
-        found = ended(date(state(content, facts=facts), Settings()))["facts"]
-        assert {each["valid_at"] for each in found} == {OPEN_START}
+        told = ended(date(state(content, facts=facts), Settings()))["facts"]
+        assert {each["valid_at"] for each in told} == {OPEN_START}
 
 
-@pytest.mark.parametrize("until", ["2024-04-01", "2024-05-01"])
+@pytest.mark.parametrize("until", ["2024-04-01", "2024-05-01", "2023"])
 def test_an_end_that_is_not_after_the_start_is_dropped(until):
-    assert dated(said_from="2024-05-01", said_until=until) == (datetime(2024, 5, 1, tzinfo=UTC), None)
+    assert dated(said_from="2024-05-01", said_until=until) == (day(2024, 5), None)
 
 
 def test_an_end_given_by_the_model_is_not_given_a_start_from_the_words():
-    assert dated("I left Oslo on 5 May 2023.", said_until="2023-05-05") == (None, datetime(2023, 5, 5, tzinfo=UTC))
+    assert dated("I left Oslo on 5 May 2023.", said_until="2023-05-05") == (None, day(2023, 5, 5))
+
+
+@pytest.mark.parametrize("wording", ["LIVED_IN", "WORKED_AT", "WAS_LIVING_IN"])
+def test_what_is_worded_as_over_has_ended_when_it_is_said(wording):
+    [fact] = ended(date(state(facts=[stated("I live in Oslo.", wording=wording)]), Settings()))["facts"]
+    assert (fact["valid_at"], fact["invalid_at"]) == (OPEN_START, NOW)
+
+
+@pytest.mark.parametrize("wording", ["LIVES_IN", "VISITED", "WAS_BORN_IN", "NO_LONGER_LIVES_IN", "HAS_LIVED_IN"])
+def test_what_is_so_now_or_happened_once_or_says_its_end_by_its_name_is_not_over(wording):
+    [fact] = ended(date(state(facts=[stated("I live in Oslo.", wording=wording)]), Settings()))["facts"]
+    assert fact["invalid_at"] == OPEN_END
+
+
+def test_what_is_worded_as_over_ends_where_it_is_said_to():
+    told = stated("I live in Oslo.", wording="LIVED_IN", said_until="2020")
+    [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
+    assert instant(fact["invalid_at"]) == day(2020)
+
+
+def test_what_was_in_a_coarse_time_and_is_over_ended_with_that_time():
+    told = stated("I live in Oslo.", wording="LIVED_IN", said_from="2019")
+    [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
+    assert (instant(fact["valid_at"]), instant(fact["invalid_at"])) == (day(2019), day(2020))
+
+
+TIMES = st.none() | st.text(max_size=30) | st.dates().map(str) | st.datetimes().map(datetime.isoformat)
+
+
+@given(TIMES, TIMES, st.text(max_size=60), st.integers(-1080, 1080))
+def test_whatever_the_model_and_the_words_say_the_interval_is_one(said_from, said_until, content, offset):
+    fact = found(content, said_from, said_until, offset=offset)
+    assert fact["window_end"] > fact["valid_at"]

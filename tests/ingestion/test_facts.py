@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.ingestion.facts import facts, locate, predicate
+from kg_memory.ingestion.facts import facts, locate
 from kg_memory.prompts.answers import ExtractedFacts
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, entity, state
@@ -23,7 +23,7 @@ def stated(**given: Any) -> dict[str, Any]:
 
 def found(*answers: dict[str, Any], content: str = "I live in Oslo.", **settings: Any) -> list[dict[str, Any]]:
     answer = ExtractedFacts(facts=list(answers))
-    result, _ = answered(facts(state(content, entities=PEOPLE), Settings(**settings)), answer)
+    result, _ = answered(facts(state(content, entities=PEOPLE), Settings(**settings)), answer, [])
     return result["facts"]
 
 
@@ -61,12 +61,21 @@ def test_no_more_facts_are_kept_than_wanted():
 def test_a_quote_in_a_later_piece_stands_where_it_stands_in_the_whole():
     pieces = [{"content": "Long ago. ", "start": 0}, {"content": "I live in Oslo.", "start": 10}]
     flow = facts(state("Long ago. I live in Oslo.", entities=PEOPLE, pieces=pieces), Settings())
-    result, _ = answered(flow, ExtractedFacts(facts=[]), ExtractedFacts(facts=[stated()]))
+    result, _ = answered(flow, ExtractedFacts(facts=[]), ExtractedFacts(facts=[stated()]), [])
     assert (result["facts"][0]["start"], result["facts"][0]["end"]) == (12, 24)
 
 
+def test_the_reader_is_told_by_which_names_the_episode_calls_each_entity():
+    people = [entity("Ann"), entity("Robert", called=("Bob", "Bobby"))]
+    _, [asked] = answered(facts(state(entities=people), Settings()), ExtractedFacts(facts=[]))
+    assert asked.fields["entities"] == [
+        {"id": 0, "name": "Ann", "type": "Person", "called": ["Ann"]},
+        {"id": 1, "name": "Robert", "type": "Person", "called": ["Bob", "Bobby"]},
+    ]
+
+
 def test_one_entity_alone_has_no_facts_and_nothing_is_asked():
-    assert ended(facts(state(entities=PEOPLE[:1]), Settings())) == {"facts": []}
+    assert ended(facts(state(entities=PEOPLE[:1]), Settings())) == {"facts": [], "predicates": []}
 
 
 @pytest.mark.parametrize(
@@ -92,20 +101,23 @@ def test_a_quote_always_lies_within_the_content(quote, content):
     assert 0 <= start <= end <= len(content)
 
 
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
-        ("lives in", "LIVES_IN"), ("LIVES_IN", "LIVES_IN"), ("__lives--in__", "LIVES_IN"), ("住在", "住在"), ("", "RELATES_TO"),
-        ("!!!", "RELATES_TO"), ("x" * 99, "X" * 64), ("a}) DETACH DELETE", "A_DETACH_DELETE"), ("\x00", "RELATES_TO"),
-    ],
-)  # fmt: skip
-def test_a_predicate_is_in_screaming_snake_case(text, form):
-    assert predicate(text) == form
+def test_an_episode_that_states_nothing_looks_up_no_predicate():
+    result, effects = answered(facts(state(entities=PEOPLE), Settings()), ExtractedFacts(facts=[]))
+    assert (result, len(effects)) == ({"facts": [], "predicates": []}, 1)
 
 
-@given(st.text(st.characters(codec=None, categories=None)))
-def test_any_text_makes_a_predicate_that_is_its_own_predicate(text):
-    made = predicate(text)
-    assert made
-    made.encode()
-    assert predicate(made) == made
+def test_the_predicate_is_the_canonical_one_and_the_wording_is_kept():
+    [fact] = found(stated(predicate="resides in"))
+    assert (fact["predicate"], fact["wording"]) == ("LIVES_IN", "RESIDES_IN")
+    assert (fact["one_at_a_time"], fact["declared"], fact["family"]) == (True, False, "residence")
+
+
+def test_two_wordings_of_one_predicate_and_one_sentence_are_one_fact():
+    [fact] = found(stated(predicate="resides in"), stated(predicate="lives in"))
+    assert fact["wording"] == "RESIDES_IN"
+
+
+@pytest.mark.parametrize(("given", "kept"), [(float("nan"), 0.5), (9, 1.0), (-1, 0.0)])
+def test_the_confidence_of_a_fact_lies_within_0_and_1(given, kept):
+    [fact] = found(stated(confidence=given))
+    assert fact["confidence"] == kept

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory import reading
+from kg_memory import past, reading
 from kg_memory.driver import Driver
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
@@ -51,7 +51,7 @@ def spans(facts: list[Fact], sentence: str) -> list[Span]:
 def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, settings):
     graph = build(driver, settings).compile().get_graph()
     assert [each.__name__ for each in STEPS] == [
-        "receive", "extract", "reflect", "resolve", "facts", "dedupe", "date", "invalidate", "save", "summarise",
+        "receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise",
     ]  # fmt: skip
     assert set(graph.nodes) == {"__start__", *(each.__name__ for each in STEPS), "__end__"}
 
@@ -62,7 +62,7 @@ def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add,
     )
     assert added["new"]
     assert added["done"]
-    [fact] = look(reading.facts_about("Ann", 10))
+    [fact] = look(past.facts_about("Ann", 10))
     assert (fact.subject, fact.predicate, fact.objects) == ("Ann", "LIVES_IN", ("Oslo",))
     assert fact.valid_at == datetime(2024, 5, 1, 8, tzinfo=UTC)
     assert fact.invalid_at is fact.expired_at is None
@@ -74,19 +74,19 @@ def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add,
     assert (episode.thread, episode.source, episode.source_id) == ("t", "chat", "m1")
     entities = {each.name: each for each in look(reading.entities(10, 0))}
     assert {name: each.type for name, each in entities.items()} == {"Ann": "Person", "Oslo": "Place"}
-    assert entities["Ann"].summary == "Ann lives in Oslo"
+    assert entities["Ann"].summary == "Ann lives in Oslo."
 
 
 def test_a_quote_after_characters_beyond_the_basic_plane_is_read_back_exactly(add, look):
     add("🎉🎉 𝔘 奥斯陆 and e\u0301 then Oslo", "2024-05-01")
-    quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(reading.facts_about("Ann", 10))}
+    quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(past.facts_about("Ann", 10))}
     assert quotes == {"Oslo": "Oslo", "奥斯陆": "奥斯陆"}
 
 
 def test_oslo_paris_oslo_gives_three_periods(add, look):
     for place, at in (("Oslo", "2024-01-01"), ("Paris", "2024-06-01"), ("Oslo", "2024-09-01")):
         add(f"I live in {place}.", at)
-    facts = look(reading.facts_about("Ann", 10))
+    facts = look(past.facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01"), ("2024-09-01", None)]
     assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
     assert len({fact.id for fact in facts}) == 2
@@ -107,7 +107,7 @@ def test_a_back_dated_fact_takes_its_place(add, look):
     add("I live in Rome.", "2024-09-01")
     late = add("I live in Paris since 2024-06-01", "2024-10-01")
     assert late["ended"] == []
-    facts = look(reading.facts_about("Ann", 10))
+    facts = look(past.facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01")]
     assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
     assert spans(facts, "Ann lives in Rome") == [("2024-09-01", None)]
@@ -129,13 +129,13 @@ def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows
 def test_an_undated_fact_and_its_end_are_told_apart(add, look):
     add("I live in Oslo, undated", "2024-01-01")
     add("Oslo was home until 2024-03-01", "2024-04-01")
-    assert spans(look(reading.facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
+    assert spans(look(past.facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
 
 
 def test_a_fact_whose_end_was_told_alone_has_its_source_even_where_a_rival_began_before_that_end(add, look):
     add("I live in Oslo since 2024-05-01", "2024-05-15")
     add("I live in Paris until 2024-05-15", "2024-05-15T00:01")
-    facts = look(reading.facts_about("Ann", 10))
+    facts = look(past.facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Paris") == [(None, "2024-05-01")]
     assert spans(facts, "Ann lives in Oslo") == [("2024-05-01", None)]
     assert [len(fact.sources) for fact in facts] == [1, 1]
@@ -144,7 +144,7 @@ def test_a_fact_whose_end_was_told_alone_has_its_source_even_where_a_rival_began
 def test_a_fact_that_was_replaced_at_the_moment_it_was_said_has_its_source(add, look):
     add("I live in Oslo, undated", "2024-05-15")
     add("I live in Paris.", "2024-05-15")
-    facts = look(reading.facts_about("Ann", 10))
+    facts = look(past.facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [(None, "2024-05-15")]
     assert [len(fact.sources) for fact in facts] == [1, 1]
 
@@ -161,7 +161,7 @@ def test_the_same_words_at_another_time_are_another_episode_and_one_fact_with_tw
     add("I live in Oslo.", "2024-01-01")
     add("I live in Oslo.", "2024-02-01")
     assert look(reading.stats()).episodes == 2
-    [fact] = look(reading.facts_about("Ann", 10))
+    [fact] = look(past.facts_about("Ann", 10))
     assert f"{fact.valid_at:%F}" == "2024-01-01"
     assert [f"{each.at:%F}" for each in sorted(fact.sources, key=lambda each: each.at)] == ["2024-01-01", "2024-02-01"]
 
@@ -239,7 +239,7 @@ def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
         assert all(each["n"] == each["total"] for each in sums)
 
 
-PROMPTS = ("extract_message", "reflect", "resolve", "facts", "dedupe", "invalidate")
+PROMPTS = ("extract_message", "reflect", "resolve", "facts", "predicates", "judge")
 
 
 def unavailable(_: Any) -> Any:
@@ -247,10 +247,15 @@ def unavailable(_: Any) -> Any:
 
 
 def reworded(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the rule for facts with each sentence put in other words."""
+    """Return the rule for facts with each sentence and predicate put in other words."""
 
     def answer(fields: Any) -> Any:
-        return {"facts": [{**fact, "sentence": f"Surely {fact['sentence']}"} for fact in rule(fields)["facts"]]}
+        return {
+            "facts": [
+                {**fact, "sentence": f"Surely {fact['sentence']}", "predicate": f"{fact['predicate']} wholly"}
+                for fact in rule(fields)["facts"]
+            ]
+        }
 
     return answer
 
@@ -272,8 +277,8 @@ def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prom
     again = add(content, "2024-02-01")
     assert not again["new"]
     assert look(reading.stats()).waiting == 0
-    assert len(look(reading.facts_about("Paris", 10))) == 1
-    assert all(fact.sources for fact in look(reading.facts_about("Ann", 100)))
+    assert len(look(past.facts_about("Paris", 10))) == 1
+    assert all(fact.sources for fact in look(past.facts_about("Ann", 100)))
 
 
 def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, look, model):
@@ -284,11 +289,12 @@ def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, l
     assert summary.count("Ann knows Friendly") > 5
 
 
-def test_a_summary_says_what_is_true_now_on_both_sides_of_a_fact(add, look):
+def test_a_summary_says_what_is_true_now_and_what_was_before_on_both_sides_of_a_fact(add, look):
     add("I live in Oslo.", "2024-01-01")
     add("I live in Paris.", "2024-06-01")
     summaries = {each.name: each.summary for each in look(reading.entities(10, 0))}
-    assert summaries == {"Ann": "Ann lives in Paris", "Paris": "Ann lives in Paris", "Oslo": ""}
+    before = "Until 2024-06-01: Ann lives in Oslo."
+    assert summaries == {"Ann": f"Ann lives in Paris. {before}", "Paris": "Ann lives in Paris.", "Oslo": before}
 
 
 def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_says(add, look, model):
@@ -298,7 +304,7 @@ def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_
     model.rules["facts"] = rule
     again = add("I live in Oslo.", None, source_id="m1", speaker="Bob", thread="b")
     assert not again["new"]
-    [fact] = look(reading.facts_about("Oslo", 10))
+    [fact] = look(past.facts_about("Oslo", 10))
     assert (fact.subject, fact.valid_at) == ("Ann", datetime(2020, 1, 1, tzinfo=UTC))
     assert (fact.sources[0].speaker, fact.sources[0].at) == ("Ann", fact.valid_at)
 
@@ -307,16 +313,16 @@ def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, driver, 
     add("I live in Oslo.", "2024-01-01")
     driver.database.query(graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True)
     look(refresh(since=0, before=6))
-    assert {each.summary for each in look(reading.entities(10, 0))} == {"Ann lives in Oslo"}
+    assert {each.summary for each in look(reading.entities(10, 0))} == {"Ann lives in Oslo."}
     assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []
 
 
 def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):
-    model.rules["invalidate"] = model.rules["dedupe"] = model.rules["facts"] = unavailable
+    model.rules["judge"] = model.rules["predicates"] = model.rules["facts"] = unavailable
     with pytest.raises(ModelUnavailable):
         add("I live in Oslo.")
     assert look(reading.stats()).model_dump() == {
-        "episodes": 1, "waiting": 1, "entities": 0, "facts": 0, "current_facts": 0, "communities": 0,
+        "episodes": 1, "waiting": 1, "entities": 0, "facts": 0, "current_facts": 0, "reviews": 0, "communities": 0,
     }  # fmt: skip
 
 
@@ -325,7 +331,7 @@ def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
     add(content, kind="json", speaker=None)
     assert len(model.asks("extract_json")) == 1
     assert "previous" not in model.asks("extract_json")[0]
-    [fact] = look(reading.facts_about("Carol", 10))
+    [fact] = look(past.facts_about("Carol", 10))
     assert fact.sources[0].quote == "Oslo"
     [episode] = look(reading.episodes(10, 0, None))
     assert (episode.kind, episode.content, episode.speaker) == ("json", content, None)
@@ -339,7 +345,7 @@ def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver,
     assert "".join(piece["content"] for piece in done["pieces"]) == content
     assert len(model.asks("extract_text")) == len(done["pieces"]) > 5
     assert {fact["sentence"] for fact in done["facts"]} >= {"Ann lives in Oslo", "Ann lives in Paris", "Ann knows Bob"}
-    for fact in look(reading.facts_about("Ann", 20)):
+    for fact in look(past.facts_about("Ann", 20)):
         [source] = fact.sources
         assert source.quote == fact.objects[0] == content[source.start : source.end]
 
@@ -353,12 +359,12 @@ def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model
         return {"facts": [fact]}
 
     model.rules["facts"] = stated
-    model.rules["dedupe"] = lambda _: {"duplicates": []}
+    model.rules["judge"] = lambda _: {"verdicts": []}
     many = settings.candidates + 2
     for number in range(many):
         add(f"Bob and I did thing {number}", f"2024-01-{number + 1:02}")
     add("Bob and I did thing 0", "2024-02-01")
-    facts = look(reading.facts_about("Bob", 100))
+    facts = look(past.facts_about("Bob", 100))
     assert len({fact.id for fact in facts}) == len(facts) == many
     assert len(next(fact for fact in facts if fact.sentence.endswith("thing 0")).sources) == 2
 
@@ -379,4 +385,4 @@ def test_the_fullest_name_is_kept_and_all_names_lead_to_it(add, look, model):
     add("I saw Bobby Lee", "2024-01-03")
     entities = {each.name: each.aliases for each in look(reading.entities(10, 0))}
     assert entities == {"Ann": (), "Bobby Lee Smith": ("Bobby Lee",)}
-    assert look(reading.facts_about("bobby lee", 10)) == look(reading.facts_about("BOBBY LEE SMITH", 10)) != []
+    assert look(past.facts_about("bobby lee", 10)) == look(past.facts_about("BOBBY LEE SMITH", 10)) != []

@@ -2,132 +2,161 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.effects import Ask, Query
-from kg_memory.falkor import cypher
-from kg_memory.ingestion.invalidate import History, invalidate
-from kg_memory.prompts.answers import Contradictions
+from kg_memory.falkor import belief_cypher
+from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, Statement
-from tests.ingestion.stepping import answered, entity, state
+from kg_memory.temporal import OPEN_END
+from tests.ingestion.stepping import NOW, answered, entity, state
 
-NEW_YEAR = 1_704_067_200_000_000
 KNOWN = [entity("Ann", known=True), entity("Paris", "Place")]
 
 
-def fact(id_: str = "paris", valid_at: int = NEW_YEAR, same_as: str | None = None) -> dict[str, Any]:
+def fact(id_: str = "paris", valid_at: int = NOW, same_as: str | None = None, **given: Any) -> dict[str, Any]:
+    """Return a fact as `judge` leaves it."""
     return {
-        "id": id_, "subject": 0, "predicate": "LIVES_IN", "objects": [1], "sentence": f"Ann lives in {id_}.",
-        "said_from": None, "said_until": None, "valid_at": valid_at, "invalid_at": OPEN_END, "same_as": same_as,
+        "id": id_, "sentence": f"Ann lives in {id_}.", "valid_at": valid_at, "invalid_at": OPEN_END,
+        "precision": "instant", "confidence": 1.0, "same_as": same_as, "corrects": False, "refuted": False,
+        "end_precision": "instant", **given,
     }  # fmt: skip
 
 
-def stored(id_: str = "oslo") -> dict[str, Any]:
-    told = {"id": id_, "subject": "Ann", "predicate": "LIVES_IN", "sentence": f"Ann lives in {id_}."}
-    return {
-        "new": 0,
-        "fact": told,
-        "objects": [id_],
-        "beliefs": [{"id": f"b {id_}", "valid_at": 5, "invalid_at": OPEN_END}],
-    }
+def ruled(kind: str = "supersedes", new: str = "paris", known: str = "oslo", holds: str = "new") -> dict[str, Any]:
+    return {"id": f"{new} {known}", "new": new, "known": known, "kind": "supersedes", "ruling": kind, "holds": holds}
 
 
-def history(id_: str = "oslo", rivals: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {
-        "fact": id_, "sentence": f"Ann lives in {id_}.", "rivals": list(rivals), "statements": [{"id": "first", "said_at": 5, "valid_at": 5, "invalid_at": OPEN_END}],
-        "beliefs": [{"id": f"b {id_}", "valid_at": 5, "invalid_at": OPEN_END, "said_at": 5}],
+def history(id_: str = "oslo", *verdicts: dict[str, Any], begins: int = 5, held: bool = True) -> dict[str, Any]:
+    """Return what the query tells of a fact that was said when it began, and is believed since then."""
+    statement = {
+        "id": f"of {id_}", "said_at": begins, "valid_at": begins, "invalid_at": OPEN_END, "precision": "instant",
+        "confidence": 1.0, "trust": 1.0, "corrects": False, "refuted": None,
     }  # fmt: skip
-
-
-def verdict(*places: int, new: int = 0) -> Contradictions:
-    return Contradictions(contradictions=[{"fact": new, "contradicts": list(places)}])
-
-
-def run(facts: list[dict[str, Any]], *answers: Any, entities: list[Any] = KNOWN) -> tuple[Any, list[Any]]:
-    return answered(invalidate(state(entities=entities, facts=facts), Settings()), [[0.0]] * len(facts), *answers)
-
-
-def test_a_new_fact_between_new_entities_is_believed_and_nothing_is_asked():
-    result, effects = run([fact()], [], entities=[entity("Ann"), entity("Paris")])
-    [belief] = result["beliefs"]
-    assert (belief["fact"], belief["valid_at"], belief["invalid_at"]) == ("paris", NEW_YEAR, OPEN_END)
-    assert (result["closed"], result["ended"]) == ([], [])
-    assert not any(isinstance(each, Ask) for each in effects)
-
-
-def test_a_contradicted_fact_ends_where_the_new_one_begins_and_its_belief_is_closed():
-    result, effects = run([fact()], [stored()], [], verdict(0), [history()])
-    assert result["facts"][0]["contradicts"] == ["oslo"]
-    assert result["closed"] == ["b oslo"]
-    spans = {each["fact"]: (each["valid_at"], each["invalid_at"]) for each in result["beliefs"]}
-    assert spans == {"oslo": (5, NEW_YEAR), "paris": (NEW_YEAR, OPEN_END)}
-    assert result["ended"] == ["Ann lives in oslo."]
-    assert result["touched"] == ["oslo", "paris"]
-    assert [each.cypher for each in effects if isinstance(each, Query)] == [
-        cypher.RIVALS_BY_SUBJECT, cypher.RIVALS_BY_OBJECT, cypher.HISTORY,
-    ]  # fmt: skip
-
-
-def test_a_fact_that_is_not_contradicted_stays_untouched():
-    result, _ = run([fact()], [stored()], [], verdict(), [])
-    assert (result["closed"], result["ended"], [each["fact"] for each in result["beliefs"]]) == ([], [], ["paris"])
-
-
-def test_many_facts_are_asked_about_in_several_questions():
-    facts = [fact(f"paris {number}") for number in range(60)]
-    found = [{**stored(f"oslo {number}"), "new": number} for number in range(60)]
-    verdicts = [
-        Contradictions(
-            contradictions=[{"fact": number, "contradicts": [0]} for number in range(start, min(start + 25, 60))]
-        )
-        for start in (0, 25, 50)
+    belief = {
+        "id": f"b {id_}", "valid_at": begins, "invalid_at": OPEN_END, "said_at": begins, "known_from": begins,
+        "precision": "instant", "end_precision": "instant", "proposed": False,
+    }  # fmt: skip
+    told = [
+        {
+            **each,
+            "refused": each.get("refused"),
+            "edited": None,
+            "edited_from": None,
+            "edited_until": None,
+            "decided": None,
+        }
+        for each in verdicts
     ]
-    result, effects = run(facts, found, [], *verdicts, [])
-    assert len([each for each in effects if isinstance(each, Ask)]) == 3
-    assert [each["contradicts"] for each in result["facts"]] == [[f"oslo {number}"] for number in range(60)]
+    return {
+        "fact": id_, "sentence": f"Ann lives in {id_}.", "verdicts": told, "statements": [statement],
+        "beliefs": [belief] if held else [],
+    }  # fmt: skip
 
 
-def test_verdicts_about_what_was_not_asked_are_ignored():
-    for odd in (verdict(7), verdict(-1), verdict(0, new=5)):
-        result, _ = run([fact()], [stored()], [], odd, [])
-        assert (result["closed"], result["facts"][0]["contradicts"]) == ([], [])
+def run(
+    facts: list[dict[str, Any]], *answers: Any, verdicts: tuple[Any, ...] = (), strategy: str = "recency", **given: Any
+) -> tuple[dict[str, Any], list[Any]]:
+    flow = invalidate(
+        state(entities=KNOWN, facts=facts, verdicts=list(verdicts), **given), Settings(conflict_strategy=strategy)
+    )
+    return answered(flow, *answers)
 
 
-def test_a_candidate_found_in_two_ways_is_asked_about_once():
-    _, effects = run([fact()], [stored()], [stored()], verdict(), [])
-    [asked] = [each for each in effects if isinstance(each, Ask)]
-    assert [each["id"] for each in asked.fields["facts"][0]["existing"]] == [0]
+def spans(result: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {each["fact"]: (each["belief"]["valid_at"], each["belief"]["invalid_at"]) for each in result["beliefs"]}
 
 
-def test_what_one_episode_states_together_does_not_contradict_itself():
-    facts = [fact("paris"), fact("new words", same_as="oslo")]
-    result, effects = run(facts, [stored("oslo")], [], [history()])
-    assert not any(isinstance(each, Ask) for each in effects)
-    assert all(each["contradicts"] == [] for each in result["facts"])
+def test_a_new_fact_is_believed_since_it_began():
+    result, effects = run([fact()], [])
+    [told] = result["beliefs"]
+    assert (told["fact"], told["proposed"]) == ("paris", False)
+    assert spans(result) == {"paris": (NOW, OPEN_END)}
+    assert (result["closed"], result["ended"], result["waiting"], result["touched"]) == ([], [], [], ["paris"])
+    assert [each.cypher for each in effects] == [belief_cypher.HISTORY]
+
+
+def test_a_superseded_fact_ends_where_the_new_one_begins_and_its_belief_is_closed():
+    result, _ = run([fact()], [history()], verdicts=(ruled(),))
+    assert result["closed"] == ["b oslo"]
+    assert spans(result) == {"oslo": (5, NOW), "paris": (NOW, OPEN_END)}
+    assert (result["ended"], result["touched"]) == (["Ann lives in oslo."], ["oslo", "paris"])
+
+
+def test_an_older_fact_that_comes_late_takes_its_place_and_ends_nothing():
+    result, _ = run([fact(valid_at=2)], [history()], verdicts=(ruled(),))
+    assert (spans(result), result["closed"], result["ended"]) == ({"paris": (2, 5)}, [], [])
+
+
+def test_a_fact_that_lost_a_conflict_is_not_believed_at_all():
+    result, _ = run([fact()], [history()], verdicts=(ruled("conflicts"),))
+    assert (result["closed"], spans(result)) == (["b oslo"], {"paris": (NOW, OPEN_END)})
+    assert result["ended"] == ["Ann lives in oslo."]
+
+
+def test_the_model_chooses_which_holds_where_the_strategy_is_its_own():
+    for holds, believed in (("known", {}), ("new", {"paris": (NOW, OPEN_END)})):
+        result, _ = run([fact()], [history()], verdicts=(ruled("conflicts", holds=holds),), strategy="model")
+        assert spans(result) == believed
+        assert result["closed"] == ([] if holds == "known" else ["b oslo"])
+
+
+def test_the_better_trusted_source_holds_where_the_strategy_is_trust():
+    for trust, closed in ((0.3, []), (1.0, ["b oslo"])):
+        result, _ = run(
+            [fact()], [history()], verdicts=(ruled("conflicts"),), strategy="trust", episode={"trust": trust}
+        )
+        assert result["closed"] == closed
+
+
+def test_a_fact_that_waits_is_proposed_and_ends_nothing():
+    result, _ = run([fact()], [history()], verdicts=(ruled("waiting"),))
+    [told] = result["beliefs"]
+    assert (told["fact"], told["proposed"], spans(result)) == ("paris", True, {"paris": (NOW, OPEN_END)})
+    assert (result["closed"], result["ended"], result["waiting"]) == ([], [], ["Ann lives in paris."])
+
+
+def test_of_a_waiting_pair_the_one_said_later_waits_whichever_came_first():
+    result, _ = run([fact("bergen", 2)], [history()], verdicts=(ruled("waiting", "bergen"),), episode={"at": 2})
+    assert {each["fact"]: each["proposed"] for each in result["beliefs"]} == {"bergen": False, "oslo": True}
+    assert (result["closed"], result["waiting"]) == (["b oslo"], ["Ann lives in oslo."])
 
 
 def test_a_known_fact_that_is_said_again_keeps_its_belief():
-    result, _ = run([fact("x", same_as="oslo")], [], [], [history()])
-    assert (result["closed"], result["beliefs"]) == ([], [])
+    result, _ = run([fact("x", same_as="oslo")], [history()])
+    assert (result["closed"], result["beliefs"], result["touched"]) == ([], [], [])
 
 
-def test_a_rival_recorded_earlier_comes_back_into_account():
-    rows = [history("oslo", rivals=("paris",)), {**history("paris", rivals=("oslo",)), "statements": [
-        {"id": "second", "said_at": 9, "valid_at": 9, "invalid_at": OPEN_END}
-    ]}]  # fmt: skip
-    result, _ = run([fact("x", same_as="oslo")], [], [], rows)
-    spans = sorted((each["fact"], each["valid_at"], each["invalid_at"]) for each in result["beliefs"])
-    assert spans == [("oslo", 5, 9), ("oslo", NEW_YEAR, OPEN_END), ("paris", 9, NEW_YEAR)]
+def test_a_verdict_that_was_given_earlier_comes_back_into_account():
+    opposed = ruled()
+    oslo, paris = history("oslo", opposed), history("paris", opposed, begins=9)
+    result, _ = run([fact("x", same_as="oslo")], [oslo], [paris])
+    found = sorted(
+        (each["fact"], each["belief"]["valid_at"], each["belief"]["invalid_at"]) for each in result["beliefs"]
+    )
+    assert found == [("oslo", 5, 9), ("oslo", NOW, OPEN_END), ("paris", 9, NOW)]
 
 
-def test_no_facts_change_nothing():
-    result, _ = answered(invalidate(state(facts=[]), Settings()))
-    assert result == {"facts": [], "touched": [], "closed": [], "beliefs": [], "ended": []}
+def test_a_verdict_that_a_person_decided_is_not_judged_anew():
+    decided = {**ruled("both"), "id": ruled()["id"]}
+    rows = [history("oslo", decided), history("paris", decided, begins=9)]
+    result, _ = run([fact("x", same_as="paris")], rows, verdicts=(ruled(),))
+    assert (result["beliefs"], result["closed"]) == ([], [])
 
 
-def test_a_fact_is_never_its_own_rival():
-    past = History()
-    past.oppose("a", ["a", "b"])
-    past.say("a", Statement("a", "e", 1))
-    assert past.touched(["a"]) == {"a", "b"}
-    assert past.touched(["b"]) == {"a", "b"}
-    assert len(past.said_about("b")) == 1
+def test_what_a_person_refused_waits_again_when_it_is_said_again():
+    refused = {**ruled("refused"), "refused": "paris"}
+    oslo, paris = history("oslo", refused), history("paris", refused, begins=9, held=False)
+    result, _ = run([fact("x", same_as="paris")], [paris], [oslo])
+    assert (result["reopened"], result["waiting"]) == ([refused["id"]], ["Ann lives in paris."])
+    assert {(each["fact"], each["proposed"]) for each in result["beliefs"]} == {("paris", True)}
+
+
+def test_what_is_said_again_of_the_other_side_leaves_it_refused():
+    refused = {**ruled("refused"), "refused": "paris"}
+    oslo, paris = history("oslo", refused), history("paris", refused, begins=9, held=False)
+    result, _ = run([fact("x", same_as="oslo")], [oslo], [paris])
+    assert (result["reopened"], result["beliefs"], result["waiting"]) == ([], [], [])
+
+
+def test_no_facts_change_nothing_and_nothing_is_read():
+    result, effects = run([])
+    assert result == {"reopened": [], "touched": [], "closed": [], "beliefs": [], "ended": [], "waiting": []}
+    assert effects == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kg_memory.effects import Now, Query
 from kg_memory.errors import InputError
 from kg_memory.falkor import cypher
-from kg_memory.ingestion.receive import checked, indexed, line, parse_at, pieces, receive
+from kg_memory.ingestion.receive import checked, indexed, line, local, parse_at, pieces, receive
 from kg_memory.settings import Settings
 
 NOW = 1_700_000_000_000_000
@@ -112,7 +112,48 @@ def test_a_time_that_is_none_is_refused(at):
     ],
 )
 def test_a_time_is_kept_in_utc_microseconds(at, expected):
-    assert parse_at(at, NOW) == expected
+    assert parse_at(at, NOW)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("at", "minutes"),
+    [("2024-01-01T01:00:00+09:00", 540), ("2024-01-01T01:00:00-03:30", -210), ("2024-01-01T01:00:00Z", 0),
+     ("2024-01-01", 0), (None, 0), (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480)],
+)  # fmt: skip
+def test_the_clock_of_where_it_was_said_is_kept(at, minutes):
+    episode = checking(at=at)
+    assert episode["offset"] == minutes
+    assert local(episode).utcoffset() == timedelta(minutes=minutes)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
+def test_the_ends_of_the_calendar_have_a_local_time(at):
+    for offset in (-720, 0, 840):
+        assert local({**checking(at=at), "offset": offset}).tzinfo is not None
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, 1.0), (0, 0.0), (0.4, 0.4), (1, 1.0)])
+def test_the_trust_in_a_source_is_kept(given, kept):
+    assert checking(trust=given)["trust"] == kept
+
+
+@pytest.mark.parametrize("trust", [2, -0.1, float("nan"), float("inf"), "high", True, [0.5]])
+def test_a_trust_that_is_none_is_refused(trust):
+    with pytest.raises(InputError, match="trust is"):
+        checking(trust=trust)
+
+
+def test_what_was_saved_and_not_read_is_read_by_the_clock_and_the_trust_that_it_was_saved_with():
+    flow = receive({"content": "Hello.", "at": "2024-01-01", "source_id": "m"}, SETTINGS)
+    next(flow)
+    flow.send(NOW)
+    flow.send([])
+    stored = {**checking(at="2024-01-01T01:00:00+09:00", trust=0.3), "new": False, "status": "saved"}
+    flow.send([stored])
+    with pytest.raises(StopIteration) as ended:
+        flow.send([])
+    episode = ended.value.value["episode"]
+    assert (episode["at_iso"], episode["trust"]) == ("2024-01-01T01:00:00+09:00", 0.3)
 
 
 def test_the_same_input_gives_the_same_id_and_any_other_another():

@@ -142,6 +142,45 @@ def test_two_names_of_one_known_entity_become_one_with_both_as_aliases():
     assert [(each["name"], sorted(each["aliases"])) for each in entities] == [("Ann", ["Anna", "Annie"])]
 
 
+def test_a_new_entity_is_called_by_its_name():
+    [entity], _ = resolved([new("Ann")])
+    assert entity["called"] == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        (new("Annie"), stored("Ann", aliases=("Annie",))),
+        (new("Ann Bergs"), stored("Ann Berg", score=0.95)),
+        (new("ANN"), stored("Ann")),
+        (new("腾讯公司", "Organization"), stored("腾讯", "Organization", score=0.95)),
+    ],
+)
+def test_an_entity_that_is_known_under_another_name_is_called_what_the_episode_says(said, known):
+    [entity], _ = resolved([said], known)
+    assert (entity["name"], entity["called"]) == (known["entity"]["name"], [said["name"]])
+
+
+def test_an_entity_that_gets_a_fuller_name_than_the_episode_says_is_called_what_it_says():
+    answer = [{"entity": 0, "same_as": 0, "name": "Ann Berg"}]
+    [entity], _ = resolved([new("Annie")], stored("Ann", aliases=("Ann Berg",)), answer=answer)
+    assert (entity["name"], entity["called"]) == ("Ann Berg", ["Annie"])
+
+
+def test_an_entity_of_several_names_in_one_episode_is_called_by_all_in_order_and_each_once():
+    entities = [new("Annie"), new("Anna"), new("Annie", "Entity"), new("Ann")]
+    rows = (stored("Ann", score=0.95, place=place) for place in range(4))
+    [entity], _ = resolved(entities, *rows)
+    assert (entity["name"], entity["called"]) == ("Ann", ["Annie", "Anna", "Ann"])
+
+
+def test_the_names_that_it_is_called_by_are_all_kept_when_the_second_gives_it_a_new_name():
+    answer = [{"entity": 0, "same_as": 0, "name": "Ann"}, {"entity": 1, "same_as": 0, "name": "Ann Berg"}]
+    rows = (stored("Ann"), stored("Ann", place=1))
+    [entity], _ = resolved([new("Annie"), new("Ann Berg")], *rows, answer=answer)
+    assert (entity["name"], entity["called"]) == ("Ann Berg", ["Annie", "Ann Berg"])
+
+
 def test_the_best_score_of_several_searches_counts():
     answers = [
         [[0.0]],

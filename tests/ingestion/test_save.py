@@ -2,13 +2,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kg_memory.effects import Embed, Now, Query
+from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor import cypher
 from kg_memory.identity import alias_key
-from kg_memory.ingestion.save import NAME_WEIGHT, save
+from kg_memory.ingestion.save import ATTEMPTS, NAME_WEIGHT, save
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END
-from tests.ingestion.stepping import entity, state
+from kg_memory.temporal import OPEN_END, OPEN_START, WIDTH
+from tests.ingestion.stepping import NOW, answered, entity, state
 
 NEW = {**entity("Bob"), "aliases": []}
 KNOWN = {**entity("Ann", known=True), "aliases": ["Annie"]}
@@ -17,8 +20,9 @@ KNOWN = {**entity("Ann", known=True), "aliases": ["Annie"]}
 def fact(id_: str, same_as: str | None = None) -> dict[str, Any]:
     return {
         "id": id_, "subject": 0, "predicate": "KNOWS", "objects": [1], "sentence": f"Ann knows {id_}.", "start": 2, "end": 5,
-        "valid_at": 1, "invalid_at": OPEN_END, "confidence": 1.0, "edge_type": "semantic", "same_as": same_as,
-        "contradicts": ["gone"],
+        "valid_at": 1, "invalid_at": OPEN_END, "precision": "day", "end_precision": "instant", "confidence": 1.0, "edge_type": "semantic",
+        "wording": "IS_ACQUAINTED_WITH", "family": "acquaintance", "same_as": same_as, "corrects": False,
+        "refuted": False, "retold": False, "said_at": 1,
     }  # fmt: skip
 
 
@@ -43,10 +47,31 @@ def test_only_what_is_new_is_embedded_and_each_gets_its_own_vector():
     assert [(each["id"], each["embedding"]) for each in written.params["facts"]] == [("one", [2.0])]
 
 
-def test_a_known_fact_gets_the_statement_and_the_contradictions_under_its_own_id():
+def test_a_known_fact_gets_the_statement_under_its_own_id():
     _, written = saved(entities=[KNOWN, NEW], facts=[fact("two", same_as="old")])
     assert [each["fact"] for each in written.params["statements"]] == ["old"]
-    assert written.params["contradicts"] == [{"fact": "old", "other": "gone"}]
+    assert written.params["facts"] == []
+
+
+def test_a_statement_tells_the_last_instant_at_which_its_fact_may_have_begun():
+    facts = [fact("one"), {**fact("two"), "precision": "instant"}, {**fact("three"), "valid_at": OPEN_START}]
+    _, written = saved(entities=[KNOWN, NEW], facts=facts)
+    assert [each["latest"] for each in written.params["statements"]] == [1 + WIDTH["day"], 1, OPEN_START]
+
+
+def test_a_fact_keeps_the_wording_that_was_read_beside_its_predicate():
+    _, written = saved(entities=[KNOWN, NEW], facts=[fact("one")])
+    [row] = written.params["facts"]
+    assert (row["predicate"], row["wording"], row["family"]) == ("KNOWS", "IS_ACQUAINTED_WITH", "acquaintance")
+
+
+def test_verdicts_predicates_and_what_waits_again_are_written_with_the_rest():
+    verdict, learned = {"id": "v", "new": "one", "known": "old"}, {"name": "X", "canonical": "Y"}
+    _, written = saved(
+        entities=[KNOWN, NEW], facts=[fact("one")], verdicts=[verdict], predicates=[learned], reopened=["w"]
+    )
+    assert (written.params["verdicts"], written.params["predicates"]) == ([verdict], [learned])
+    assert written.params["reopened"] == ["w"]
 
 
 def test_every_name_of_an_entity_leads_to_it():
@@ -59,3 +84,38 @@ def test_every_name_of_an_entity_leads_to_it():
 def test_an_episode_without_anything_in_it_is_done_all_the_same():
     _, written = saved(entities=[], facts=[])
     assert (written.params["entities"], written.params["facts"], written.params["closed"]) == ([], [], ["b"])
+
+
+def saving(*answers: object) -> tuple[dict[str, Any], list[Any]]:
+    given = state("I know Bob.", touched=[], closed=[], beliefs=[], entities=[KNOWN, NEW], facts=[])
+    return answered(save(given, Settings()), *answers)
+
+
+VECTORS = [[0.0], [1.0]]
+
+
+def test_what_was_written_is_done_at_that_time():
+    result, effects = saving(VECTORS, [{"id": "e"}])
+    assert (result, len(effects)) == ({"done": True, "saved_at": NOW}, 2)
+
+
+def test_where_another_wrote_about_the_same_entities_it_is_judged_and_written_again():
+    result, effects = saving(VECTORS, [], [{"status": "saved"}], VECTORS, [{"id": "e"}])
+    assert [each.cypher for each in effects if isinstance(each, Query)] == [cypher.SAVE, cypher.STATUS, cypher.SAVE]
+    assert (result["done"], result["facts"], result["verdicts"]) == (True, [], [])
+
+
+def test_where_another_finished_the_same_episode_it_is_not_written_again():
+    result, _ = saving(VECTORS, [], [{"status": "done"}])
+    assert result == {"done": True, "saved_at": NOW}
+
+
+def test_where_others_never_stop_the_episode_stays_saved_and_the_error_says_so():
+    busy = [VECTORS, [], [{"status": "saved"}]] * ATTEMPTS
+    with pytest.raises(DatabaseUnavailable, match=r"200 times .* try again later"):
+        saving(*busy)
+
+
+def test_it_is_written_only_if_what_it_was_based_on_is_as_it_was():
+    _, written = saved(entities=[KNOWN, NEW], facts=[], based_on={"b": 2, "a": 1})
+    assert written.params["based_on"] == [{"id": "a", "revision": 1}, {"id": "b", "revision": 2}]

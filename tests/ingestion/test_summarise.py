@@ -2,17 +2,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kg_memory.effects import Ask
-from kg_memory.ingestion.summarise import BATCH, LEFT, LONGEST, summarise
+from kg_memory.ingestion.summarise import BATCH, LEFT, LONGEST, PAST, summarise
 from kg_memory.prompts.answers import Summaries
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import answered, state
+from tests.ingestion.stepping import NOW, answered, state
 
 
-def row(facts: list[str], summary: str = "") -> dict[str, Any]:
+def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     return {
         "key": "key Ann", "name": "Ann", "type": "Person", "aliases": ["Annie"], "summary": summary, "stale": 7,
-        "facts": facts,
+        "facts": facts, "past": past or [],
     }  # fmt: skip
 
 
@@ -62,3 +64,50 @@ def test_what_the_model_left_out_is_told_by_the_latest_facts_that_fit():
         summary = effects[-1].params["summaries"][0]["summary"]
         assert summary.endswith(LONG[0])
         assert len(summary) <= LONGEST + len(LONG[0])
+
+
+GONE = {"sentence": "She lives in Oslo.", "until": 1_704_067_200_000_000}
+
+
+def test_what_holds_no_longer_is_told_as_past_with_its_end_after_what_holds():
+    [stored] = run([row(["She sails."], past=[GONE])], [])[-1].params["summaries"]
+    assert stored["summary"] == "She sails. Until 2024-01-01: She lives in Oslo."
+
+
+BARE = {
+    "two": (["Ann sails", "Ann lives in Paris"], "Ann lives in Paris. Ann sails."),
+    "one": (["Ann sails"], "Ann sails."),
+    "Chinese": (["王小明住在Oslo", "王小明喜欢茶"], "王小明喜欢茶。 王小明住在Oslo。"),
+    "a Chinese name in English": (["Ann lives in 北京"], "Ann lives in 北京."),
+    "questions and quotes": (['Ann said "No!"', "她住在北京？", "Is she? "], 'Is she? 她住在北京？ Ann said "No!"'),
+    "only signs": (["7", '"', " "], '". 7.'),
+    "Hindi": (["ऐन पेरिस में रहती है।"], "ऐन पेरिस में रहती है।"),
+}
+
+
+@pytest.mark.parametrize(("facts", "summary"), BARE.values(), ids=BARE.keys())
+def test_sentences_without_an_end_are_given_a_stop(facts, summary):
+    [stored] = run([row(facts)], [])[-1].params["summaries"]
+    assert stored["summary"] == summary
+
+
+def test_what_is_past_is_a_sentence_of_its_own():
+    gone = {"sentence": "Ann lives in Oslo", "until": 1_717_200_000_000_000}
+    [stored] = run([row(["Ann lives in Paris"], past=[gone])], [])[-1].params["summaries"]
+    assert stored["summary"] == "Ann lives in Paris. Until 2024-06-01: Ann lives in Oslo."
+
+
+def test_an_entity_of_which_all_is_past_has_a_summary_of_its_past():
+    [stored] = run([row([], past=[GONE])], [])[-1].params["summaries"]
+    assert stored["summary"] == "Until 2024-01-01: She lives in Oslo."
+
+
+def test_the_model_is_told_the_past_apart_from_what_is_so_now():
+    _, asked, _ = run([row(LONG, past=[GONE])], Summaries(summaries=[]), [])
+    [told] = asked.fields["entities"]
+    assert (told["past"], told["facts"]) == (["Until 2024-01-01: She lives in Oslo."], LONG)
+
+
+def test_what_is_past_is_asked_for_by_the_clock_and_no_more_than_a_few():
+    [effect] = run([])
+    assert (effect.params["now"], effect.params["past"]) == (NOW, PAST)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kg_memory import prompts
+from kg_memory import prompts, vocabulary
+from kg_memory.dates import parse_period
 from kg_memory.effects import Ask
 from kg_memory.offline.model import OfflineModel
 from kg_memory.prompts.answers import ExtractedFact
@@ -68,3 +69,47 @@ def facts(content, speaker="Ann", kind="message", previous=(), given=None, fact_
 
 def day(instant):
     return instant[:10] if instant else None
+
+
+def told(said, at=AT, speaker="Ann", previous=()):
+    """Return the one fact that *said* states."""
+    (fact,) = all_told(said, at, speaker, previous)
+    return fact
+
+
+def all_told(said, at=AT, speaker="Ann", previous=()):
+    """Return what *said*, at *at*, states, as the prompt that judges is told it."""
+    entities_, episode_ = entities(said, speaker, previous=previous), {**episode(said, speaker), "at": at}
+    fields = {
+        "episode": episode_, "previous": list(previous), "fact_types": [], "instructions": "",
+        "entities": [{"id": place, "name": name, "type": type_} for place, (name, type_) in enumerate(entities_)],
+    }  # fmt: skip
+    stated = OfflineModel().answer(Ask(prompts.FACTS, fields)).facts
+    return [_told(fact, [name for name, _ in entities_], at) for fact in stated]
+
+
+def _told(fact, names, at):
+    rule = vocabulary.canonical(fact.predicate)
+    return {
+        "subject": names[fact.subject],
+        "predicate": rule.name if rule else fact.predicate,
+        "objects": [names[each] for each in fact.objects],
+        "sentence": fact.sentence,
+        "quote": fact.quote,
+        "said_at": at,
+        "valid_at": instant(fact.valid_at),
+        "invalid_at": instant(fact.invalid_at),
+        "one_at_a_time": bool(rule and rule.one_at_a_time),
+    }
+
+
+def instant(date):
+    period = parse_period(date)
+    return period.start.isoformat() if period else None
+
+
+def verdict(new, known):
+    """Return the verdict on *new* and *known*, or ``None`` where they are unrelated."""
+    asked = {**new, "id": 3, "existing": [{**known, "id": 8}]}
+    answer = OfflineModel().answer(Ask(prompts.JUDGE, {"facts": [asked]}))
+    return next(iter(answer.verdicts), None)

@@ -25,14 +25,19 @@ def fact(id_, predicate, *objects, subject="Ann", sentence="", **times):
     }
 
 
+def judged(new, *known):
+    """Return the verdicts on *new* and those of *known* that have to do with it, by their ids."""
+    answer = MODEL.answer(Ask(prompts.JUDGE, {"facts": [{"quote": "", **new, "existing": list(known)}]}))
+    assert all(each.fact == new["id"] for each in answer.verdicts)
+    return {each.known: each for each in answer.verdicts}
+
+
 def same_as(new, *known):
-    answer = MODEL.answer(Ask(prompts.DEDUPE, {"facts": [{**new, "existing": list(known)}]}))
-    return answer.duplicates[0].same_as
+    return next((id_ for id_, each in judged(new, *known).items() if each.verdict == "duplicate"), None)
 
 
-def contradicted(new, *known):
-    answer = MODEL.answer(Ask(prompts.INVALIDATE, {"facts": [{**new, "existing": list(known)}]}))
-    return answer.contradictions[0].contradicts if answer.contradictions else []
+def superseded(new, *known):
+    return [id_ for id_, each in judged(new, *known).items() if each.verdict == "supersedes"]
 
 
 def resolved(name, type_, *candidates):
@@ -105,27 +110,28 @@ def test_other_objects_are_another_fact():
 
 
 def test_a_new_home_ends_the_old_one():
-    assert contradicted(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome"), fact(5, "LIKES", "Rome")) == [4]
+    assert superseded(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome"), fact(5, "LIKES", "Rome")) == [4]
 
 
 def test_a_second_job_ends_nothing():
     new = fact(0, "WORKS_AT", "Nordlys", sentence="Ann: I also work at Nordlys.")
 
-    assert contradicted(new, fact(4, "WORKS_AT", "Brightwave")) == []
+    assert superseded(new, fact(4, "WORKS_AT", "Brightwave")) == []
 
 
 def test_another_persons_home_ends_nothing():
-    assert contradicted(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome", subject="Bo")) == []
+    assert superseded(fact(0, "LIVES_IN", "Oslo"), fact(4, "LIVES_IN", "Rome", subject="Bo")) == []
 
 
 def test_what_is_no_longer_liked_is_not_liked():
-    assert contradicted(fact(0, "DISLIKES", "mushrooms"), fact(4, "LIKES", "mushrooms"), fact(5, "LIKES", "tea")) == [4]
+    assert superseded(fact(0, "DISLIKES", "mushrooms"), fact(4, "LIKES", "mushrooms"), fact(5, "LIKES", "tea")) == [4]
 
 
-def test_an_end_contradicts_nothing_by_itself():
-    assert (
-        contradicted(fact(0, "LIVES_IN", "Oslo", invalid_at="2023-05-01T00:00:00Z"), fact(4, "LIVES_IN", "Rome")) == []
-    )
+def test_a_former_home_is_of_the_same_history_as_the_next_whichever_arrives_first():
+    former = fact(0, "LIVES_IN", "Oslo", invalid_at="2023-05-01T00:00:00Z")
+
+    assert superseded(former, fact(4, "LIVES_IN", "Rome")) == [4]
+    assert superseded(fact(4, "LIVES_IN", "Rome"), former) == [0]
 
 
 def test_a_field_with_one_value_replaces_the_old_one_and_a_list_does_not():
@@ -135,8 +141,8 @@ def test_a_field_with_one_value_replaces_the_old_one_and_a_list_does_not():
     def tag(id_, value):
         return fact(id_, "TAGS", value, subject="order 7", sentence=f"order 7: tags include {value}.")
 
-    assert contradicted(status(0, "shipped"), status(4, "open")) == [4]
-    assert contradicted(tag(0, "vip"), tag(4, "eu")) == []
+    assert superseded(status(0, "shipped"), status(4, "open")) == [4]
+    assert superseded(tag(0, "vip"), tag(4, "eu")) == []
 
 
 def test_reflection_finds_nothing_to_add_and_nothing_to_take_away():
@@ -163,9 +169,22 @@ def test_one_long_fact_is_cut_to_a_summary():
 
 
 async def test_the_asynchronous_answer_is_the_same():
-    ask = Ask(prompts.DEDUPE, {"facts": [{**fact(0, "LIVES_IN", "Oslo"), "existing": [fact(7, "LIVES_IN", "Oslo")]}]})
+    new = {**fact(0, "LIVES_IN", "Oslo"), "quote": "", "existing": [fact(7, "LIVES_IN", "Oslo")]}
+    ask = Ask(prompts.JUDGE, {"facts": [new]})
 
     assert await MODEL.aanswer(ask) == MODEL.answer(ask)
+
+
+def test_a_predicate_keeps_its_name_and_a_field_of_a_record_has_one_value_at_a_time():
+    asked = [{"name": name, "sentence": ""} for name in ("ORDER_STATUS", "JUGGLES", "状态")]
+
+    answer = MODEL.answer(Ask(prompts.PREDICATES, {"predicates": asked, "known": ["LIVES_IN"]}))
+
+    assert [(each.name, each.canonical, each.one_at_a_time) for each in answer.predicates] == [
+        ("ORDER_STATUS", "ORDER_STATUS", True),
+        ("JUGGLES", "JUGGLES", False),
+        ("状态", "状态", True),
+    ]
 
 
 def test_an_unknown_prompt_is_an_error_that_says_what_to_do():

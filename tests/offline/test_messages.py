@@ -11,24 +11,25 @@ from kg_memory import prompts
 from kg_memory.effects import Ask
 from kg_memory.offline import chinese
 from kg_memory.offline.model import OfflineModel
+from tests.offline import asking
 from tests.offline.asking import entities, episode, facts
 
 SAID = "2023-05-25"
 
 # What Ann says on 25 May 2023, and the facts as (predicate, object, since, until).
 CHANGES = [
-    ("I moved to Oslo in May.", [("LIVES_IN", "Oslo", "2023-05-01", None)]),
+    ("I moved to Oslo in May.", [("LIVES_IN", "Oslo", "2023-05", None)]),
     ("I now live in Bergen.", [("LIVES_IN", "Bergen", SAID, None)]),
     ("I used to live in Paris.", [("LIVES_IN", "Paris", None, SAID)]),
     (
         "I moved from Berlin to Madrid in 2019.",
-        [("LIVES_IN", "Berlin", None, "2019-01-01"), ("LIVES_IN", "Madrid", "2019-01-01", None)],
+        [("LIVES_IN", "Berlin", None, "2019"), ("LIVES_IN", "Madrid", "2019", None)],
     ),
-    ("I lived in Rome from 2016 to 2019.", [("LIVES_IN", "Rome", "2016-01-01", "2020-01-01")]),
+    ("I lived in Rome from 2016 to 2019.", [("LIVES_IN", "Rome", "2016", "2020-01-01")]),
     ("I no longer work at Brightwave.", [("WORKS_AT", "Brightwave", None, SAID)]),
-    ("I left Brightwave last month.", [("WORKS_AT", "Brightwave", None, "2023-04-01")]),
+    ("I left Brightwave last month.", [("WORKS_AT", "Brightwave", None, "2023-04")]),
     ("I quit my job at Brightwave two weeks ago.", [("WORKS_AT", "Brightwave", None, "2023-05-11")]),
-    ("I joined Nordlys in March.", [("WORKS_AT", "Nordlys", "2023-03-01", None)]),
+    ("I joined Nordlys in March.", [("WORKS_AT", "Nordlys", "2023-03", None)]),
     ("I just got promoted to senior engineer.", [("WORKS_AS", "senior engineer", SAID, None)]),
     (
         "We switched from Slack to Zulip last week.",
@@ -37,7 +38,7 @@ CHANGES = [
     ("I switched from vim to emacs.", [("USES", "vim", None, SAID), ("USES", "emacs", SAID, None)]),
     ("I stopped using Trello.", [("USES", "Trello", None, SAID)]),
     ("I broke up with Tom yesterday.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-05-24")]),
-    ("Tom and I broke up in March.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-03-01")]),
+    ("Tom and I broke up in March.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-03")]),
     ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-05-25", None)]),
     ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
     ("I prefer tea over coffee.", [("PREFERS", "tea", SAID, None)]),
@@ -45,11 +46,11 @@ CHANGES = [
     ("I don't like mushrooms anymore.", [("DISLIKES", "mushrooms", SAID, None)]),
     ("My favorite band is Moonlit Pines.", [("LIKES", "Moonlit Pines", SAID, None)]),
     ("I bought a Tesla Model 3 yesterday", [("BOUGHT", "Tesla Model 3", "2023-05-24", None)]),
-    ("I graduated from MIT in 2015.", [("STUDIES_AT", "MIT", None, "2015-01-01")]),
-    ("i moved to oslo last year", [("LIVES_IN", "Oslo", "2022-01-01", None)]),
+    ("I graduated from MIT in 2015.", [("STUDIES_AT", "MIT", None, "2015")]),
+    ("i moved to oslo last year", [("LIVES_IN", "Oslo", "2022", None)]),
     (
         "我上个月从上海搬到了北京。",
-        [("LIVES_IN", "上海", None, "2023-04-01"), ("LIVES_IN", "北京", "2023-04-01", None)],
+        [("LIVES_IN", "上海", None, "2023-04"), ("LIVES_IN", "北京", "2023-04", None)],
     ),
     ("我现在住在深圳。", [("LIVES_IN", "深圳", SAID, None)]),
     ("我以前住在成都。", [("LIVES_IN", "成都", None, SAID)]),
@@ -66,47 +67,47 @@ CHANGES = [
 
 # A date is that of its own clause, and a state of the past held during it.
 DATED = [
-    ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990-01-01", None), ("Acme Corp", SAID, None)]),
-    ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990-01-01", None), ("Acme Corp", SAID, None)]),
-    ("I work at Acme; my sister was born in Rome in 1990.", [("Acme", SAID, None), ("Rome", "1990-01-01", None)]),
+    ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", SAID, None)]),
+    ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", SAID, None)]),
+    ("I work at Acme; my sister was born in Rome in 1990.", [("Acme", SAID, None), ("Rome", "1990", None)]),
     ("My brother died in 2010 and I live in Oslo.", [("Oslo", SAID, None)]),
     ("I work at Acme, which was founded in 1990.", [("Acme", SAID, None)]),
-    ("I live in Oslo and, since 2019, work at Acme.", [("Oslo", SAID, None), ("Acme", "2019-01-01", None)]),
-    ("I was born in Rome, in 1990, and I work at Acme.", [("Rome", "1990-01-01", None), ("Acme", SAID, None)]),
+    ("I live in Oslo and, since 2019, work at Acme.", [("Oslo", SAID, None), ("Acme", "2019", None)]),
+    ("I was born in Rome, in 1990, and I work at Acme.", [("Rome", "1990", None), ("Acme", SAID, None)]),
     (
         "I left Acme in 2020 because I moved to Rome in 2021.",
-        [("Acme", None, "2020-01-01"), ("Rome", "2021-01-01", None)],
+        [("Acme", None, "2020"), ("Rome", "2021", None)],
     ),
     (
         "I joined Acme in 2015, but now I live in Oslo.",
-        [("Acme", "2015-01-01", None), ("Oslo", SAID, None)],
+        [("Acme", "2015", None), ("Oslo", SAID, None)],
     ),
-    ("In 2019, I moved to Oslo.", [("Oslo", "2019-01-01", None)]),
-    ("I moved to Oslo with my mum and my dad in 2019.", [("Oslo", "2019-01-01", None)]),
-    ("I moved to Oslo when I joined Acme in 2019.", [("Oslo", "2019-01-01", None), ("Acme", "2019-01-01", None)]),
-    ("Last year I moved to Oslo and joined Acme.", [("Oslo", "2022-01-01", None), ("Acme", "2022-01-01", None)]),
-    ("Last year I moved to Oslo and work at Acme.", [("Oslo", "2022-01-01", None), ("Acme", SAID, None)]),
+    ("In 2019, I moved to Oslo.", [("Oslo", "2019", None)]),
+    ("I moved to Oslo with my mum and my dad in 2019.", [("Oslo", "2019", None)]),
+    ("I moved to Oslo when I joined Acme in 2019.", [("Oslo", "2019", None), ("Acme", "2019", None)]),
+    ("Last year I moved to Oslo and joined Acme.", [("Oslo", "2022", None), ("Acme", "2022", None)]),
+    ("Last year I moved to Oslo and work at Acme.", [("Oslo", "2022", None), ("Acme", SAID, None)]),
     ("I visited my sister Lily in 2019.", [("Lily", SAID, None)]),
     (
         "I met Tom in May. My sister was born in Rome in 1990.",
-        [("Tom", "2023-05-01", None), ("Rome", "1990-01-01", None)],
+        [("Tom", "2023-05", None), ("Rome", "1990", None)],
     ),
-    ("我1990年出生在罗马，也在腾讯工作。", [("罗马", "1990-01-01", None), ("腾讯", SAID, None)]),
-    ("我住在深圳，我妹妹1990年出生在北京。", [("深圳", SAID, None), ("北京", "1990-01-01", None)]),
-    ("2019年，我搬到了北京。", [("北京", "2019-01-01", None)]),
+    ("我1990年出生在罗马，也在腾讯工作。", [("罗马", "1990", None), ("腾讯", SAID, None)]),
+    ("我住在深圳，我妹妹1990年出生在北京。", [("深圳", SAID, None), ("北京", "1990", None)]),
+    ("2019年，我搬到了北京。", [("北京", "2019", None)]),
     ("我昨天去了北京，买了一台MacBook。", [("北京", "2023-05-24", None), ("MacBook", "2023-05-24", None)]),
-    ("I lived in Oslo in 2019.", [("Oslo", "2019-01-01", "2020-01-01")]),
-    ("I used to live in Paris in 2010.", [("Paris", "2010-01-01", "2011-01-01")]),
-    ("I worked at Acme last month.", [("Acme", "2023-04-01", "2023-05-01")]),
-    ("I worked at Acme this year.", [("Acme", "2023-01-01", SAID)]),
-    ("I studied at MIT in 2015.", [("MIT", "2015-01-01", "2016-01-01")]),
+    ("I lived in Oslo in 2019.", [("Oslo", "2019", "2020-01-01")]),
+    ("I used to live in Paris in 2010.", [("Paris", "2010", "2011-01-01")]),
+    ("I worked at Acme last month.", [("Acme", "2023-04", "2023-05-01")]),
+    ("I worked at Acme this year.", [("Acme", "2023", SAID)]),
+    ("I studied at MIT in 2015.", [("MIT", "2015", "2016-01-01")]),
     ("I lived in Oslo until 2019.", [("Oslo", None, "2019-01-01")]),
-    ("I lived in Oslo before 2019.", [("Oslo", None, "2019-01-01")]),
+    ("I lived in Oslo before 2019.", [("Oslo", None, "2019")]),
     ("I lived in Oslo after 2019.", [("Oslo", "2020-01-01", SAID)]),
-    ("I've lived in Oslo since 2019.", [("Oslo", "2019-01-01", None)]),
-    ("I no longer work at Acme since March.", [("Acme", None, "2023-03-01")]),
-    ("2015年我以前住在成都。", [("成都", "2015-01-01", "2016-01-01")]),
-    ("我2015年以前住在成都，现在住在深圳。", [("成都", None, "2015-01-01"), ("深圳", SAID, None)]),
+    ("I've lived in Oslo since 2019.", [("Oslo", "2019", None)]),
+    ("I no longer work at Acme since March.", [("Acme", None, "2023-03")]),
+    ("2015年我以前住在成都。", [("成都", "2015", "2016-01-01")]),
+    ("我2015年以前住在成都，现在住在深圳。", [("成都", None, "2015"), ("深圳", SAID, None)]),
 ]
 
 
@@ -220,9 +221,9 @@ def test_a_text_has_facts_about_those_it_names():
     text = "Marie Duval was born in Lyon in 1867. She moved to Paris in 1891. In 1895 she married Pierre Blanc."
 
     assert [tuple(one) for one in facts(text, speaker=None, kind="text")] == [
-        ("Marie Duval", "IS_FROM", ["Lyon"], "1867-01-01", None),
-        ("Marie Duval", "LIVES_IN", ["Paris"], "1891-01-01", None),
-        ("Marie Duval", "IS_MARRIED_TO", ["Pierre Blanc"], "1895-01-01", None),
+        ("Marie Duval", "IS_FROM", ["Lyon"], "1867", None),
+        ("Marie Duval", "LIVES_IN", ["Paris"], "1891", None),
+        ("Marie Duval", "IS_MARRIED_TO", ["Pierre Blanc"], "1895", None),
     ]
 
 
@@ -329,3 +330,21 @@ def test_chinese_changes_are_read_without_jieba_too(monkeypatch):
         ("USES", ["Linear"]),
     ]
     assert ("上海交通大学", "Organization") in entities("我姐姐在上海交通大学工作。")
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "since"),
+    [
+        # A day of the calendar where it was said, which is no midnight in UTC, is still told as a day.
+        ("2023-05-25T01:00:00+08:00", "I moved to Oslo yesterday.", "2023-05-24"),
+        ("2023-05-25T23:00:00-05:00", "I moved to Oslo yesterday.", "2023-05-24"),
+        ("2023-05-25T12:00:00+00:00", "I moved to Oslo last summer.", "2022-06-01T00:00:00+00:00"),
+        ("2023-05-25T12:00:00+00:00", "I moved to Oslo last week.", "2023-05-15T00:00:00+00:00"),
+        ("2023-05-25T12:00:00+00:00", "I moved to Oslo on 3 May 2019.", "2019-05-03"),
+        ("2023-05-25T12:00:00+00:00", "I live in Oslo.", "2023-05-25T12:00:00+00:00"),
+    ],
+)
+def test_a_date_is_written_as_coarse_as_it_is_told(monkeypatch, at, said, since):
+    monkeypatch.setattr(asking, "AT", at)
+
+    assert facts(said)[0].raw.valid_at == since

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from kg_memory.prompts.answers import ExtractedFact, Resolution
+from kg_memory.prompts.answers import ExtractedFact, FactVerdict, Resolution
 
 FACT = {
     "subject": 0,
@@ -37,6 +37,43 @@ def test_an_edge_type_is_straightened(given, kept):
 )
 def test_a_confidence_is_straightened(given, kept):
     assert fact(confidence=given).confidence == kept
+
+
+VERDICT = {"fact": 0, "known": 1, "verdict": "supersedes", "confidence": 0.9, "holds": "new", "reason": "moved"}
+
+
+def verdict(**changes: object) -> FactVerdict:
+    return FactVerdict.model_validate(VERDICT | changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("Conflicts ", "conflicts"),
+        ("DUPLICATE", "duplicate"),
+        ("contradicts", "unrelated"),
+        (None, "unrelated"),
+        (7, "unrelated"),
+    ],
+)
+def test_a_verdict_that_is_none_changes_nothing(given, kept):
+    assert verdict(verdict=given).verdict == kept
+
+
+@pytest.mark.parametrize(("given", "kept"), [(" Known", "known"), ("new", "new"), ("both", "new"), (None, "new")])
+def test_the_side_that_holds_is_the_new_one_unless_the_known_one_is_named(given, kept):
+    assert verdict(holds=given).holds == kept
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), "certain", None])
+def test_a_confidence_that_is_no_number_is_a_doubtful_one(odd):
+    assert verdict(confidence=odd).confidence == 0.5
+
+
+@pytest.mark.parametrize("wrong", [{"fact": "the first"}, {"known": None}, {"reason": None}])
+def test_a_verdict_about_nothing_is_refused(wrong):
+    with pytest.raises(ValidationError):
+        verdict(**wrong)
 
 
 @pytest.mark.parametrize("nothing", ["", "null", "None", " n/a ", "unknown", None])

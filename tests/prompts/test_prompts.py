@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from string import Template
+from typing import get_args
 
 import pytest
 
 from kg_memory import prompts
 from kg_memory.effects import Prompt
-from kg_memory.prompts.answers import ExtractedEntities
+from kg_memory.prompts.answers import ExtractedEntities, VerdictKind
 
 ALL = [prompt for prompt in vars(prompts).values() if isinstance(prompt, Prompt)]
 WITH_TEXT_OF_USERS = [prompt for prompt in ALL if prompt.name.startswith("extract")] + [prompts.FACTS]
@@ -83,11 +84,24 @@ RULES = [
         prompts.FACTS,
         ["SCREAMING_SNAKE_CASE", "not among its own objects", "not the only ones", "character by character"],
     ),
-    (prompts.FACTS, ["language of the episode", "ISO 8601 with the zone", "`valid_at` equal to `at`", "is null"]),
-    (prompts.FACTS, ["Never derive a time from another event", "00:00:00", "1 January", "does not last"]),
-    (prompts.DEDUPE, ["even in other words", "or null"]),
-    (prompts.INVALIDATE, ["can no longer be so", "single event in the past"]),
-    (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now, newest first"]),
+    (prompts.FACTS, ["language of the episode", "ISO 8601", "with the zone", "`valid_at` equal to `at`", "is null"]),
+    (
+        prompts.FACTS,
+        ["Never derive a time from another event", "only as exactly as they are known", "first day", "does not last"],
+    ),
+    (
+        prompts.PREDICATES,
+        ["same direction", "in English", "Never turn a relation round", "takes the place of the old one"],
+    ),
+    (
+        prompts.JUDGE,
+        ["in whatever words", "First ask whether the two are duplicates", "paraphrase never supersedes", "began later"],
+    ),
+    (
+        prompts.JUDGE,
+        ["single event in the past", "a second value that is told as an addition", "where a person should"],
+    ),
+    (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now", "only as past"]),
 ]
 
 
@@ -95,6 +109,11 @@ RULES = [
 def test_a_prompt_carries_its_rules(prompt, rules):
     for rule in rules:
         assert re.search(rule, prompt.text), rule
+
+
+@pytest.mark.parametrize("verdict", get_args(VerdictKind))
+def test_the_prompt_of_the_judge_explains_every_verdict(verdict):
+    assert f"- `{verdict}`:" in prompts.JUDGE.text
 
 
 def test_the_prompt_for_summaries_speaks_of_no_dates_of_facts_as_it_is_given_sentences():

@@ -19,13 +19,14 @@ from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.graph import build as build_ingestion
 from kg_memory.prompts.answers import (
-    Contradiction,
-    Contradictions,
-    Duplicates,
+    CanonicalPredicate,
+    CanonicalPredicates,
     ExtractedEntities,
     ExtractedEntity,
     ExtractedFact,
     ExtractedFacts,
+    FactVerdict,
+    FactVerdicts,
     Reflection,
     Resolutions,
     Summaries,
@@ -76,12 +77,15 @@ class Teller:
             )
         if kind is ExtractedFacts:
             return ExtractedFacts(facts=_facts(ask.fields))
-        if kind is Contradictions:
-            return Contradictions(contradictions=_contradictions(ask.fields["facts"]))
+        if kind is FactVerdicts:
+            return FactVerdicts(verdicts=_verdicts(ask.fields["facts"]))
+        if kind is CanonicalPredicates:
+            asked = [each["name"] for each in ask.fields["predicates"]]
+            same = [CanonicalPredicate(name=each, canonical=each, one_at_a_time=False) for each in asked]
+            return CanonicalPredicates(predicates=same)
         empty = {
             Reflection: Reflection(missed=[], unsupported=[]),
             Resolutions: Resolutions(resolutions=[]),
-            Duplicates: Duplicates(duplicates=[]),
             Summaries: Summaries(summaries=[]),
         }
         return empty[kind]
@@ -109,16 +113,15 @@ def _facts(fields: Mapping[str, Any]) -> list[ExtractedFact]:
     ]  # fmt: skip
 
 
-def _contradictions(facts: list[dict[str, Any]]) -> list[Contradiction]:
+def _verdicts(facts: list[dict[str, Any]]) -> list[FactVerdict]:
     ruled_out = {sentence: other for _, _, sentence, _, other in STATED.values() if other}
     return [
-        Contradiction(
-            fact=fact["id"],
-            contradicts=[
-                known["id"] for known in fact["existing"] if known["sentence"] == ruled_out.get(fact["sentence"])
-            ],
+        FactVerdict(
+            fact=fact["id"], known=known["id"], verdict="supersedes", confidence=1.0, holds="new", reason="told"
         )
         for fact in facts
+        for known in fact["existing"]
+        if known["sentence"] == ruled_out.get(fact["sentence"])
     ]
 
 

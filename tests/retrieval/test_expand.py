@@ -9,8 +9,9 @@ from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, run
 from kg_memory.identity import alias_key
 from kg_memory.retrieval.expand import DECAY, FOUND_WEIGHT, MENTIONED, NEIGHBOURS, episode_links, seeds, walk
+from kg_memory.retrieval.state import Instants
 
-NOW = {"as_of": 1, "believed_at": 1}
+NOW: Instants = {"since": 1, "until": 2, "believed_at": 1, "lenient": False, "unreviewed": False}
 NO_HITS: Any = {"words": [], "meaning": [], "graph": []}
 
 

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from kg_memory.retrieval.rerank import rerank
+from kg_memory.effects import Query
+from kg_memory.falkor import search_cypher
+from kg_memory.flow import run
+from kg_memory.retrieval.rerank import DAY, rerank
 from kg_memory.settings import Settings
 
 
@@ -45,3 +48,52 @@ def test_only_the_best_are_kept() -> None:
 
 def test_nothing_found_is_nothing_ranked() -> None:
     assert ranked(hits={"facts": hits()}) == {"facts": []}
+
+
+NOW = 1_700_000_000_000_000
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+
+
+def decayed(rate: float, ages: dict[str, float], **state: Any) -> tuple[dict[str, Any], list[Query]]:
+    """Rank with a decay; *ages* are in days, and what has none is not stored any more."""
+    asked: list[Query] = []
+
+    def perform(effect: Query) -> Any:
+        asked.append(effect)
+        ids = [*effect.params["facts"], *effect.params["episodes"]]
+        return [{"id": id_, "at": NOW - int(ages[id_] * DAY)} for id_ in ids if id_ in ages]
+
+    found = run(rerank({"instants": INSTANTS, **state}, Settings(temporal_decay_rate=rate)), perform)  # type: ignore[typeddict-item]
+    return found["ranked"], asked
+
+
+ARMS = {kind: hits(words=[["old", 3.0], ["new", 2.9]]) for kind in ("facts", "episodes", "entities", "communities")}
+
+
+def test_without_a_decay_nothing_is_asked_and_nothing_changes() -> None:
+    assert decayed(0.0, {}, hits=ARMS) == (ranked(hits=ARMS), [])
+
+
+def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay() -> None:
+    found, [asked] = decayed(10.0, {"old": 400.0, "new": 0.0}, hits=ARMS)
+    assert asked.cypher == search_cypher.LAST_SAID
+    assert not asked.write
+    for kind in ("facts", "episodes"):
+        assert [name for name, _ in found[kind]] == ["new", "old"]
+    for kind in ("entities", "communities"):
+        assert found[kind] == ranked(hits=ARMS)[kind]
+
+
+def test_a_decay_chooses_before_the_limit_and_leaves_out_what_is_gone() -> None:
+    arm = [[f"n{number:02}", -float(number)] for number in range(30)]
+    ages = {f"n{number:02}": 1000.0 for number in range(29)} | {"n29": 0.0}
+    found, _ = decayed(10.0, ages, hits={**ARMS, "facts": hits(words=arm)}, limit=15)
+    assert len(found["facts"]) == 15
+    assert "n29" in [name for name, _ in found["facts"]]
+    assert "n29" not in [name for name, _ in ranked(hits={"facts": hits(words=arm)}, limit=15)["facts"]]
+    assert decayed(10.0, {"new": 1.0}, hits=ARMS)[0]["facts"][0][0] == "new"
+    assert len(decayed(10.0, {"new": 1.0}, hits=ARMS)[0]["facts"]) == 1
+
+
+def test_nothing_found_is_decayed_to_nothing() -> None:
+    assert decayed(1.0, {}, hits={}) == ({}, [])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.effects import Embed, Now, Query
+from kg_memory.effects import Embed, Query
 from kg_memory.flow import run
 from kg_memory.retrieval.search import LONGEST_QUESTION, MOST_POSTINGS, MOST_TERMS, rarity, search, weighed
 from kg_memory.settings import Settings
@@ -47,17 +47,16 @@ def effects_of(question: Any) -> list[Any]:
 
     def perform(effect: Any) -> Any:
         seen.append(effect)
-        if isinstance(effect, Now):
-            return 0
         return [[1.0]] if isinstance(effect, Embed) else []
 
-    run(search({"question": question}, Settings()), perform)
+    instants = {"since": 0, "until": 1, "believed_at": 0, "lenient": False, "unreviewed": False}
+    run(search({"question": question, "instants": instants}, Settings()), perform)
     return seen
 
 
 @pytest.mark.parametrize("question", ["", None, "?!", "\ud800\x00", 17 * "🎉"])
 def test_a_question_without_letters_costs_no_query_and_no_embedding(question: Any) -> None:
-    assert [type(each) for each in effects_of(question)] == [Now]
+    assert effects_of(question) == []
 
 
 def test_a_question_is_embedded_once_as_a_question() -> None:

@@ -10,7 +10,8 @@ from tests.retrieval.conftest import DIMENSION, Talk
 
 PARAMETERS = {
     "ids": ["1"], "keys": ["1"], "terms": [{"term": "ann", "idf": 1.0}], "entities": ["1"], "thread_key": "1",
-    "as_of": 1, "believed_at": 1, "limit": 5, "depth": 5, "sources": 5, "k1": 0.9, "b": 0.4, "average": 10.0,
+    "since": 1, "until": 2, "believed_at": 1, "lenient": False, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
+    "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "sources": 5, "k1": 0.9, "b": 0.4, "average": 10.0,
     "share": 0.3, "gap": 1, "vector": [0.1] * DIMENSION,
 }  # fmt: skip
 

@@ -75,8 +75,8 @@ def test_what_a_small_model_finds_is_valid_or_told(chat_url):
 
 async def test_a_small_model_is_asked_on_an_event_loop_too(chat_url):
     model = ChatModel(chat_model("smollm2", chat_url, max_tokens=200))
-    answer = await model.aanswer(about(prompts.DEDUPE))
-    assert isinstance(answer, prompts.DEDUPE.answer)
+    answer = await model.aanswer(about(prompts.JUDGE))
+    assert isinstance(answer, prompts.JUDGE.answer)
 
 
 def test_a_text_beyond_the_context_is_a_clear_error(chat_url):
@@ -97,7 +97,7 @@ def test_a_server_that_is_not_there_is_told():
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
     with pytest.raises(ModelUnavailable, match="base_url"):
-        ChatModel(chat_model("m", url), patience=Patience(attempts=2, first=0.01)).answer(about(prompts.DEDUPE))
+        ChatModel(chat_model("m", url), patience=Patience(attempts=2, first=0.01)).answer(about(prompts.JUDGE))
 
 
 def test_a_model_that_is_too_slow_is_told(chat_url):

@@ -1,0 +1,201 @@
+"""The queries about beliefs over time: what is known of facts that may change, verdicts and decisions, changes.
+
+Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
+"""
+
+from __future__ import annotations
+
+from kg_memory.falkor import fragments as part
+from kg_memory.temporal import OPEN_END
+
+HISTORY = f"""
+UNWIND $facts AS id
+MATCH (f:Fact {{id: id}})
+OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
+WITH f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .edited, .edited_from, .edited_until,
+    .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
+OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)
+WITH f, verdicts, collect({{
+    id: e.id, said_at: e.at, valid_at: s.valid_at, invalid_at: s.invalid_at, precision: s.precision,
+    confidence: s.confidence, trust: e.trust, corrects: s.corrects, refuted: s.refuted,
+    end_precision: coalesce(s.end_precision, 'instant')
+  }}) AS said
+WITH f, verdicts, [one IN said WHERE one.id IS NOT NULL] AS statements
+OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE b.expired_at = {OPEN_END}
+RETURN f.id AS fact, f.sentence AS sentence, verdicts, statements,
+  collect(b {{.id, .valid_at, .invalid_at, .said_at, .known_from, .precision,
+    end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}}) AS beliefs
+"""
+"""What was said about some facts, what is believed of them, and the verdicts that link them to others."""
+
+_VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds, .refused, .created_at, .edited,
+  .edited_from, .edited_until, .edited_precision, .edited_end_precision}"""
+
+REVIEWS = f"""
+MATCH (v:Verdict)
+WHERE v.ruling IN $rulings AND v.kind IN $kinds
+WITH v ORDER BY v.created_at, v.id SKIP $skip LIMIT $limit
+OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
+WITH v, d ORDER BY d.at
+RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions
+ORDER BY verdict.created_at, verdict.id
+"""
+
+DECIDED_REVIEWS = f"""
+MATCH (v:Verdict)
+WHERE v.ruling IN $rulings AND v.decided
+MATCH (v)-[:DECIDED]->(d:Decision)
+WITH v, max(d.at) AS last ORDER BY last DESC, v.id SKIP $skip LIMIT $limit
+MATCH (v)-[:DECIDED]->(d:Decision)
+WITH v, last, d ORDER BY d.at
+RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions, last
+ORDER BY last DESC, verdict.id
+"""
+"""The verdicts about which persons decided, by their latest decision."""
+
+VERDICT = f"""
+MATCH (v:Verdict {{id: $id}})
+OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
+WITH v, d ORDER BY d.at
+RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling, .before}}) AS decisions
+"""
+
+DECIDE = (
+    """
+UNWIND $based_on AS row
+OPTIONAL MATCH (n:Entity {id: row.id})
+WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision THEN 0 ELSE 1 END) AS changed
+MATCH (e:Verdict {id: $verdict})
+WHERE changed = 0 AND e.ruling = $expected
+SET e.decided = true, e.ruling = $ruling, e.refused = $refused, e.edited = $edited, e.edited_from = $edited_from,
+  e.edited_until = $edited_until, e.edited_precision = $edited_precision, e.edited_end_precision = $edited_end_precision
+CREATE (e)-[:DECIDED]->(d:Decision)
+SET d = $decision
+WITH e
+CALL {
+  WITH e
+  UNWIND $based_on AS row
+  MATCH (n:Entity {id: row.id})
+  SET n.revision = coalesce(n.revision, 0) + 1
+}
+"""
+    + part.REVISE
+    + """
+RETURN e.id AS id
+"""
+)
+"""Write down a decision and what follows from it.
+
+There is no row if another was made meanwhile, or facts about the same entities were changed.
+"""
+
+REVISIONS_OF_FACTS = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+RETURN DISTINCT n.id AS id, coalesce(n.revision, 0) AS revision
+"""
+
+TELL_FACTS = f"""
+UNWIND $ids AS id
+MATCH (f:Fact {{id: id}})
+OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WITH f, h, b
+WHERE b IS NULL OR $past OR b.expired_at = {OPEN_END}
+{part.TOLD}
+RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+ORDER BY belief.created_at, belief.known_from, fact.id
+"""
+"""Facts with each of their beliefs: those of today, or of ever where ``$past``; one that has none has one row."""
+
+CHANGED_FACTS = """
+CALL {
+  MATCH (b:Belief)
+  WHERE b.created_at >= $since AND b.created_at < $until
+  RETURN b, b.created_at AS at
+  UNION
+  MATCH (b:Belief)
+  WHERE b.expired_at >= $since AND b.expired_at < $until
+  RETURN b, b.expired_at AS at
+}
+WITH b, min(at) AS at
+MATCH (f:Fact)-[:HELD]->(b)
+WITH f, at ORDER BY at, f.id LIMIT $limit
+RETURN DISTINCT f.id AS id
+"""
+"""The facts whose beliefs changed first."""
+
+REMARKS = f"""
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+WITH DISTINCT e, f
+MATCH (f)-[:JUDGED]->(v:Verdict)
+WHERE v.ruling <> 'both' AND v.created_at <= $believed_at
+OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at
+WITH e, f, v, b ORDER BY b.invalid_at DESC
+WITH e, f, v, collect(b {{.invalid_at, .end_precision}})[0] AS last
+WITH e, f, v, last.invalid_at AS until, last.end_precision AS precision
+WITH e, f, v, until, precision, CASE
+    WHEN v.ruling = 'waiting' THEN 'disputed'
+    WHEN v.ruling = 'refused' AND v.refused = f.id THEN 'refused'
+    WHEN v.ruling = 'conflicts' AND until IS NULL THEN 'contradicted'
+    WHEN v.ruling = 'conflicts' THEN 'contradicts'
+    WHEN v.ruling = 'supersedes' AND coalesce(until, $until - 1) < $until THEN 'ended'
+  END AS kind
+WHERE kind IS NOT NULL
+MATCH (other:Fact)-[:JUDGED]->(v)
+WHERE other.id <> f.id
+MATCH (x:Episode)-[:STATES]->(other)
+WITH e, f, kind, until, precision, x, CASE WHEN x.at >= e.at THEN x.at ELSE {OPEN_END} - x.at END AS near
+ORDER BY near, x.id
+WITH e, f, kind, until, precision, collect(x)[0] AS x
+RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
+ORDER BY id, kind, sentence
+"""
+"""What became of what episodes state, and the first episode after them that states the fact which it has to do with."""
+
+FACTS_AROUND = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH DISTINCT f
+WHERE NOT f.id IN $known
+WITH f
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH f, h, b ORDER BY b.known_from DESC, f.id LIMIT $limit
+{part.TOLD}
+RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+ORDER BY belief.known_from DESC, fact.id
+"""
+
+ENTITIES_OF_FACTS = f"""
+UNWIND $ids AS id
+MATCH (f:Fact {{id: id}})
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+RETURN DISTINCT {part.ENTITY_MAP} AS entity
+"""
+
+CALLED = f"""
+MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
+RETURN {part.ENTITY_MAP} AS entity
+"""
+
+PREDICATES = """
+MATCH (p:Predicate)
+WHERE p.name IN $names
+RETURN p {.name, .canonical, .one_at_a_time, .origin} AS predicate
+"""
+
+ALL_PREDICATES = """
+MATCH (p:Predicate)
+RETURN p {.name, .canonical, .one_at_a_time, .origin} AS predicate
+ORDER BY p.name SKIP $skip LIMIT $limit
+"""
+
+CORRECT_PREDICATE = """
+MERGE (p:Predicate {name: $name})
+SET p.canonical = $canonical, p.one_at_a_time = $one_at_a_time, p.origin = 'corrected'
+RETURN p.name AS name
+"""

@@ -1,0 +1,96 @@
+"""Part of step 5: each predicate under its one canonical name, the wording kept (C55).
+
+A person's correction counts first, then the declared fact types, what was learned in this namespace, the rules; the
+model is asked only about what none of them knows, once for all of an episode, and its answer is kept in the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kg_memory import vocabulary
+from kg_memory.effects import read
+from kg_memory.falkor import belief_cypher as cypher
+from kg_memory.flow import Flow
+from kg_memory.ingestion.batches import ask_in_batches
+from kg_memory.ingestion.state import NewPredicate
+from kg_memory.prompts import PREDICATES
+from kg_memory.prompts.answers import CanonicalPredicate
+from kg_memory.settings import Settings
+
+MOST_SHOWN = 100
+"""How many of the names in use the model is shown, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a predicate is kept as, and the family within which facts may contradict each other.
+
+    `declared` tells that a person or the settings say whether it is `one_at_a_time`.
+    """
+
+    name: str
+    one_at_a_time: bool | None = None
+    family: str | None = None
+    declared: bool = False
+
+
+def meanings(predicates: Mapping[str, str], settings: Settings) -> Flow[tuple[dict[str, Meaning], list[NewPredicate]]]:
+    """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it."""
+    if not predicates:
+        return {}, []
+    rows = yield from read(cypher.PREDICATES, names=sorted(predicates))
+    stored = {row["predicate"]["name"]: row["predicate"] for row in rows}
+    found: dict[str, Meaning] = {}
+    for name in predicates:
+        meaning = _known(name, stored.get(name), settings)
+        if meaning is not None:
+            found[name] = meaning
+    missing = [{"name": name, "sentence": said} for name, said in predicates.items() if name not in found]
+    if not missing:
+        return found, []
+    types = (vocabulary.predicate_name(each.name) for each in settings.fact_types)
+    in_use = yield from read(cypher.ALL_PREDICATES, skip=0, limit=MOST_SHOWN)
+    learned_names = (row["predicate"]["canonical"] for row in in_use)
+    known = list(dict.fromkeys((*types, *learned_names, *vocabulary.names())))
+    answers = yield from ask_in_batches(PREDICATES, "predicates", missing, known=known[:MOST_SHOWN])
+    learned = [_learned(each, settings) for answer in answers for each in answer.predicates if each.name in predicates]
+    new = {each["name"]: each for each in learned if each["name"] not in found}
+    for name in predicates:
+        if name not in found:
+            told = new.get(name)
+            found[name] = Meaning(*_stored(told)) if told else Meaning(name)
+    return found, list(new.values())
+
+
+def _known(name: str, stored: Mapping[str, Any] | None, settings: Settings) -> Meaning | None:
+    """Return what *name* means by all that was said, set and is known of it; ``None`` for a miss."""
+    if stored is not None and stored["origin"] == "corrected":
+        return Meaning(*_stored(stored), declared=stored["one_at_a_time"] is not None)
+    declared = vocabulary.declared(name, settings.fact_types)
+    if declared is not None:
+        said = any(each.one_at_a_time is not None for each in settings.fact_types if _is(each.name, declared.name))
+        return Meaning(declared.name, declared.one_at_a_time, declared.family, declared=said)
+    if stored is not None:
+        return Meaning(*_stored(stored))
+    rule = vocabulary.canonical(name)
+    return Meaning(rule.name, rule.one_at_a_time, rule.family) if rule else None
+
+
+def _is(name: str, canonical: str) -> bool:
+    return vocabulary.predicate_name(name) == canonical
+
+
+def _stored(told: Mapping[str, Any]) -> tuple[str, bool | None, str | None]:
+    rule = vocabulary.canonical(told["canonical"])
+    return told["canonical"], told["one_at_a_time"], rule.family if rule else None
+
+
+def _learned(each: CanonicalPredicate, settings: Settings) -> NewPredicate:
+    """Return what the model said, its canonical name brought to the one that the rules or the settings have for it."""
+    name = vocabulary.predicate_name(each.canonical)
+    meaning = _known(name, None, settings) or Meaning(name, each.one_at_a_time)
+    flag = meaning.one_at_a_time if meaning.one_at_a_time is not None else each.one_at_a_time
+    return {"name": each.name, "canonical": meaning.name, "one_at_a_time": flag, "origin": "learned"}

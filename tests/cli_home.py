@@ -1,0 +1,126 @@
+"""A home for the command in tests: a database of its own, runs in this process, and terminals."""
+
+import json
+import os
+import pty
+import select
+import signal
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.cli import main
+from kg_memory.falkor import binaries
+
+COMMAND = [sys.executable, "-m", "kg_memory.cli"]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(name="home", scope="module")
+def home_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the database, which stops with the tests; all runs are offline."""
+    folder = tmp_path_factory.mktemp("memory")
+    if "KG_MEMORY_BIN_DIR" not in os.environ:
+        binaries.fetch()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "XDG_DATA_HOME"):
+            patch.delenv(name, raising=False)
+        patch.setenv("KG_MEMORY_DATA_DIR", str(folder))
+        patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
+        patch.setenv("KG_MEMORY_MODEL", "offline")
+        yield folder
+
+
+@pytest.fixture(name="run")
+def run_here(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command here and return its exit code, its results and its remarks."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def lines(folder: Path, records: list[dict[str, Any]], name: str = "chat.jsonl") -> Path:
+    """Write *records* into a file and return its path."""
+    path = folder / name
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8")
+    return path
+
+
+def result(run: Run, *arguments: object) -> Any:
+    """Return the JSON that a command prints, which must succeed."""
+    code, out, err = run(*arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+class Terminal:
+    """The command on a terminal of its own, which it controls, so that Ctrl-C reaches it."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        self._seen = b""
+        self._place = 0
+        child, self._terminal = pty.fork()
+        if child == 0:
+            os.environ.update({"TERM": "xterm-256color", "COLUMNS": "120", **environment})
+            os.execv(COMMAND[0], [*COMMAND, *arguments])
+        self._child = child
+
+    @property
+    def shown(self) -> str:
+        """All that appeared so far."""
+        return self._seen.decode("utf-8", "replace")
+
+    def until(self, text: str) -> str:
+        """Wait until *text* appears after what was waited for last, and return all from there on."""
+        deadline = time.monotonic() + 60
+        while (place := self._seen.find(text.encode(), self._place)) < 0:
+            assert self._read(deadline - time.monotonic()), f"{text!r} did not appear:\n{self.shown}"
+        begin, self._place = self._place, place + len(text.encode())
+        return self._seen[begin : self._place].decode("utf-8", "replace")
+
+    def press(self, keys: str) -> None:
+        """Press *keys*."""
+        os.write(self._terminal, keys.encode())
+
+    def end(self) -> int:
+        """Wait until the command ends and return its exit code."""
+        deadline = time.monotonic() + 60
+        while self._read(deadline - time.monotonic()):
+            assert time.monotonic() < deadline, self.shown
+        code = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
+        os.close(self._terminal)
+        return code
+
+    def flags(self) -> int:
+        """Return the terminal's local modes: whether it shows what is typed, and waits for whole lines."""
+        return int(termios.tcgetattr(self._terminal)[3])
+
+    def stop_and_go_on(self, flags: int) -> None:
+        """Stop the command as Ctrl-Z does, set the terminal to *flags* as a shell does, and let it go on."""
+        os.kill(self._child, signal.SIGSTOP)
+        assert os.WIFSTOPPED(os.waitpid(self._child, os.WUNTRACED)[1])
+        modes = termios.tcgetattr(self._terminal)
+        modes[3] = flags
+        termios.tcsetattr(self._terminal, termios.TCSANOW, modes)
+        os.kill(self._child, signal.SIGCONT)
+
+    def _read(self, seconds: float) -> bool:
+        """Read what appears within *seconds*, and tell whether anything did."""
+        if not select.select([self._terminal], [], [], max(seconds, 0))[0]:
+            return False
+        try:
+            data = os.read(self._terminal, 65536)
+        except OSError:  # Linux tells the end of a terminal in this way
+            return False
+        self._seen += data
+        return bool(data)

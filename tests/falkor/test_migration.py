@@ -1,0 +1,217 @@
+"""A graph of version 1, as that version made and wrote it, is brought forward."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kg_memory import identity, past, reading, words
+from kg_memory.driver import Driver
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.ingestion.graph import build
+from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.settings import Settings
+from kg_memory.temporal import OPEN_END, OPEN_START, micros
+from tests.falkor.test_schema import ENSURE, ROOT, told, whole
+from tests.scripted import HashEmbeddings
+
+INDICES_1 = {
+    "Meta": ("id",), "Episode": ("id", "thread_key", "status"), "Entity": ("id", "key", "stale"), "Alias": ("key",),
+    "Fact": ("id",), "Belief": ("id",), "Community": ("id",), "Term": ("s",),
+}  # fmt: skip
+RELATIONS_1 = (
+    "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "CONTRADICTS", "MENTIONS", "NEXT", "NAMES", "HAS_MEMBER",
+    "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
+)  # fmt: skip
+STORY_1 = """
+CREATE (:Meta {id: 'schema', version: 1, dimension: 64, model: 'hash', words: $words})
+CREATE (ann:Entity {id: $ids.ann, key: $keys.ann, name: 'Ann', type: 'Person', aliases: ['Ann'], summary: '',
+  first_seen: 1, last_seen: 1, created_at: 1, n: 1, embedding: vecf32($vectors.ann)})
+CREATE (:Alias {key: $aliases.ann})-[:NAMES]->(ann)
+WITH ann
+UNWIND $told AS row
+MERGE (place:Entity {key: row.key})
+ON CREATE SET place.id = row.entity, place.name = row.name, place.type = 'Place', place.aliases = [row.name],
+  place.summary = '', place.first_seen = 1, place.last_seen = 1, place.created_at = 1, place.n = 1,
+  place.embedding = vecf32(row.embedding)
+MERGE (a:Alias {key: row.alias})
+MERGE (a)-[:NAMES]->(place)
+CREATE (e:Episode {id: row.episode, kind: 'message', content: 'I moved to ' + row.name, speaker: 'Ann',
+  thread_key: $thread, at: row.at, created_at: row.at, status: 'done', n: 2, embedding: vecf32(row.embedding)})
+CREATE (e)-[:MENTIONS]->(ann), (e)-[:MENTIONS]->(place)
+MERGE (f:Fact {id: row.fact})
+ON CREATE SET f.predicate = 'LIVES_IN', f.sentence = row.sentence, f.confidence = 0.9, f.edge_type = 'semantic',
+  f.created_at = row.at, f.said_at = row.at, f.n = 4, f.embedding = vecf32(row.embedding)
+MERGE (ann)-[:SUBJECT_OF]->(f)
+MERGE (f)-[:OBJECT_IS]->(place)
+CREATE (e)-[:STATES {start: 0, end: 10, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
+WITH f, row
+UNWIND row.beliefs AS belief
+CREATE (f)-[:HELD]->(b:Belief)
+SET b = belief
+"""
+AGAINST_1 = "MATCH (f:Fact {id: $new}), (o:Fact {id: $known}) CREATE (f)-[:CONTRADICTS]->(o)"
+
+
+def day(text: str) -> int:
+    return micros(datetime.fromisoformat(text).replace(tzinfo=UTC), default=0)
+
+
+class Old:
+    """A graph of version 1 in which Ann lived in Oslo, undated, and since 2022 in Paris."""
+
+    def __init__(self, database: Database, namespace: str) -> None:
+        self.database, self.namespace, self.key = database, namespace, graph_key(namespace)
+        for label, names in INDICES_1.items():
+            for name in names:
+                self.write(f"CREATE INDEX FOR (n:{label}) ON (n.{name})")
+        for label in schema.KINDS:
+            self.write(schema.vector_index(label, 64))
+        self.write(f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS_1)} DELETE m")
+        for label in ("Episode", "Entity", "Alias", "Fact", "Community"):
+            database.constrain(self.key, label, "key" if label in ("Entity", "Alias") else "id")
+        schema.wait(database, self.key)
+        embed = HashEmbeddings().embed_query
+        ann = identity.entity_key("Ann", "Person")
+        since = day("2022-01-01")
+        oslo = self.fact("Oslo", "2021-05-14", OPEN_START, [
+            ("held until learned otherwise", OPEN_START, OPEN_END, day("2021-06-01"), day("2022-06-01")),
+            ("held", OPEN_START, since, day("2022-06-01"), OPEN_END),
+        ])  # fmt: skip
+        paris = self.fact("Paris", "2022-02-01", since, [("held", since, OPEN_END, day("2022-06-01"), OPEN_END)])
+        self.write(
+            STORY_1, words=words.VERSION, told=[oslo, paris], thread=identity.thread_key(None),
+            ids={"ann": identity.entity_id(namespace, ann)}, keys={"ann": ann},
+            aliases={"ann": identity.alias_key("Ann")}, vectors={"ann": embed("Ann")},
+        )  # fmt: skip
+        self.write(AGAINST_1, new=paris["fact"], known=oslo["fact"])
+        self.oslo, self.paris = oslo["fact"], paris["fact"]
+
+    def fact(self, name: str, said: str, since: int, beliefs: list[tuple[str, int, int, int, int]]) -> dict[str, Any]:
+        keys = [identity.entity_key(one, type_) for one, type_ in (("Ann", "Person"), (name, "Place"))]
+        sentence = f"Ann lives in {name}"
+        return {
+            "name": name, "key": keys[1], "entity": identity.entity_id(self.namespace, keys[1]),
+            "alias": identity.alias_key(name), "sentence": sentence, "episode": f"episode {name}", "at": day(said),
+            "fact": identity.fact_id(self.namespace, keys[0], "LIVES_IN", keys[1:], sentence),
+            "embedding": HashEmbeddings().embed_query(sentence), "valid_at": since, "invalid_at": OPEN_END,
+            "beliefs": [
+                {
+                    "id": f"{name} {told_}", "valid_at": begin, "invalid_at": end, "said_at": day(said),
+                    "created_at": created, "expired_at": expired, "episode": f"episode {name}",
+                }
+                for told_, begin, end, created, expired in beliefs
+            ],
+        }  # fmt: skip
+
+    def write(self, text: str, **params: Any) -> list[dict[str, Any]]:
+        with schema.unless_there():
+            return self.database.query(self.key, text, params, write=True)
+        return []
+
+
+@pytest.fixture
+def old(database: Database, namespace: str) -> Old:
+    return Old(database, namespace)
+
+
+def as_known(driver: Driver, namespace: str, **asked: Any) -> list[tuple[Any, ...]]:
+    found = driver.run(past.facts_about("Ann", 10, **asked), namespace)
+    return [(each.objects[0], each.valid_at, each.invalid_at, each.known_from, each.precision) for each in found]
+
+
+PARIS_NOW = ("Paris", datetime(2022, 1, 1, tzinfo=UTC), None, datetime(2022, 1, 1, tzinfo=UTC), "instant")
+OSLO_THEN = ("Oslo", None, datetime(2022, 1, 1, tzinfo=UTC), datetime(2021, 5, 14, tzinfo=UTC), "instant")
+
+
+def test_a_graph_of_version_1_is_brought_forward_when_it_is_read(old, driver):
+    assert as_known(driver, old.namespace) == [PARIS_NOW, OSLO_THEN]
+    assert old.database.query(old.key, schema.READ_META, {}, write=False)[0]["version"] == 2
+    assert as_known(driver, old.namespace, window=(day("2021-01-01"), day("2021-01-01") + 1)) == []
+    assert as_known(driver, old.namespace, window=(day("2021-06-01"), day("2021-06-01") + 1)) == [OSLO_THEN]
+    assert as_known(driver, old.namespace, believed_at=day("2022-01-15")) == [
+        ("Oslo", None, None, OSLO_THEN[3], "instant")
+    ]
+    [fact, _] = driver.run(past.facts_about("Ann", 10), old.namespace)
+    assert (fact.wording, fact.reviewed, fact.sources[0].quote) == (None, True, "I moved to")
+    chain = driver.run(past.evolution(old.oslo), old.namespace)
+    assert [each.id for each in chain] == [old.oslo, old.paris]
+    assert {each.trust for each in driver.run(reading.episodes(10, 0, None), old.namespace)} == {1.0}
+    found = build_retrieval(driver, Settings()).compile().invoke({"question": "Ann Paris?", "namespace": old.namespace})
+    assert [each["objects"] for each in found["found"]["facts"]] == [["Paris"]]
+    assert "no longer so since 2022-01-01" in found["context"]
+
+
+def test_a_graph_of_version_1_has_all_indices_and_constraints_afterwards(old, database, driver):
+    as_known(driver, old.namespace)
+    new = graph_key(f"{old.namespace} new")
+    schema.ensure(database, new, 64, "hash")
+
+    def made(graph: str) -> Any:
+        constraints = database.query(graph, "CALL db.constraints() YIELD label, properties RETURN *", {}, write=False)
+        indices = {row["label"]: sorted(row["properties"]) for row in told(database, graph)}
+        return indices, sorted((row["label"], *row["properties"]) for row in constraints)
+
+    assert made(old.key) == made(new)
+
+
+def test_a_graph_of_version_1_is_written_as_one_of_now(old, driver, settings):
+    graph = build(driver, settings).compile()
+    graph.invoke({"content": "I moved to Rome.", "speaker": "Ann", "at": "2023-01-01", "namespace": old.namespace})
+    now = [
+        (name, since and f"{since:%Y}", until and f"{until:%Y}")
+        for name, since, until, *_ in as_known(driver, old.namespace)
+    ]
+    assert now == [("Rome", "2023", None), ("Paris", "2022", "2023"), ("Oslo", None, "2022")]
+    assert as_known(driver, old.namespace, believed_at=day("2022-07-01")) == [PARIS_NOW, OSLO_THEN]
+
+
+def test_migrating_twice_changes_nothing_even_what_was_written_meanwhile(old, database, driver, settings):
+    graph = build(driver, settings).compile()
+    said = {"speaker": "Ann", "namespace": old.namespace}
+    graph.invoke({**said, "content": "I moved to Rome, undated.", "at": "2023-01-01", "trust": 0.3})
+    graph.invoke({**said, "content": "I moved to Oslo since 2024-01-01.", "at": "2024-02-01", "trust": 0.5})
+    database.query(
+        old.key,
+        "MATCH ()-[s:STATES]->() WHERE s.start > 10 SET s.precision = 'year', s.latest = s.latest + 1",
+        {},
+        write=True,
+    )
+    before = whole(database, old.key)
+    database.query(old.key, schema.RAISE_VERSION, {"version": 1}, write=True)
+    assert schema.check(database, old.key, 64, "hash")
+    assert whole(database, old.key) == before
+
+
+def test_eight_that_migrate_at_once_do_it_once(old, database):
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(schema.check, database, old.key, 64, "hash") for _ in range(8)]:
+            assert done.result()
+    [row] = database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n, collect(v.ruling) AS r", {}, write=False)
+    assert row == {"n": 1, "r": ["supersedes"]}
+    assert database.query(old.key, "MATCH ()-[j:JUDGED]->() RETURN count(j) AS n", {}, write=False) == [{"n": 2}]
+    assert database.query(old.key, "MATCH ()-[c:CONTRADICTS]->() RETURN count(c) AS n", {}, write=False) == [{"n": 0}]
+
+
+def test_two_processes_that_migrate_at_once_do_no_harm(old, server, database, driver):
+    command = [sys.executable, "-c", ENSURE, server.url, old.key]
+    begun = [
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    for each in begun:
+        assert each.stdout.readline() == "ready\n"
+    for each in begun:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    assert [each.wait(30) for each in begun] == [0, 0]
+    for each in begun:
+        each.stdin.close()
+        each.stdout.close()
+    assert database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n", {}, write=False) == [{"n": 1}]
+    assert as_known(driver, old.namespace) == [PARIS_NOW, OSLO_THEN]

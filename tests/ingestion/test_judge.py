@@ -1,0 +1,397 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.effects import Ask, Query
+from kg_memory.falkor import cypher
+from kg_memory.identity import verdict_id
+from kg_memory.ingestion.judge import judge
+from kg_memory.prompts.answers import FactVerdict, FactVerdicts
+from kg_memory.settings import Settings
+from kg_memory.temporal import OPEN_END, OPEN_START
+from tests.ingestion.stepping import NOW, answered, entity, state
+
+KNOWN = [entity("Ann", known=True), entity("Paris", "Place", known=True), entity("Bob")]
+DAY = 24 * 3600 * 1_000_000
+
+
+def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dict[str, Any]:
+    """Return a fact as `date` leaves it: what Ann said of herself."""
+    return {
+        "id": id_, "subject": 0, "subject_id": "id Ann", "predicate": "LIVES_IN", "wording": "LIVES_IN",
+        "objects": list(objects), "object_ids": [KNOWN[each]["id"] for each in objects], "one_at_a_time": True,
+        "declared": False, "family": "residence", "sentence": f"Ann lives in {id_}.", "start": 0, "end": 15,
+        "quoted": True, "said_from": None, "said_until": None, "said_at": NOW, "valid_at": NOW,
+        "invalid_at": OPEN_END, "precision": "instant", "window_end": OPEN_END, "confidence": 1.0,
+        "edge_type": "semantic", "same_as": None, "corrects": False, "refuted": False, "retold": False, **given,
+    }  # fmt: skip
+
+
+def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",), **given: Any) -> dict[str, Any]:
+    """Return a known fact as the queries tell it, found for the fact at *place*."""
+    told = {"id": id_, "subject": "Ann", "subject_id": "id Ann", "predicate": "LIVES_IN", "sentence": f"Of {id_}."}
+    return {
+        "new": place, "fact": {**told, **given}, "objects": list(objects),
+        "object_ids": [f"id {each}" for each in objects], "told_at": 0, "told_by": "", "told_end": False,
+        "valid_at": 5, "invalid_at": OPEN_END, "beliefs": [{"valid_at": 5, "invalid_at": OPEN_END}],
+    }  # fmt: skip
+
+
+def verdict(kind: str, known: int = 0, *, new: int = 0, sure: float = 0.95, **given: Any) -> dict[str, Any]:
+    """Return what a model says of a pair."""
+    told = {"fact": new, "known": known, "verdict": kind, "confidence": sure, "holds": "new", "reason": "It says so."}
+    return {**told, **given}
+
+
+def run(
+    facts: list[dict[str, Any]],
+    found: list[dict[str, Any]],
+    *verdicts: dict[str, Any],
+    settings: Settings | None = None,
+) -> tuple[dict[str, Any], list[Ask]]:
+    """Return the result and the questions, where the search by subject finds *found*."""
+    flow = judge(state(entities=KNOWN, facts=facts), settings or Settings())
+    result, effects = answered(flow, [], [[0.0]] * len(facts), [], found, [], FactVerdicts(verdicts=list(verdicts)))
+    return result, [each for each in effects if isinstance(each, Ask)]
+
+
+def unasked(facts: list[dict[str, Any]], found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the result where nothing is asked."""
+    flow = judge(state(entities=KNOWN, facts=facts), Settings())
+    return answered(flow, [], [[0.0]] * len(facts), [], found, [])[0]
+
+
+def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(each["kind"], each["ruling"], each["known"]) for each in result["verdicts"]]
+
+
+# What is looked for
+
+
+def test_no_facts_need_nothing():
+    result, effects = answered(judge(state(), Settings()))
+    assert (result, effects) == ({"facts": [], "verdicts": [], "rejudged": [], "judged": {}, "based_on": {}}, [])
+
+
+def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
+    flow = judge(state(entities=KNOWN, facts=[fact(objects=(1, 2))]), Settings(candidates=3))
+    _, effects = answered(flow, [], [[0.5]], [], [], [])
+    revisions, _, pairs, by_subject, by_object = effects
+    assert (revisions.cypher, pairs.cypher) == (cypher.REVISIONS, cypher.FACTS_OF_PAIRS)
+    assert [(each["subject"], each["object"]) for each in pairs.params["pairs"]] == [
+        ("id Ann", "id Paris"), ("id Paris", "id Ann"), ("id Ann", "id Bob"), ("id Bob", "id Ann"),
+    ]  # fmt: skip
+    assert (by_subject.cypher, by_object.cypher) == (cypher.RIVALS_BY_SUBJECT, cypher.RIVALS_BY_OBJECT)
+    [row] = by_subject.params["facts"]
+    assert (row["subject"], row["predicate"], row["family"]) == ("id Ann", "LIVES_IN", "residence")
+    assert (row["objects"], row["embedding"]) == (["id Paris", "id Bob"], [0.5])
+    assert all(each.params["limit"] == 3 for each in effects if isinstance(each, Query) and "limit" in each.params)
+
+
+def test_what_it_is_based_on_is_read_before_the_candidates():
+    flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
+    result, effects = answered(flow, [{"id": "id Ann", "revision": 7}], [[0.0]], [], [], [])
+    assert effects[0].cypher == cypher.REVISIONS
+    # An entity that is not there yet must still not be there.
+    assert result["based_on"] == {"id Ann": 7, "id Paris": 0}
+
+
+# What is known already
+
+
+def test_the_same_words_again_are_the_same_fact_without_asking():
+    result = unasked([fact("old")], [stored("x"), stored("old")])
+    assert (result["facts"][0]["same_as"], result["verdicts"]) == ("old", [])
+
+
+def test_another_sentence_of_one_pair_and_one_at_a_time_is_the_same_fact_without_asking():
+    result = unasked([fact("new")], [stored("old", objects=("Paris",))])
+    assert (result["facts"][0]["same_as"], result["verdicts"]) == ("old", [])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        stored("old", objects=("Paris",), predicate="LEFT"),
+        stored("old", objects=("Paris",), subject_id="id Bob"),
+        stored("old", objects=("Paris", "Oslo")),
+    ],
+)
+def test_another_predicate_direction_or_number_of_objects_is_asked_about(other):
+    result, [_] = run([fact("new")], [other], verdict("unrelated"))
+    assert result["facts"][0]["same_as"] is None
+
+
+def test_of_a_plural_predicate_another_sentence_is_asked_about():
+    plural = fact("new", predicate="VISITED", one_at_a_time=False)
+    _, [asked] = run([plural], [stored("old", objects=("Paris",), predicate="VISITED")])
+    assert len(asked.fields["facts"]) == 1
+
+
+def test_only_the_uncertain_ones_are_asked_about_under_their_own_place():
+    facts = [fact("old"), fact("new", objects=(2,))]
+    result, [asked] = run(facts, [stored("old"), stored("old", 1)], verdict("duplicate", new=1))
+    assert [each["id"] for each in asked.fields["facts"]] == [1]
+    assert [each["same_as"] for each in result["facts"]] == ["old", "old"]
+
+
+# What is asked
+
+
+def test_one_question_is_asked_for_all_facts_of_the_episode():
+    facts = [fact("one"), fact("two", objects=(2,))]
+    _, asked = run(facts, [stored("a"), stored("b", 1), stored("c", 1)])
+    assert len(asked) == 1
+    assert [[each["id"] for each in told["existing"]] for told in asked[0].fields["facts"]] == [[0], [0, 1]]
+
+
+def test_many_facts_are_asked_about_in_several_questions():
+    facts = [fact(f"paris {number}") for number in range(60)]
+    found = [stored(f"oslo {number}", number) for number in range(60)]
+    answers = [
+        FactVerdicts(verdicts=[verdict("supersedes", new=number) for number in range(start, min(start + 25, 60))])
+        for start in (0, 25, 50)
+    ]
+    flow = judge(state(entities=KNOWN, facts=facts), Settings())
+    result, effects = answered(flow, [], [[0.0]] * 60, [], found, [], *answers)
+    assert len([each for each in effects if isinstance(each, Ask)]) == 3
+    assert ruled(result) == [("supersedes", "supersedes", f"oslo {number}") for number in range(60)]
+
+
+def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
+    _, [asked] = run([fact("new", valid_at=OPEN_START, invalid_at=NOW)], [stored("one"), stored("two")])
+    [told] = asked.fields["facts"]
+    assert (told["subject"], told["objects"], told["quote"]) == ("Ann", ["Paris"], "I live in Oslo.")
+    assert (told["said_at"], told["valid_at"], told["invalid_at"]) == (
+        "2024-01-01T00:00:00+00:00", None, "2024-01-01T00:00:00+00:00",
+    )  # fmt: skip
+    first, second = told["existing"]
+    assert (first["id"], second["id"], first["sentence"], first["one_at_a_time"]) == (0, 1, "Of one.", True)
+    assert (first["valid_at"], first["invalid_at"]) == ("1970-01-01T00:00:00.000005+00:00", None)
+    assert "id Ann" not in str(told)
+
+
+def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
+    entities = [{**KNOWN[0], "name": "Ann Smith"}, {**KNOWN[1], "name": "Paris, France"}]
+    flow = judge(state(entities=entities, facts=[fact(one_at_a_time=False)]), Settings())
+    _, effects = answered(flow, [], [[0.0]], [], [stored(objects=("Oslo", "Paris"))], [], FactVerdicts(verdicts=[]))
+    [told] = effects[-1].fields["facts"]
+    [known] = told["existing"]
+    assert told["subject"] == known["subject"] == "Ann Smith"
+    assert (told["objects"], known["objects"]) == (["Paris, France"], ["Oslo", "Paris, France"])
+
+
+def test_a_candidate_found_in_two_ways_is_asked_about_once():
+    flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
+    _, effects = answered(flow, [], [[0.0]], [stored()], [stored()], [stored()], FactVerdicts(verdicts=[]))
+    assert [each["id"] for each in effects[-1].fields["facts"][0]["existing"]] == [0]
+
+
+def test_done_again_it_asks_only_about_what_came_since():
+    first, _ = run([fact()], [stored("one")], verdict("supersedes"))
+    given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
+    flow = judge(given, Settings())
+    rows = [stored("one"), stored("two")]
+    result, effects = answered(flow, [], [[0.0]], [], rows, [], FactVerdicts(verdicts=[verdict("conflicts")]))
+    assert [each["sentence"] for each in effects[-1].fields["facts"][0]["existing"]] == ["Of two."]
+    assert sorted(ruled(result)) == [("conflicts", "conflicts", "two"), ("supersedes", "supersedes", "one")]
+
+
+# What the verdicts do
+
+
+@pytest.mark.parametrize(
+    ("sure", "ruling"),
+    [(1.0, "supersedes"), (0.85, "supersedes"), (0.8499, "waiting"), (0.5, "waiting"), (0.4999, None)],
+)
+@pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
+def test_what_is_sure_takes_effect_what_is_less_waits_and_what_is_doubtful_is_ignored(sure, ruling, kind):
+    result, _ = run([fact()], [stored()], verdict(kind, sure=sure))
+    expected = {None: [], "waiting": ["waiting"]}.get(ruling, [kind])
+    assert [each["ruling"] for each in result["verdicts"]] == expected
+
+
+@pytest.mark.parametrize(("sure", "ruling"), [(0.7, "supersedes"), (0.69, "waiting"), (0.2, "waiting"), (0.1, None)])
+def test_the_thresholds_are_settings(sure, ruling):
+    settings = Settings(auto_threshold=0.7, review_threshold=0.2)
+    result, _ = run([fact()], [stored()], verdict("supersedes", sure=sure), settings=settings)
+    assert [each["ruling"] for each in result["verdicts"]] == ([ruling] if ruling else [])
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_where_both_thresholds_are_one_nothing_waits(threshold, sure):
+    settings = Settings(auto_threshold=threshold, review_threshold=threshold)
+    result, _ = run([fact()], [stored()], verdict("supersedes", sure=sure), settings=settings)
+    assert [each["ruling"] for each in result["verdicts"]] == (["supersedes"] if sure >= threshold else [])
+
+
+@pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated", "duplicate"])
+def test_a_paraphrase_a_complement_and_a_passing_state_end_nothing(kind):
+    result, _ = run([fact()], [stored()], verdict(kind))
+    assert result["verdicts"] == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        verdict("supersedes", 7), verdict("supersedes", -1), verdict("supersedes", new=5),
+        verdict("supersedes", new=-1), verdict("rules out"), verdict(""),
+    ],
+)  # fmt: skip
+def test_verdicts_about_what_was_not_asked_or_of_no_known_kind_are_ignored(odd):
+    result, _ = run([fact()], [stored()], odd)
+    assert (result["verdicts"], result["facts"][0]["same_as"]) == ([], None)
+
+
+def test_a_confidence_that_is_no_number_takes_effect_never():
+    result, _ = run([fact()], [stored()], verdict("supersedes", sure=float("nan")))
+    assert [each["ruling"] for each in result["verdicts"]] == ["waiting"]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(order):
+    told = [verdict("duplicate", 0), verdict("supersedes", 1)]
+    result, _ = run([fact()], [stored("same"), stored("gone")], *(told[place] for place in order))
+    assert result["facts"][0]["same_as"] == "same"
+    [only] = result["verdicts"]
+    assert (only["new"], only["known"], only["id"]) == ("same", "gone", verdict_id("n", "same", "gone"))
+
+
+def test_a_fact_never_ends_itself():
+    result, _ = run([fact()], [stored()], verdict("duplicate", sure=1.0), verdict("supersedes", sure=0.9))
+    assert [each for each in result["verdicts"] if each["new"] == each["known"]] == []
+
+
+def test_of_two_facts_that_it_may_say_again_the_surer_one_is_it():
+    told = (verdict("duplicate", 0, sure=0.86), verdict("duplicate", 1, sure=0.99))
+    result, _ = run([fact()], [stored("one"), stored("two")], *told)
+    assert result["facts"][0]["same_as"] == "two"
+
+
+def test_what_one_episode_states_together_does_not_contradict_itself():
+    facts = [fact("paris"), fact("old", objects=(2,))]
+    result, _ = run(facts, [stored("old"), stored("old", 1)], verdict("supersedes"))
+    assert (result["facts"][1]["same_as"], result["verdicts"]) == ("old", [])
+
+
+def test_one_pair_has_one_verdict_the_surest():
+    facts = [fact("one"), fact("two", objects=(2,))]
+    found = [stored("same"), stored("gone"), stored("same", 1), stored("gone", 1)]
+    told = [
+        verdict("duplicate", 0), verdict("supersedes", 1, sure=0.86),
+        verdict("duplicate", 0, new=1), verdict("conflicts", 1, new=1, sure=0.99),
+    ]  # fmt: skip
+    result, _ = run(facts, found, *told)
+    assert ruled(result) == [("conflicts", "conflicts", "gone")]
+
+
+def test_a_passing_state_ends_with_the_time_in_which_it_lies():
+    passing = fact("new", precision="week", window_end=NOW + 7 * DAY)
+    result, _ = run([passing], [stored()], verdict("temporary"))
+    assert result["facts"][0]["invalid_at"] == NOW + 7 * DAY
+
+
+def test_a_passing_state_keeps_the_end_that_it_was_said_to_have():
+    passing = fact("new", precision="week", window_end=NOW + 7 * DAY, invalid_at=NOW + DAY)
+    result, _ = run([passing], [stored()], verdict("temporary"))
+    assert result["facts"][0]["invalid_at"] == NOW + DAY
+
+
+# The same fact with other dates
+
+REDATED = fact("old", valid_at=NOW - 100 * DAY, said_from="2023-09-23", precision="day")
+
+
+def test_the_same_fact_with_another_date_is_asked_about():
+    _, [asked] = redated()
+    assert [each["id"] for each in asked.fields["facts"][0]["existing"]] == [0]
+
+
+def redated(*verdicts: dict[str, Any], new: dict[str, Any] = REDATED) -> tuple[dict[str, Any], list[Ask]]:
+    flow = judge(state(entities=KNOWN, facts=[new]), Settings())
+    answer = FactVerdicts(verdicts=list(verdicts))
+    result, effects = answered(flow, [], [[0.0]], [], [stored("old"), stored("other")], [], answer)
+    return result, [each for each in effects if isinstance(each, Ask)]
+
+
+@pytest.mark.parametrize(
+    ("told", "corrects"),
+    [
+        ([verdict("conflicts")], True), ([verdict("conflicts", sure=0.7)], False), ([verdict("duplicate")], False),
+        ([verdict("conflicts", holds="known")], False), ([], False), ([verdict("supersedes")], False),
+    ],
+)  # fmt: skip
+def test_another_date_that_is_told_as_a_correction_corrects_and_no_other(told, corrects):
+    result, _ = redated(*told)
+    assert (result["facts"][0]["same_as"], result["facts"][0]["corrects"]) == ("old", corrects)
+    assert result["verdicts"] == []
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"said_from": None}, {"valid_at": OPEN_START}, {"valid_at": NOW}, {"valid_at": 5 + DAY // 2},
+        {"valid_at": 5, "precision": "instant"},
+    ],
+)  # fmt: skip
+def test_the_same_date_or_none_of_its_own_is_not_asked_about(same):
+    assert unasked([{**REDATED, **same}], [stored("old")])["facts"][0]["same_as"] == "old"
+
+
+# What is declared
+
+DECLARED = {"declared": True, "one_at_a_time": True}
+
+
+@pytest.mark.parametrize("told", [[], [verdict("unrelated")], [verdict("complements", sure=0.4)]])
+def test_what_is_declared_to_hold_one_at_a_time_ends_the_other_where_the_model_says_nothing(told):
+    result, _ = run([fact(**DECLARED)], [stored()], *told)
+    assert ruled(result) == [("supersedes", "supersedes", "old")]
+
+
+@pytest.mark.parametrize("kind", ["complements", "temporary", "conflicts"])
+def test_what_the_model_says_of_a_pair_goes_before_what_is_declared(kind):
+    result, _ = run([fact(**DECLARED)], [stored()], verdict(kind))
+    assert [each["kind"] for each in result["verdicts"]] == (["conflicts"] if kind == "conflicts" else [])
+
+
+@pytest.mark.parametrize("other", [{"predicate": "LEFT"}, {"subject_id": "id Bob"}])
+def test_what_is_declared_of_one_predicate_and_subject_tells_nothing_of_another(other):
+    result, _ = run([fact(**DECLARED)], [stored(**other)])
+    assert result["verdicts"] == []
+
+
+def test_what_is_only_guessed_to_hold_one_at_a_time_ends_nothing_by_itself():
+    result, _ = run([fact()], [stored()])
+    assert result["verdicts"] == []
+
+
+def test_what_is_declared_to_hold_beside_others_is_not_ended_by_them_but_may_be_refuted():
+    plural = {"declared": True, "one_at_a_time": False}
+    assert run([fact(**plural)], [stored()], verdict("supersedes"))[0]["verdicts"] == []
+    assert ruled(run([fact(**plural)], [stored()], verdict("conflicts"))[0]) == [("conflicts", "conflicts", "old")]
+
+
+KINDS = st.sampled_from(["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated", "x", ""])
+ANSWERS = st.lists(
+    st.builds(verdict, KINDS, st.integers(-2, 4), new=st.integers(-2, 4), sure=st.floats(), holds=st.text(max_size=6)),
+    max_size=12,
+)
+
+
+@given(ANSWERS)
+def test_whatever_the_model_answers_each_pair_has_one_verdict_and_no_fact_is_against_itself(told):
+    facts = [fact("one"), fact("two", objects=(2,))]
+    found = [stored(f"known {number}", number % 2) for number in range(4)]
+    result, _ = run(facts, found, *told)
+    assert all(
+        FactVerdict.model_validate({**each, "fact": 0, "known": 0, "verdict": each["kind"]})
+        for each in result["verdicts"]
+    )
+    assert len({each["id"] for each in result["verdicts"]}) == len(result["verdicts"])
+    assert all(each["new"] != each["known"] for each in result["verdicts"])
+    assert {each["same_as"] for each in result["facts"]} <= {None, *(f"known {number}" for number in range(4))}

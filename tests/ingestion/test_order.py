@@ -1,0 +1,231 @@
+"""The same episodes in any order of arrival give the same history of the world, on a real database."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_memory.falkor.launch import Server
+from kg_memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+Message = tuple[str, str, str]
+"""Who says it, when, and what."""
+History = set[tuple[Any, ...]]
+"""What is believed now of all time: who, what and whom, with the period, and how exactly it is known."""
+
+CONVERSATION: Sequence[Message] = (
+    ("Ann", "2021-01-04T09:00:00Z", "I live in Bergen."),
+    ("Ann", "2021-02-01T09:00:00Z", "I work at Acme."),
+    ("Bo", "2021-02-03T18:00:00Z", "I live in Stockholm."),
+    ("Bo", "2021-02-10T18:00:00Z", "I work for Northwind as a nurse."),
+    ("李雷", "2021-03-01T08:00:00+08:00", "我住在北京。"),
+    ("李雷", "2021-03-05T08:00:00+08:00", "我在华为工作。"),
+    ("Carla", "2021-03-08T12:00:00Z", "I live in Lisbon."),
+    ("Carla", "2021-03-09T12:00:00Z", "I work at Globex."),
+    ("Ann", "2021-04-01T09:00:00Z", "I like sailing."),
+    ("Ann", "2021-05-02T09:00:00Z", "I moved to Oslo."),
+    ("Bo", "2021-05-20T18:00:00Z", "My sister is Mia."),
+    ("Carla", "2021-06-01T12:00:00Z", "I love Fado."),
+    ("李雷", "2021-06-15T08:00:00+08:00", "我搬到了上海。"),
+    ("Ann", "2021-07-01T09:00:00Z", "I joined Globex."),
+    ("Bo", "2021-08-01T18:00:00Z", "I moved to Malmo."),
+    ("Carla", "2021-08-15T12:00:00Z", "I no longer work at Globex."),
+    ("李雷", "2021-09-01T08:00:00+08:00", "我喜欢足球。"),
+    ("Ann", "2021-09-10T09:00:00Z", "I no longer work at Globex."),
+    ("Bo", "2021-10-01T18:00:00Z", "I moved back to Stockholm."),
+    ("Carla", "2021-10-05T12:00:00Z", "I work at Initech."),
+    ("李雷", "2021-11-01T08:00:00+08:00", "我在腾讯工作。"),
+    ("Ann", "2021-11-20T09:00:00Z", "I work at Hooli."),
+    ("Bo", "2021-12-01T18:00:00Z", "I live in Gothenburg since 2021-11-15."),
+    ("Carla", "2021-12-10T12:00:00Z", "I moved to Porto."),
+    ("王芳", "2022-01-05T08:00:00+08:00", "我住在广州。"),
+    ("李雷", "2022-01-10T08:00:00+08:00", "我又搬回北京了。"),
+    ("Ann", "2022-02-01T09:00:00Z", "I moved back to Bergen."),
+    ("Bo", "2022-02-14T18:00:00Z", "I don't like coffee."),
+    ("Carla", "2022-03-01T12:00:00Z", "I don't live in Porto anymore."),
+    ("王芳", "2022-03-08T08:00:00+08:00", "我在阿里巴巴工作。"),
+    ("Ann", "2022-04-01T09:00:00Z", "I adopted a dog named Rex."),
+    ("李雷", "2022-04-05T08:00:00+08:00", "我不再喜欢足球了。"),
+    ("Bo", "2022-05-01T18:00:00Z", "I worked at Northwind until 2022-04-30."),
+    ("Carla", "2022-05-10T12:00:00Z", "I moved to Madrid in April 2022."),
+    ("王芳", "2022-06-01T08:00:00+08:00", "我搬到了深圳。"),
+    ("Ann", "2022-06-15T09:00:00Z", "Actually, I never worked at Hooli."),
+    ("Bo", "2022-07-01T18:00:00Z", "I work at Acme."),
+    ("Carla", "2022-08-01T12:00:00Z", "I like tennis."),
+    ("王芳", "2022-09-01T08:00:00+08:00", "我不在阿里巴巴工作了。"),
+    ("Ann", "2022-10-01T09:00:00Z", "I work at Acme."),
+    ("Carla", "2022-10-05T12:00:00Z", "I was born in 1990."),
+    ("Carla", "2022-10-20T12:00:00Z", "Sorry, I was wrong: I was born in 1991."),
+    ("Bo", "2022-11-01T18:00:00Z", "I live in Uppsala."),
+    ("Bo", "2022-11-03T18:00:00Z", "Actually, I live in Lund, not in Uppsala."),
+    ("王芳", "2022-12-01T08:00:00+08:00", "我住在成都。"),
+    ("王芳", "2022-12-02T08:00:00+08:00", "不对，我住在重庆，不是成都。"),
+)
+
+NUMBERS = itertools.count()
+
+
+def told(message: Message) -> dict[str, Any]:
+    """Return the message as `GraphMemory.add` takes it, in a thread of its own: what came before explains nothing."""
+    speaker, at, content = message
+    return {"speaker": speaker, "at": at, "content": content, "thread": f"{speaker} {at}"}
+
+
+def history(memory: GraphMemory, namespace: str) -> History:
+    """Return what is believed of every entity over all time."""
+    names = [each.name for each in memory.entities(namespace=namespace, limit=1000)]
+    facts = (fact for name in names for fact in memory.facts_about(name, namespace=namespace, limit=1000))
+    return {
+        (
+            each.subject, each.predicate, tuple(sorted(each.objects)),
+            each.valid_at, each.invalid_at, each.known_from, each.precision,
+        )
+        for each in facts
+    }  # fmt: skip
+
+
+def shuffled(messages: Iterable[Message], seed: int) -> list[Message]:
+    left = list(messages)
+    random.Random(seed).shuffle(left)
+    return left
+
+
+def one_by_one(memory: GraphMemory, messages: Sequence[Message], namespace: str) -> None:
+    for message in messages:
+        memory.add(**told(message), namespace=namespace)
+
+
+def all_in_one_call(memory: GraphMemory, messages: Sequence[Message], namespace: str) -> None:
+    memory.add_many(map(told, messages), namespace=namespace)
+
+
+def by_four_threads(memory: GraphMemory, messages: Sequence[Message], namespace: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda start: all_in_one_call(memory, messages[start::4], namespace), range(4)))
+
+
+@pytest.fixture(scope="module")
+def offline(server: Server) -> Iterator[GraphMemory]:
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def in_order(offline: GraphMemory) -> History:
+    """The history of the conversation as it was held."""
+    one_by_one(offline, CONVERSATION, "conversation in order")
+    return history(offline, "conversation in order")
+
+
+def test_the_conversation_tells_of_moves_returns_ends_and_corrections(in_order):
+    def periods(subject: str, predicate: str) -> list[tuple[str, str | None, str]]:
+        found = [each for each in in_order if each[:2] == (subject, predicate)]
+        days = [(f"{since:%F}", until and f"{until:%F}", objects[0]) for _, _, objects, since, until, *_ in found]
+        return sorted(days)
+
+    assert periods("Ann", "LIVES_IN") == [
+        ("2021-01-04", "2021-05-02", "Bergen"), ("2021-05-02", "2022-02-01", "Oslo"), ("2022-02-01", None, "Bergen"),
+    ]  # fmt: skip
+    assert periods("Ann", "WORKS_AT") == [
+        ("2021-02-01", "2021-07-01", "Acme"), ("2021-07-01", "2021-09-10", "Globex"), ("2022-10-01", None, "Acme"),
+    ]  # fmt: skip
+    assert periods("李雷", "LIVES_IN")[1:] == [("2021-06-15", "2022-01-10", "上海"), ("2022-01-10", None, "北京")]
+    assert periods("Bo", "LIVES_IN")[-1] == ("2022-11-03", None, "Lund")
+    assert len(in_order) > 30
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("way", [one_by_one, all_in_one_call, by_four_threads])
+def test_a_conversation_that_arrives_in_another_order_gives_the_same_history(offline, in_order, namespace, way, seed):
+    way(offline, shuffled(CONVERSATION, seed), namespace)
+    assert history(offline, namespace) == in_order
+
+
+# Small stories of Ann, each a message a month, that any order must tell alike.
+STORIES: dict[str, Sequence[str]] = {
+    "two corrections": ("I live in Rome.", "I live in Oslo.", "Actually, I live in Bergen, not in Oslo."),
+    "a wrong year": ("I was born in 1990.", "Sorry, I was wrong: I was born in 1991."),
+    "a passing state": ("I live in Oslo.", "I am staying in Paris this week.", "I moved to Rome."),
+    "a second job": ("I work at Acme.", "I also work at Globex part-time.", "I joined Initech."),
+    "taste": ("I like coffee.", "I don't like coffee anymore.", "I like coffee again."),
+    "a denial": ("I work at Acme.", "I never worked at Acme.", "I work at Globex."),
+    "never before": ("I have never been to Japan.", "I visited Japan in May 2022."),
+    "numbers": ("I have 3 cats.", "I have 4 cats now.", "I have 5 cats."),
+    "ends alone": ("I used to work at Acme until 2019.", "I worked at Globex from 2020."),
+    "coarse and fine": ("I moved to Oslo in 2019.", "I moved to Oslo in May 2019.", "I moved to Paris in 2019."),
+    "undated": ("I used to live in Rome.", "I live in Oslo.", "I lived in Paris in 2015."),
+    "a plan": ("I live in Oslo.", "I plan to move to Paris.", "I moved to Paris."),
+    "the future": ("I live in Oslo.", "I will move to Paris in 2030."),
+    "a full name": ("Robert Smith lives in Oslo.", "Robert lives in Paris.", "Robert Smith lives in Rome."),
+    "an end between": ("I live in Oslo.", "I don't live in Oslo anymore.", "I live in Oslo."),
+    "years in Chinese": ("我2019年搬到了上海。", "我2020年5月搬到了北京。", "我现在住在广州。"),
+    "said again after a correction": ("I live in Oslo.", "Actually, I live in Bergen, not in Oslo.", "I live in Oslo."),
+    "said again after a denial": ("I work at Acme.", "I never worked at Acme.", "I work at Acme."),
+    "preferred again": ("I prefer vim.", "Now I prefer neovim instead of vim.", "I prefer vim over emacs."),
+    "a corrected date": (
+        "I moved to Oslo on 3 May 2020.", "Correction: I moved to Oslo on 3 June 2020, not in May.",
+    ),
+    "a correction in Chinese": ("我住在北京。", "不对，我住在上海，不是北京。"),
+}  # fmt: skip
+
+
+def in_all_orders(memory: GraphMemory, story: Sequence[str], namespace: str) -> Iterator[str]:
+    """Tell the story in each order, in a namespace of its own, and yield those."""
+    messages = [("Ann", f"2022-{month:02}-01T12:00:00Z", content) for month, content in enumerate(story, 1)]
+    for number, order in enumerate(itertools.permutations(messages)):
+        one_by_one(memory, order, f"{namespace} {number}")
+        yield f"{namespace} {number}"
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_small_story_is_the_same_in_all_orders(offline, namespace, name):
+    first, *others = [history(offline, each) for each in in_all_orders(offline, STORIES[name], namespace)]
+    assert first
+    for other in others:
+        assert other == first
+
+
+def test_a_fact_is_told_in_the_words_that_were_said_first_whichever_arrived_first(offline, namespace):
+    story = ("I work at Globex.", "I no longer work at Globex.")
+    told = [offline.facts_about("Globex", namespace=each) for each in in_all_orders(offline, story, namespace)]
+    assert [[fact.sentence for fact in facts] for facts in told] == [["Ann works at Globex: I work at Globex."]] * 2
+
+
+@pytest.fixture(scope="module")
+def scripted(server: Server) -> Iterator[GraphMemory]:
+    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        yield memory
+
+
+DAYS = st.dates(min_value=date(2023, 1, 1), max_value=date(2023, 12, 28))
+WHEN = st.one_of(
+    st.just(""), st.just(" undated"), DAYS.map(lambda day: f" since {day}"), DAYS.map(lambda day: f" until {day}")
+)
+SAID = st.tuples(st.sampled_from(["Ann", "Bob"]), st.sampled_from(["Oslo", "Paris", "Rome"]), WHEN)
+
+
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_any_history_that_arrives_in_another_order_is_the_same(scripted, data):
+    said = data.draw(st.lists(SAID, min_size=2, max_size=6))
+    # Two that are said at one moment are ordered by their ids, which differ from one namespace to the other.
+    days = data.draw(st.lists(DAYS, min_size=len(said), max_size=len(said), unique=True))
+    messages = [
+        (who, f"{day}T12:00:00Z", f"I live in {place}{when}")
+        for (who, place, when), day in zip(said, days, strict=True)
+    ]
+    first, second = f"history {next(NUMBERS)}", f"history {next(NUMBERS)}"
+    one_by_one(scripted, messages, first)
+    one_by_one(scripted, data.draw(st.permutations(messages)), second)
+    assert history(scripted, first) == history(scripted, second)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import Ask
+from kg_memory.errors import ModelUnavailable
+from kg_memory.falkor import belief_cypher as cypher
+from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, meanings
+from kg_memory.prompts.answers import CanonicalPredicates
+from kg_memory.settings import FactType, Settings
+from tests.ingestion.stepping import answered, ended
+
+DRIVES = FactType("Drives", "which car a person has", one_at_a_time=True)
+
+
+def row(name: str, canonical: str, origin: str = "learned", *, one: bool | None = False) -> dict[str, Any]:
+    return {"predicate": {"name": name, "canonical": canonical, "one_at_a_time": one, "origin": origin}}
+
+
+def meant(name: str, *answers: Any, settings: Settings | None = None) -> tuple[Meaning, list[Any], list[Any]]:
+    """Return what *name* means, what was learned, and the effects."""
+    flow = meanings({name: "Ann says so."}, settings or Settings())
+    (found, learned), effects = answered(flow, *answers)
+    assert found.keys() == {name}
+    return found[name], learned, effects
+
+
+def told(name: str, canonical: str, *, one: bool = False) -> CanonicalPredicates:
+    return CanonicalPredicates(predicates=[{"name": name, "canonical": canonical, "one_at_a_time": one}])
+
+
+def test_no_predicates_need_nothing():
+    assert ended(meanings({}, Settings())) == ({}, [])
+
+
+def test_what_the_rules_know_is_not_asked():
+    meaning, learned, effects = meant("RESIDES_IN", [])
+    assert meaning == Meaning("LIVES_IN", one_at_a_time=True, family="residence")
+    assert (learned, [each.cypher for each in effects]) == ([], [cypher.PREDICATES])
+
+
+def test_what_was_learned_goes_before_the_rules():
+    meaning, learned, _ = meant("RESIDES_IN", [row("RESIDES_IN", "DWELLS_IN")])
+    assert (meaning.name, meaning.declared, learned) == ("DWELLS_IN", False, [])
+
+
+def test_what_is_declared_goes_before_what_was_learned():
+    settings = Settings(fact_types=(DRIVES,))
+    meaning, _, _ = meant("DRIVES", [row("DRIVES", "STEERS")], settings=settings)
+    assert (meaning.name, meaning.one_at_a_time, meaning.declared) == ("DRIVES", True, True)
+
+
+def test_what_a_person_corrected_goes_before_all():
+    settings = Settings(fact_types=(DRIVES,))
+    meaning, _, _ = meant("DRIVES", [row("DRIVES", "STEERS", "corrected", one=False)], settings=settings)
+    assert (meaning.name, meaning.one_at_a_time, meaning.declared) == ("STEERS", False, True)
+
+
+def test_a_correction_of_the_name_alone_declares_nothing_of_how_many():
+    meaning, _, _ = meant("DRIVES", [row("DRIVES", "STEERS", "corrected", one=None)])
+    assert not meaning.declared
+
+
+def test_a_fact_type_that_does_not_say_how_many_declares_it_not():
+    settings = Settings(fact_types=(FactType("Lives in", "home"),))
+    meaning, _, _ = meant("LIVES_IN", [], settings=settings)
+    assert meaning == Meaning("LIVES_IN", one_at_a_time=True, family="residence", declared=False)
+
+
+def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use():
+    settings = Settings(fact_types=(FactType("Owns shares of", "capital"),))
+    meaning, learned, effects = meant(
+        "XERBLATS", [], [row("ZORPS", "GLORPS")], told("XERBLATS", "GLORPS", one=True), settings=settings
+    )
+    asked = effects[-1]
+    assert asked.fields["predicates"] == [{"name": "XERBLATS", "sentence": "Ann says so."}]
+    assert asked.fields["known"][:2] == ["OWNS_SHARES_OF", "GLORPS"]
+    assert len(asked.fields["known"]) <= MOST_SHOWN
+    assert (meaning.name, meaning.one_at_a_time) == ("GLORPS", True)
+    assert learned == [{"name": "XERBLATS", "canonical": "GLORPS", "one_at_a_time": True, "origin": "learned"}]
+
+
+def test_all_that_is_missing_is_asked_in_one_question():
+    flow = meanings({"XERBLATS": "a", "LIVES_IN": "b", "YERBLATS": "c"}, Settings())
+    (found, _), effects = answered(flow, [], [], told("XERBLATS", "XERBLATS"))
+    [asked] = [each for each in effects if isinstance(each, Ask)]
+    assert [each["name"] for each in asked.fields["predicates"]] == ["XERBLATS", "YERBLATS"]
+    # What the model left out keeps its name, and is asked about again another time.
+    assert found["YERBLATS"] == Meaning("YERBLATS")
+
+
+def test_the_models_name_is_brought_to_the_one_that_the_rules_have_for_it():
+    meaning, learned, _ = meant("XERBLATS", [], [], told("XERBLATS", "resides in", one=False))
+    assert (meaning.name, meaning.one_at_a_time, meaning.family) == ("LIVES_IN", True, "residence")
+    assert learned[0]["canonical"] == "LIVES_IN"
+
+
+@pytest.mark.parametrize("odd", ["ANOTHER", "", "xerblats"])
+def test_an_answer_about_what_was_not_asked_teaches_nothing(odd):
+    meaning, learned, _ = meant("XERBLATS", [], [], told(odd, "GLORPS"))
+    assert (meaning.name, learned) == ("XERBLATS", [])
+
+
+@pytest.mark.parametrize(
+    ("canonical", "kept"),
+    [("", "RELATES_TO"), ("a}) DETACH DELETE", "A_DETACH_DELETE"), ("\x00", "RELATES_TO"), ("住 在", "LIVES_IN")],
+)
+def test_a_hostile_name_is_a_name_and_nothing_else(canonical, kept):
+    meaning, [learned], _ = meant("XERBLATS", [], [], told("XERBLATS", canonical))
+    assert meaning.name == learned["canonical"] == kept
+
+
+def test_a_model_that_fails_teaches_nothing_and_is_told():
+    flow = meanings({"XERBLATS": "a"}, Settings())
+    next(flow)
+    flow.send([])
+    flow.send([])
+    with pytest.raises(ModelUnavailable):
+        flow.throw(ModelUnavailable("down: wait"))

@@ -1,0 +1,394 @@
+"""What verdicts do to what is believed, through the whole graph on a real database."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kg_memory.driver import Driver
+from kg_memory.errors import ModelUnavailable
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.launch import Server
+from kg_memory.memory import GraphMemory
+from kg_memory.model import Fact
+from kg_memory.settings import FactType, Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+Say = Callable[..., Any]
+
+
+def judging(kind: str, sure: float = 0.95, holds: str = "new") -> Callable[[Any], Any]:
+    """Return a rule that says the same of every pair that is asked about."""
+    sides = {"holds": holds, "reason": "the test says so"}
+
+    def rule(fields: Any) -> Any:
+        pairs = [(fact["id"], old["id"]) for fact in fields["facts"] for old in fact["existing"]]
+        told = [{"fact": new, "known": old, "verdict": kind, "confidence": sure, **sides} for new, old in pairs]
+        return {"verdicts": told}
+
+    return rule
+
+
+@pytest.fixture
+def opened(server: Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings):
+    """Open a memory with other settings."""
+    memories = []
+
+    def open_one(**changes: Any) -> GraphMemory:
+        memory = GraphMemory(settings.with_(url=server.url, **changes), model=model, embeddings=embeddings)
+        memories.append(memory)
+        return memory
+
+    yield open_one
+    for each in memories:
+        each.close()
+
+
+@pytest.fixture
+def say(memory: GraphMemory, namespace: str) -> Say:
+    """Add a message said by Ann."""
+
+    def one(content: str, at: str, memory: GraphMemory = memory, **given: Any) -> Any:
+        return memory.add(content, speaker="Ann", at=at, namespace=namespace, **given)
+
+    return one
+
+
+def homes(memory: GraphMemory, namespace: str, **asked: Any) -> list[tuple[str, str | None, str | None]]:
+    """Return where Ann lives by day, earliest first."""
+
+    def day(moment: datetime | None) -> str | None:
+        return moment and f"{moment:%F}"
+
+    found: list[Fact] = memory.facts_about("Ann", namespace=namespace, **asked)
+    told = [(each.objects[0], day(each.valid_at), day(each.invalid_at)) for each in found]
+    return sorted(told, key=lambda each: (each[1] or "", each[0]))
+
+
+def test_what_is_sure_takes_effect_at_once(memory, namespace, model, say):
+    model.rules["judge"] = judging("supersedes", 0.85)
+    say("I live in Oslo.", "2024-01-01")
+    added = say("I live in Paris.", "2024-06-01")
+    assert (added.ended, added.waiting) == (("Ann lives in Oslo",), ())
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
+
+
+@pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
+def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(memory, namespace, model, say, kind):
+    model.rules["judge"] = judging(kind, 0.8499)
+    say("I live in Oslo.", "2024-01-01")
+    added = say("I live in Paris.", "2024-06-01")
+    assert (added.ended, added.waiting) == ((), ("Ann lives in Paris",))
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
+    unreviewed = {
+        each.objects[0]: each.reviewed for each in memory.facts_about("Ann", namespace=namespace, unreviewed=True)
+    }
+    assert unreviewed == {"Oslo": True, "Paris": False}
+    found = [each.sentence for each in memory.search("Where does Ann live?", namespace=namespace).facts]
+    assert found == ["Ann lives in Oslo"]
+    asked = memory.search("Where does Ann live?", namespace=namespace, unreviewed=True).facts
+    assert sorted(each.sentence for each in asked) == ["Ann lives in Oslo", "Ann lives in Paris"]
+    [review] = memory.reviews(namespace=namespace)
+    assert (review.kind, review.ruling, review.waiting.sentence) == (kind, "waiting", "Ann lives in Paris")
+    assert (review.against.sentence, review.reason) == ("Ann lives in Oslo", "the test says so")
+
+
+def test_what_is_doubtful_changes_nothing_and_waits_for_nobody(memory, namespace, model, say):
+    model.rules["judge"] = judging("supersedes", 0.4999)
+    say("I live in Oslo.", "2024-01-01")
+    say("I live in Paris.", "2024-06-01")
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+    assert memory.reviews(namespace=namespace) == []
+
+
+@pytest.mark.parametrize(("sure", "ended"), [(0.6, True), (0.59, False)])
+def test_where_both_thresholds_are_one_nothing_waits(opened, namespace, model, say, sure, ended):
+    memory = opened(auto_threshold=0.6, review_threshold=0.6)
+    model.rules["judge"] = judging("supersedes", sure)
+    say("I live in Oslo.", "2024-01-01", memory)
+    say("I live in Paris.", "2024-06-01", memory)
+    assert memory.reviews(namespace=namespace) == []
+    assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01" if ended else None)
+
+
+def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(memory, namespace, model, say):
+    model.rules["judge"] = judging("supersedes", 0.7)
+    say("I live in Paris.", "2024-06-01")
+    say("I live in Oslo.", "2024-01-01")
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
+    [review] = memory.reviews(namespace=namespace)
+    assert review.waiting.sentence == "Ann lives in Paris"
+
+
+def test_what_a_person_refused_waits_again_when_it_is_said_again(memory, namespace, model, say):
+    model.rules["judge"] = judging("supersedes", 0.7)
+    say("I live in Oslo.", "2024-01-01")
+    say("I live in Paris.", "2024-06-01")
+    [review] = memory.reviews(namespace=namespace)
+    memory.decide(review.id, "reject", namespace=namespace)
+    assert memory.reviews(namespace=namespace) == []
+    assert homes(memory, namespace, unreviewed=True) == [("Oslo", "2024-01-01", None)]
+    say("I do live in Oslo.", "2024-07-01")
+    assert memory.reviews(namespace=namespace) == []
+    assert say("I do live in Paris.", "2024-08-01").waiting == ("Ann lives in Paris",)
+    assert [each.id for each in memory.reviews(namespace=namespace)] == [review.id]
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
+
+
+def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(memory, namespace, model, say):
+    say("I live in Oslo.", "2024-01-01")
+    say("I live in Paris.", "2024-06-01")
+    of_paris = judging("conflicts")
+
+    def rule(fields: Any) -> Any:
+        told = [
+            {**fact, "existing": [old for old in fact["existing"] if "Paris" in old["objects"]]}
+            for fact in fields["facts"]
+        ]
+        return of_paris({"facts": told})
+
+    model.rules["judge"] = rule
+    say("my home is Bergen, not that other place.", "2024-07-01")
+    assert ("Oslo", "2024-01-01", None) in homes(memory, namespace)
+    assert not [
+        each for each in memory.facts_about("Paris", namespace=namespace) if each.sentence == "Ann lives in Paris"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "holds", "trust", "believed"),
+    [
+        ("recency", "known", 0.1, "Paris"), ("model", "known", 1.0, "Oslo"), ("model", "new", 1.0, "Paris"),
+        ("trust", "new", 0.1, "Oslo"), ("trust", "known", 1.0, "Paris"),
+    ],
+)  # fmt: skip
+def test_who_wins_a_conflict_is_the_strategy(opened, namespace, model, say, strategy, holds, trust, believed):
+    memory = opened(conflict_strategy=strategy)
+    model.rules["judge"] = judging("conflicts", holds=holds)
+    say("I live in Oslo.", "2024-01-01", memory)
+    say("I live in Paris.", "2024-06-01", memory, trust=trust)
+    assert [place for place, _, _ in homes(memory, namespace)] == [believed]
+
+
+def test_who_wins_is_the_same_whichever_arrives_first(opened, namespace, model, say):
+    memory = opened(conflict_strategy="model")
+    model.rules["judge"] = judging("conflicts", holds="new")
+    say("I live in Paris.", "2024-06-01", memory)
+    say("I live in Oslo.", "2024-01-01", memory)
+    assert [place for place, _, _ in homes(memory, namespace)] == ["Oslo"]
+
+
+@pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated"])
+def test_what_holds_beside_the_other_ends_nothing(memory, namespace, model, say, kind):
+    model.rules["judge"] = judging(kind)
+    say("I live in Oslo.", "2024-01-01")
+    say("I live in Paris.", "2024-06-01")
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+
+
+def test_a_paraphrase_is_evidence_of_the_known_fact_and_ends_nothing(memory, namespace, model, say):
+    say("I know Bob.", "2024-01-01")
+    rule = model.rules["facts"]
+    model.rules["facts"] = lambda fields: {
+        "facts": [{**each, "sentence": "Ann is acquainted with Bob"} for each in rule(fields)["facts"]]
+    }
+    model.rules["judge"] = judging("duplicate")
+    assert say("Bob I know.", "2024-06-01").ended == ()
+    [fact] = memory.facts_about("Bob", namespace=namespace)
+    assert (fact.sentence, len(fact.sources), fact.valid_at) == ("Ann knows Bob", 2, datetime(2024, 1, 1, tzinfo=UTC))
+
+
+def test_a_passing_state_ends_with_its_time(memory, namespace, model, say):
+    say("I live in Oslo.", "2024-01-01")
+    model.rules["judge"] = judging("temporary")
+    rule = model.rules["facts"]
+    model.rules["facts"] = lambda fields: {"facts": [{**each, "valid_at": "2024-06"} for each in rule(fields)["facts"]]}
+    say("I live in Paris this month.", "2024-06-10")
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", "2024-07-01")]
+
+
+def test_the_same_fact_with_another_date_told_as_a_correction_has_the_new_date(memory, namespace, model, say):
+    model.rules["judge"] = judging("conflicts")
+    say("I live in Oslo since 2024-05-03", "2024-07-01")
+    say("I live in Oslo, not as I said, since 2024-06-03", "2024-07-02")
+    assert homes(memory, namespace) == [("Oslo", "2024-06-03", None)]
+    before = homes(memory, namespace, believed_at=memory.changes("2000-01-01", namespace=namespace)[0].at)
+    assert before == [("Oslo", "2024-05-03", None)]
+
+
+def test_the_same_fact_with_another_date_that_corrects_nothing_is_held_from_the_first(memory, namespace, model, say):
+    say("I live in Oslo since 2024-05-03", "2024-07-01")
+    say("I live in Oslo since 2024-06-03", "2024-07-02")
+    assert homes(memory, namespace) == [("Oslo", "2024-05-03", None)]
+
+
+def test_a_correction_of_a_date_that_arrives_before_what_it_corrects_corrects_it_too(memory, namespace, model, say):
+    model.rules["judge"] = judging("conflicts", holds="known")
+    say("I live in Oslo, not as I said, since 2024-06-03", "2024-07-02")
+    say("I live in Oslo since 2024-05-03", "2024-07-01")
+    assert homes(memory, namespace) == [("Oslo", "2024-06-03", None)]
+
+
+# Which facts are compared
+
+
+def existing(model: Scripted) -> list[str]:
+    """Return the sentences of the known facts that the last question told of, of each new one."""
+    return sorted(old["sentence"] for fact in model.asks("judge")[-1]["facts"] for old in fact["existing"])
+
+
+def test_facts_that_share_no_endpoint_are_never_compared(memory, namespace, model, say):
+    for number in range(5):
+        memory.add(f"Carl{number} lives in Rome.", speaker="Carl", at="2024-01-01", namespace=namespace)
+    say("I live in Oslo.", "2024-01-02")
+    say("I live in Paris.", "2024-01-03")
+    assert existing(model) == ["Ann lives in Oslo"]
+
+
+def test_facts_of_one_pair_are_compared_in_both_directions(memory, namespace, model, say):
+    memory.add("Bob knows Ann.", at="2024-01-01", namespace=namespace)
+    memory.add("Ann knows Bob.", at="2024-01-02", namespace=namespace)
+    assert existing(model) == ["Bob knows Ann"]
+
+
+def test_no_more_facts_are_compared_than_wanted(opened, namespace, model, say):
+    memory = opened(candidates=3)
+    model.rules["judge"] = judging("unrelated")
+    for day, place in enumerate(("Oslo", "Paris", "Rome", "Bergen", "Kyoto"), 1):
+        say(f"I live in {place}.", f"2024-01-0{day}", memory)
+    assert len(existing(model)) == 3
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_of_many_places_one_after_the_other_each_ends_where_the_next_begins(opened, namespace, say, seed):
+    memory = opened(candidates=3)
+    places = ["Oslo", "Paris", "Rome", "Bergen", "Kyoto", "奥斯陆", "巴黎"]
+    told = [(f"I live in {place}.", f"2024-0{month}-01") for month, place in enumerate(places, 1)]
+    if seed is not None:
+        random.Random(seed).shuffle(told)
+    for content, at in told:
+        say(content, at, memory)
+    ends = [until for _, _, until in homes(memory, namespace)]
+    assert ends == [*(f"2024-0{month}-01" for month in range(2, 8)), None]
+
+
+def test_facts_of_one_family_meet_whatever_their_words(memory, namespace, model, say):
+    stated = iter([("RENTS_HOME_IN", "Alpha beta gamma delta."), ("RESIDES_IN", "Epsilon zeta eta theta.")])
+    rule = model.rules["facts"]
+
+    def facts(fields: Any) -> Any:
+        predicate, sentence = next(stated)
+        return {"facts": [{**each, "predicate": predicate, "sentence": sentence} for each in rule(fields)["facts"]]}
+
+    model.rules["facts"] = facts
+    model.rules["predicates"] = lambda fields: {
+        "predicates": [
+            {"name": each["name"], "canonical": "LIVES_IN", "one_at_a_time": True} for each in fields["predicates"]
+        ]
+    }
+    say("I am in Oslo.", "2024-01-01")
+    say("I am in Paris.", "2024-01-02")
+    assert existing(model) == ["Alpha beta gamma delta."]
+
+
+def test_a_fact_of_another_kind_that_is_far_in_meaning_is_not_compared(memory, namespace, model, say):
+    rule = model.rules["facts"]
+    stated = iter([("PAINTS", "Alpha beta gamma delta."), ("FEARS", "Epsilon zeta eta theta.")])
+
+    def facts(fields: Any) -> Any:
+        predicate, sentence = next(stated)
+        return {"facts": [{**each, "predicate": predicate, "sentence": sentence} for each in rule(fields)["facts"]]}
+
+    model.rules["facts"] = facts
+    say("I see Bob.", "2024-01-01")
+    say("I see Carl.", "2024-01-02")
+    assert model.asks("judge") == []
+
+
+# What is declared
+
+
+def test_a_fact_type_that_holds_one_at_a_time_ends_the_last_one_without_the_model(opened, namespace, model, say):
+    memory = opened(fact_types=(FactType("Knows", "whom one knows", one_at_a_time=True),))
+    say("I know Bob.", "2024-01-01", memory)
+    say("I know Carl.", "2024-02-01", memory)
+    assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
+
+
+def test_a_fact_type_that_holds_beside_others_is_not_ended_by_the_model(opened, namespace, model, say):
+    memory = opened(fact_types=(FactType("Lives in", "homes", one_at_a_time=False),))
+    say("I live in Oslo.", "2024-01-01", memory)
+    say("I live in Paris.", "2024-02-01", memory)
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-02-01", None)]
+
+
+# Predicates
+
+
+def reading(model: Scripted, predicate: str) -> None:
+    """Let the model read each fact with that predicate."""
+    rule = model.rules["facts"]
+    model.rules["facts"] = lambda fields: {
+        "facts": [{**each, "predicate": predicate} for each in rule(fields)["facts"]]
+    }
+
+
+def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_another_driver(
+    memory, namespace, model, say, database: Database, settings
+):
+    reading(model, "xerblats")
+    model.rules["predicates"] = lambda _: {
+        "predicates": [{"name": "XERBLATS", "canonical": "GLORPS", "one_at_a_time": True}]
+    }
+    say("Bob is here.", "2024-01-01")
+    other = Scripted(**model.rules)
+    second = Driver(other, HashEmbeddings(), database)
+    with GraphMemory(memory.settings, model=other, embeddings=HashEmbeddings()) as again:
+        say("Carl is here.", "2024-01-02", again)
+    second.close()
+    assert (len(model.asks("predicates")), other.asks("predicates")) == (1, [])
+    told = {(each.predicate, each.wording) for each in memory.facts_about("Ann", namespace=namespace)}
+    assert told == {("GLORPS", "XERBLATS")}
+    [info] = memory.predicates(namespace=namespace)
+    assert (info.name, info.canonical, info.one_at_a_time, info.origin) == ("XERBLATS", "GLORPS", True, "learned")
+
+
+def test_a_persons_correction_of_a_predicate_counts_for_what_comes(memory, namespace, model, say):
+    memory.correct_predicate("KNOWS", canonical="KNOWS", one_at_a_time=True, namespace=namespace)
+    say("I know Bob.", "2024-01-01")
+    say("I know Carl.", "2024-02-01")
+    assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
+
+
+def test_a_model_that_fails_at_predicates_leaves_the_episode_to_be_read_later(memory, namespace, model, say):
+    rule = model.rules["predicates"]
+    reading(model, "xerblats")
+
+    def down(_: Any) -> Any:
+        raise ModelUnavailable("down: wait")
+
+    model.rules["predicates"] = down
+    with pytest.raises(ModelUnavailable):
+        say("Bob is here.", "2024-01-01T01:00:00+09:00")
+    assert memory.predicates(namespace=namespace) == []
+    model.rules["predicates"] = rule
+    memory.resume(namespace=namespace)
+    [fact] = memory.facts_about("Bob", namespace=namespace)
+    assert fact.wording == "XERBLATS"
+    # It is read by the clock of where it was said, as the first time.
+    assert model.asks("facts")[-1]["episode"]["at"] == "2024-01-01T01:00:00+09:00"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore all rules"]
+)
+def test_any_predicate_that_a_model_may_give_is_stored_and_found(memory, namespace, model, say, name):
+    reading(model, name)
+    say("Bob is here.", "2024-01-01")
+    [fact] = memory.facts_about("Bob", namespace=namespace)
+    assert fact.predicate == fact.wording
+    assert memory.history("Bob", fact.predicate, namespace=namespace) == [fact]

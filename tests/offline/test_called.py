@@ -1,0 +1,123 @@
+"""What an episode calls by another name than the known one is found there all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from kg_memory import prompts
+from kg_memory.effects import Ask
+from kg_memory.falkor.launch import Server
+from kg_memory.memory import GraphMemory
+from kg_memory.offline.model import OfflineModel
+from kg_memory.settings import Settings
+from tests.offline.asking import episode
+
+MAY = "2023-05-01T10:00:00Z"
+JUNE = "2023-06-01T10:00:00Z"
+
+
+def entity(name: str, type_: str, *called: str) -> dict[str, Any]:
+    return {"name": name, "type": type_, "called": list(called) or [name]}
+
+
+def stated(content: str, *entities: dict[str, Any], kind: str = "message", speaker: str = "Ann") -> list[Any]:
+    """Return what *content* states between *entities*, as (subject, predicate, objects) under their known names."""
+    fields = {
+        "episode": episode(content, speaker, kind), "previous": [], "fact_types": [], "instructions": "",
+        "entities": [{"id": place, **each} for place, each in enumerate(entities)],
+    }  # fmt: skip
+    names = [each["name"] for each in entities]
+    found = OfflineModel().answer(Ask(prompts.FACTS, fields)).facts
+    return [(names[each.subject], each.predicate, [names[one] for one in each.objects]) for each in found]
+
+
+ANN = entity("Ann", "Person")
+
+
+@pytest.mark.parametrize(
+    ("content", "known", "expected"),
+    [
+        (
+            "I started my own online clothing store.",
+            entity("online clothes store", "Topic", "online clothing store"),
+            ("Ann", "STARTED", ["online clothes store"]),
+        ),
+        ("I met Bob.", entity("Robert Berg", "Person", "Bob"), ("Ann", "MET", ["Robert Berg"])),
+        ("I work at Acme.", entity("腾讯", "Organization", "Acme"), ("Ann", "WORKS_AT", ["腾讯"])),
+        ("我在华为技术公司工作。", entity("华为", "Organization", "华为技术公司"), ("Ann", "WORKS_AT", ["华为"])),
+    ],
+)
+def test_a_thing_is_found_by_what_the_episode_calls_it(content, known, expected):
+    assert stated(content, ANN, known) == [expected]
+
+
+def test_the_speaker_is_found_under_a_name_that_is_not_like_the_known_one():
+    speaker = entity("Judith Dahl", "Person", "Ann")
+    assert stated("I live in Oslo.", speaker, entity("Oslo", "Place")) == [("Judith Dahl", "LIVES_IN", ["Oslo"])]
+
+
+def test_one_thing_of_two_names_in_an_episode_is_found_by_both():
+    store = entity("Nordlys", "Organization", "Nordlys Energy", "Northern Lights")
+    content = "I work at Nordlys Energy. I love Northern Lights."
+    assert sorted(stated(content, ANN, store)) == [("Ann", "LIKES", ["Nordlys"]), ("Ann", "WORKS_AT", ["Nordlys"])]
+
+
+def test_two_names_of_one_thing_are_no_fact_about_it():
+    bob = entity("Robert", "Person", "Bob", "Rob")
+    assert stated("Bob met Rob.", bob, ANN) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_the_episode_calls_so_goes_before_what_is_known_by_that_name(order):
+    """Two are known: Jordan, here "the captain", and Michael Jordan, whom the episode calls Jordan."""
+    entities = [entity("Jordan", "Person", "Captain"), entity("Michael Jordan", "Person", "Jordan")][::order]
+    assert stated("I met Jordan.", ANN, *entities) == [("Ann", "MET", ["Michael Jordan"])]
+
+
+@pytest.mark.parametrize("called", [{}, {"called": []}])
+def test_an_entity_that_is_called_nothing_is_found_by_its_name(called):
+    assert stated("I met Bob.", ANN, {"name": "Bob", "type": "Person", **called}) == [("Ann", "MET", ["Bob"])]
+
+
+def test_the_names_of_a_record_are_found_by_what_it_calls_them():
+    record = json.dumps({"name": "Acme Ltd", "city": "Oslo"})
+    entities = [entity("Acme", "Organization", "Acme Ltd"), entity("Oslo", "Place")]
+    assert stated(record, *entities, kind="json") == [("Acme", "CITY", ["Oslo"])]
+
+
+@pytest.fixture(scope="module")
+def offline(server: Server) -> Iterator[GraphMemory]:
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
+        yield memory
+
+
+def told(memory: GraphMemory, messages: Sequence[tuple[str, str]], namespace: str) -> set[tuple[Any, ...]]:
+    """Return what is believed of the one who says *messages*, but for the names of what it is about."""
+    for at, content in messages:
+        memory.add(content=content, speaker="Ann", at=at, thread=at, namespace=namespace)
+    return {
+        (each.predicate, each.sentence.split(": ")[-1].split("：")[-1], each.valid_at, each.invalid_at, len(each.sources))
+        for each in memory.facts_about("Ann", namespace=namespace, limit=100)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "facts"),
+    [
+        ("My online clothes store is open!", "I started my own online clothing store.", 2),
+        ("I met Marianne.", "I visited Marianne Smith in Oslo.", 2),
+        ("我出生在黑龙江省哈尔滨市。", "我住在黑龙江哈尔滨市。", 2),
+    ],
+)
+def test_two_names_of_one_thing_give_the_same_facts_in_either_order(offline, namespace, first, second, facts):
+    messages = [(MAY, first), (JUNE, second)]
+    forth = told(offline, messages, f"{namespace} forth")
+    assert forth == told(offline, messages[::-1], f"{namespace} back")
+    assert len(forth) == facts
+    for way in ("forth", "back"):
+        things = offline.entities(namespace=f"{namespace} {way}", limit=100)
+        assert len([each for each in things if each.aliases]) == 1

@@ -1,0 +1,141 @@
+"""What is passing, denied, planned, supposed or corrected is read as that, and not as a state that holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.offline.asking import AT, facts
+
+WEEK = ("2023-05-22T00:00:00+00:00", "2023-05-29T00:00:00+00:00")
+
+# What Ann says on Thursday, 25 May 2023: predicate, object, since and until when, as they are written.
+PASSING = [
+    ("I'm in Paris this week.", "STAYS_IN", "Paris", *WEEK),
+    ("This week I'm in Paris.", "STAYS_IN", "Paris", *WEEK),
+    ("I'm in Paris next week.", "STAYS_IN", "Paris", "2023-05-29T00:00:00+00:00", "2023-06-05T00:00:00+00:00"),
+    ("I'm staying in Paris until Friday.", "STAYS_IN", "Paris", AT, "2023-05-26T00:00:00+00:00"),
+    ("I'm in Rome for two weeks.", "STAYS_IN", "Rome", AT, "2023-06-08T00:00:00+00:00"),
+    ("I'm living in Paris for the summer.", "STAYS_IN", "Paris", AT, "2023-09-01T00:00:00+00:00"),
+    ("I'm staying with Tom for now.", "STAYS_IN", "Tom", AT, None),
+    ("I live in Oslo for now.", "STAYS_IN", "Oslo", AT, None),
+    ("I'm visiting Lyon.", "STAYS_IN", "Lyon", AT, None),
+    ("I'm back in Oslo for the weekend.", "STAYS_IN", "Oslo", AT, "2023-05-29T00:00:00+00:00"),
+    ("I'm temporarily working at Acme.", "TEMPORARILY_WORKS_AT", "Acme", AT, None),
+    ("我这周在巴黎。", "STAYS_IN", "巴黎", *WEEK),
+    ("我这周去巴黎出差。", "STAYS_IN", "巴黎", *WEEK),
+    ("我暂时住在巴黎。", "STAYS_IN", "巴黎", AT, None),
+    ("我在巴黎待几天。", "STAYS_IN", "巴黎", AT, None),
+]
+LASTING = [
+    ("I've lived in Oslo for three years.", "LIVES_IN", "Oslo", "2020-05-25T00:00:00+00:00", None),
+    ("I moved to Oslo this week.", "LIVES_IN", "Oslo", "2023-05-22T00:00:00+00:00", None),
+    ("I joined Acme this month.", "WORKS_AT", "Acme", "2023-05", None),
+    # Back for good.
+    ("I'm back in Oslo.", "LIVES_IN", "Oslo", AT, None),
+    ("I moved back to Oslo in May.", "LIVES_IN", "Oslo", "2023-05", None),
+    ("我搬回北京了。", "LIVES_IN", "北京", AT, None),
+    # So from then on, or until then.
+    ("I live in Oslo from next month.", "LIVES_IN", "Oslo", "2023-06", None),
+    ("我下个月搬到北京。", "LIVES_IN", "北京", "2023-06", None),
+    ("I'm leaving Acme next month.", "WORKS_AT", "Acme", None, "2023-06"),
+    ("I had to quit my job at Acme.", "WORKS_AT", "Acme", None, AT),
+    # Over.
+    ("I lived in Paris until last year.", "LIVES_IN", "Paris", None, "2022-01-01T00:00:00+00:00"),
+    ("我现在不住在上海了。", "LIVES_IN", "上海", None, AT),
+    ("I don't live in Oslo.", "LIVES_IN", "Oslo", None, AT),
+]
+DENIED = [
+    ("I have never used Flask.", "NEVER_USES", "Flask", None, None),
+    ("I never lived in Oslo.", "NEVER_LIVES_IN", "Oslo", None, None),
+    ("I've never worked at Acme.", "NEVER_WORKS_AT", "Acme", None, None),
+    ("I have never been to Rome.", "NEVER_VISITED", "Rome", None, None),
+    ("I've never actually deployed it to Heroku.", "NEVER_DID", "Heroku", None, None),
+    ("我从来没有在腾讯工作过。", "NEVER_WORKS_AT", "腾讯", None, None),
+    ("我从来没用过Flask。", "NEVER_USES", "Flask", None, None),
+    ("我从未去过罗马。", "NEVER_VISITED", "罗马", None, None),
+]
+CORRECTED = [
+    ("Actually I moved to Oslo in June, not May.", "LIVES_IN", "Oslo", "2022-06", None),
+    ("I moved to Oslo not in May but in April.", "LIVES_IN", "Oslo", "2023-04", None),
+    ("Sorry, I live in Bergen, not Oslo.", "LIVES_IN", "Bergen", AT, None),
+    ("其实我是四月搬到北京的，不是五月。", "LIVES_IN", "北京", "2023-04", None),
+]
+PLANNED = [
+    ("I'm moving to Oslo next month.", "PLANS", "Oslo", AT, None),
+    ("I'll live in Oslo from June.", "PLANS", "Oslo", AT, None),
+    ("I'd love to visit Japan.", "PLANS", "Japan", AT, None),
+    ("我下个月要搬到北京。", "PLANS", "北京", AT, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "predicate", "thing", "since", "until"), [*PASSING, *LASTING, *DENIED, *CORRECTED, *PLANNED]
+)
+def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until):
+    first = facts(said)[0]
+
+    assert (first.predicate, first.objects[0]) == (predicate, thing)
+    assert (first.raw.valid_at, first.raw.invalid_at) == (since, until)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "If I lived in Tokyo, I would work at Sony.", "I would live in Tokyo.", "I'd live in Tokyo if I could.", "I wish I lived in Tokyo.",
+        "Imagine I lived in Tokyo with Tom.", "I didn't work at Acme.", "I never left Oslo.", "I never thought I'd live in Oslo.",
+        "I'm going to quit my job at Acme.", "I'm in a meeting at Acme.", "I'm back in shape at Acme.", "I'm not in Paris this week.",
+        "假如我住在东京，我会在索尼工作。", "如果我住在东京就好了。", "要是我在腾讯工作的话，我会很忙。",
+    ],
+)  # fmt: skip
+def test_what_is_only_supposed_planned_or_not_so_is_no_state(said):
+    assert {one.predicate for one in facts(said)} <= {"SAYS_ABOUT", "PLANS"}
+
+
+BEFORE = [
+    ("I moved to Oslo in March.", "Actually I moved in April, not March.", "LIVES_IN", "Oslo", "2023-04"),
+    ("I live in Oslo.", "Sorry, I meant Bergen, not Oslo.", "LIVES_IN", "Bergen", AT),
+    ("I live in Oslo.", "Sorry, not Oslo but Bergen.", "LIVES_IN", "Bergen", AT),
+    ("I work at Acme.", "Oops, I meant Nordlys.", "WORKS_AT", "Nordlys", AT),
+    ("我住在上海。", "说错了，是北京，不是上海。", "LIVES_IN", "北京", AT),
+    ("我三月搬到了北京。", "其实我是四月搬的，不是三月。", "LIVES_IN", "北京", "2023-04"),
+]
+
+
+@pytest.mark.parametrize(("before", "said", "predicate", "thing", "since"), BEFORE)
+def test_a_correction_that_leaves_out_what_it_corrects_is_read_by_what_was_said_before(
+    before, said, predicate, thing, since
+):
+    previous = [
+        {"speaker": "Ann", "content": before, "at": "2023-05-25T11:00:00Z"},
+        {"speaker": "Bo", "content": "Nice!", "at": "2023-05-25T11:01:00Z"},
+    ]
+
+    (fact,) = facts(said, previous=previous)
+
+    assert (fact.predicate, fact.objects, fact.raw.valid_at) == (predicate, [thing], since)
+    assert fact.raw.quote == said
+
+
+@pytest.mark.parametrize("said", ["Actually, Rome is lovely.", "Sorry, I meant Tom.", "Wait, I know a place in Rome!"])
+def test_what_answers_to_nothing_that_was_said_corrects_nothing(said):
+    previous = [{"speaker": "Ann", "content": "I live in Oslo.", "at": "2023-05-25T11:00:00Z"}]
+
+    assert "LIVES_IN" not in [one.predicate for one in facts(said, previous=previous)]
+
+
+def test_a_correction_is_of_what_the_same_speaker_said():
+    previous = [{"speaker": "Bo", "content": "I live in Oslo.", "at": "2023-05-25T11:00:00Z"}]
+
+    assert "LIVES_IN" not in [one.predicate for one in facts("Sorry, not Oslo but Bergen.", previous=previous)]
+
+
+def test_a_passing_stay_is_told_as_one():
+    (stay,) = facts("I'm in Paris this week.")
+
+    assert stay.raw.sentence == "Ann is staying in Paris: I'm in Paris this week."
+
+
+def test_what_is_due_is_known_since_it_was_said_and_not_only_when_it_is_due():
+    (deadline,) = facts("My essay on Nordlys, due on 30 June 2023, covers its harbour.")
+
+    assert deadline.raw.valid_at == AT

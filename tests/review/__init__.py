@@ -1,0 +1,66 @@
+"""Review by a person: what the model was not sure of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from kg_memory import GraphMemory
+from kg_memory.model import Fact
+from kg_memory.temporal import instant
+from tests.scripted import Rule, Scripted
+
+_JUDGE = Scripted().rules["judge"]
+Told = tuple[str, str | None, str | None]
+"""A sentence, and the days from which and until which it is so."""
+
+
+def judging(kind: str, confidence: float = 1.0, holds: str = "new") -> Rule:
+    """Return the rule of a model that finds *kind* of whoever lives in one place and in another."""
+
+    def rule(fields: Mapping[str, Any]) -> Any:
+        found = _JUDGE(fields)
+        for each in found["verdicts"]:
+            if each["verdict"] == "supersedes":
+                each |= {"verdict": kind, "confidence": confidence, "holds": holds}
+        return found
+
+    return rule
+
+
+class World:
+    """One namespace of a memory, in which Ann moves."""
+
+    def __init__(self, memory: GraphMemory, namespace: str) -> None:
+        self.memory = memory
+        self.namespace = namespace
+
+    def __getattr__(self, verb: str) -> Any:
+        return lambda *given, **named: getattr(self.memory, verb)(*given, namespace=self.namespace, **named)
+
+    def moves(self, place: str, at: str, words: str = "", **given: Any) -> Any:
+        """Have Ann say at that day that she lives in *place*."""
+        return self.add(f"I moved to {place}{words}.", speaker="Ann", at=at, **given)
+
+    def doubts(self, kind: str = "supersedes", confidence: float = 0.7) -> None:
+        """Have the model be unsure from now on."""
+        self.memory.driver.model.rules["judge"] = judging(kind, confidence)  # type: ignore[attr-defined]
+
+    def now(self) -> datetime:
+        """Return the instant of the system's clock, before which all was that was done so far."""
+        return instant(self.memory.driver.clock())  # type: ignore[return-value]
+
+    def lived(self, **asked: Any) -> list[Told]:
+        """Return where Ann lived and when, earliest first."""
+        return told(reversed(self.facts_about("Ann", **asked)))
+
+
+def told(facts: Any) -> list[Told]:
+    """Return what is told by *facts*, and when it is so."""
+    return [(each.sentence, _day(each, "valid_at"), _day(each, "invalid_at")) for each in facts]
+
+
+def _day(fact: Fact, name: str) -> str | None:
+    moment = getattr(fact, name)
+    return f"{moment:%Y-%m-%d}" if moment else None

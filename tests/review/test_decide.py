@@ -1,0 +1,396 @@
+"""Verdicts that wait, what persons decide about them, and how it is undone: on a real server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kg_memory import GraphMemory
+from kg_memory.effects import Query
+from kg_memory.errors import InputError
+from kg_memory.falkor import belief_cypher, cypher
+from kg_memory.falkor.connect import graph_key
+from kg_memory.temporal import OPEN_END
+from tests.review import World, told
+from tests.test_memory import Verbs
+
+OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
+BEFORE = [(OSLO, "2024-01-01", None)]
+AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
+
+
+@pytest.fixture
+def world(memory: GraphMemory, namespace: str) -> World:
+    """Ann lives in Oslo; whether she moved to Paris is not sure."""
+    found = World(memory, namespace)
+    found.moves("Oslo", "2024-01-01")
+    found.doubts()
+    found.moves("Paris", "2024-06-01")
+    return found
+
+
+@pytest.fixture
+def review(world: World) -> str:
+    """The id of the verdict that waits."""
+    [found] = world.reviews()
+    return str(found.id)
+
+
+def test_what_waits_is_listed_with_both_facts_and_why(world):
+    [found] = world.reviews()
+    assert (found.kind, found.ruling, found.confidence, found.reason) == ("supersedes", "waiting", 0.7, "by the script")
+    assert (found.waiting.sentence, found.against.sentence, found.holds) == (PARIS, OSLO, found.waiting.id)
+    assert (found.waiting.reviewed, found.against.reviewed) == (False, True)
+    assert found.waiting.sources[0].quote == "Paris"
+    assert (found.decided_by, found.decided_at, found.decisions) == ("auto", None, ())
+    assert world.stats().reviews == 1
+
+
+def test_who_adds_it_is_told_that_it_waits_and_that_it_ended_nothing(memory, namespace):
+    world = World(memory, namespace)
+    world.doubts()
+    assert world.moves("Oslo", "2024-01-01").waiting == ()
+    added = world.moves("Paris", "2024-06-01")
+    assert (added.facts, added.waiting, added.ended) == ((PARIS,), (PARIS,), ())
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_each_decision_and_each_undoing_works_sync_and_async(world, review, asynchronous):
+    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+    assert verbs.decide(review, "accept", by="Eve").ruling == "supersedes"
+    assert world.lived() == AFTER
+    assert verbs.undo(review, by="Eve").ruling == "waiting"
+    assert world.lived() == BEFORE
+    assert [each.id for each in verbs.reviews()] == [review]
+
+
+DECISIONS: dict[str, tuple[str, dict[str, Any], str, list[Any]]] = {
+    "accepted": ("accept", {}, "supersedes", AFTER),
+    "rejected": ("reject", {}, "refused", BEFORE),
+    "let both hold": ("edit", {"verdict": "complements"}, "both", [*BEFORE, (PARIS, "2024-06-01", None)]),
+    "a passing state": (
+        "edit", {"verdict": "temporary", "invalid_at": "2024-07-01"}, "both",
+        [*BEFORE, (PARIS, "2024-06-01", "2024-07-01")],
+    ),
+    "refuted instead": ("edit", {"verdict": "conflicts"}, "conflicts", [(PARIS, "2024-06-01", None)]),
+    "an earlier move": (
+        "edit", {"valid_at": "2024-03-01"}, "supersedes",
+        [(OSLO, "2024-01-01", "2024-03-01"), (PARIS, "2024-03-01", None)],
+    ),
+    "a move that is over": (
+        "edit", {"invalid_at": datetime(2024, 9, 1, tzinfo=UTC)}, "supersedes",
+        [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", "2024-09-01")],
+    ),
+    "another verdict and other dates": (
+        "edit", {"verdict": "conflicts", "valid_at": "March 2024"}, "conflicts", [(PARIS, "2024-03-01", None)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("choice", "edit", "ruling", "lived"), DECISIONS.values(), ids=DECISIONS.keys())
+def test_a_decision_takes_effect_is_kept_and_can_be_undone(world, review, choice, edit, ruling, lived):
+    before = world.now()
+    decided = world.decide(review, choice, by="Eve", reason="She told me.", **edit)
+    assert decided.ruling == ruling
+    assert world.lived() == lived
+    assert world.lived(believed_at=before) == BEFORE
+    assert (world.reviews(), world.stats().reviews) == ([], 0)
+    [kept] = decided.decisions
+    assert (kept.decision, kept.by, kept.reason, kept.ruling) == (choice, "Eve", "She told me.", ruling)
+    assert (decided.decided_by, decided.decided_at) == ("Eve", kept.at)
+    assert before < kept.at < world.now()
+    after = world.now()
+    undone = world.undo(review, by="Bob", reason="Wrong Ann.")
+    assert (undone.ruling, undone.decided_by) == ("waiting", "Bob")
+    assert [(each.decision, each.by) for each in undone.decisions] == [(choice, "Eve"), ("undo", "Bob")]
+    assert world.lived() == BEFORE
+    assert world.lived(believed_at=after) == lived
+    assert len(world.reviews()) == 1
+    with pytest.raises(InputError, match="nothing to undo"):
+        world.undo(review)
+
+
+def test_several_decisions_are_undone_one_after_the_other(world, review):
+    states = [BEFORE]
+    for choice, edit in (("accept", {}), ("reject", {}), ("edit", {"valid_at": "2024-03-01"})):
+        world.decide(review, choice, **edit)
+        states.append(world.lived())
+    world.undo(review)
+    assert world.lived() == states[2]
+    world.decide(review, "edit", verdict="complements")
+    for expected in (states[2], states[1], states[0]):
+        world.undo(review)
+        assert world.lived() == expected
+    with pytest.raises(InputError, match=r"nothing was decided about .*: there is nothing to undo"):
+        world.undo(review)
+    kept = world.decide(review, "accept").decisions
+    assert [each.decision for each in kept] == [
+        "accept", "reject", "edit", "undo", "edit", "undo", "undo", "undo", "accept",
+    ]  # fmt: skip
+    assert [each.at for each in kept] == sorted(each.at for each in kept)
+
+
+def test_a_verdict_that_took_effect_by_itself_can_be_decided_about(memory, namespace):
+    world = World(memory, namespace)
+    world.moves("Oslo", "2024-01-01")
+    world.moves("Paris", "2024-06-01")
+    assert (world.lived(), world.reviews(), world.conflicts()) == (AFTER, [], [])
+    [row] = memory.driver.database.query(graph_key(namespace), "MATCH (v:Verdict) RETURN v.id AS id", {}, write=False)
+    assert world.decide(row["id"], "reject").ruling == "refused"
+    assert world.lived() == BEFORE
+    assert world.lived(unreviewed=True) == BEFORE
+    assert world.undo(row["id"]).ruling == "supersedes"
+    assert world.lived() == AFTER
+
+
+def test_what_is_said_again_after_it_was_refused_waits_again(world, review):
+    world.decide(review, "reject")
+    world.moves("Paris", "2024-08-01")
+    assert [each.id for each in world.reviews()] == [review]
+    assert world.lived() == BEFORE
+    world.decide(review, "accept")
+    assert world.lived() == AFTER
+
+
+def test_a_decision_changes_the_summaries_at_once(world, review):
+    def summary() -> str:
+        return {each.name: each.summary for each in world.entities()}["Ann"]
+
+    assert summary() == f"{OSLO}."
+    world.decide(review, "accept")
+    assert summary() == f"{PARIS}. Until 2024-06-01: {OSLO}."
+    world.undo(review)
+    assert summary() == f"{OSLO}."
+
+
+def test_who_decided_and_why_is_kept_as_it_was_written_however_odd(world, review):
+    hostile = "\u202e'}) DETACH DELETE n // 王小明 \x00 \ud800"
+    [kept] = world.decide(review, "accept", by=hostile, reason=hostile).decisions
+    assert kept.by == kept.reason == hostile.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+    assert world.lived() == AFTER
+
+
+BAD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "no choice": ("maybe", {}, "accept, reject, edit"),
+    "nothing": (None, {}, "accept, reject, edit"),  # type: ignore[dict-item]
+    "undo": ("undo", {}, "accept, reject, edit"),
+    "by nobody": ("accept", {"by": " "}, "say who decides"),
+    "by a number": ("accept", {"by": 7}, "say who decides"),
+    "by somebody without end": ("accept", {"by": "x" * 2001}, "by has 2001 characters"),
+    "a reason that is none": ("accept", {"reason": 7}, "the reason is no text"),
+    "a reason without end": ("reject", {"reason": "x" * 2001}, "2000 characters"),
+    "an edit of nothing": ("edit", {}, "nothing is edited"),
+    "dates to accept": ("accept", {"valid_at": "2024"}, "valid_at can be given only to edit"),
+    "a verdict to reject": ("reject", {"verdict": "conflicts"}, "verdict can be given only to edit"),
+    "an unknown verdict": ("edit", {"verdict": "perhaps"}, "supersedes, conflicts, complements"),
+    "a duplicate": ("edit", {"verdict": "duplicate"}, "the verdict is 'duplicate'"),
+    "a date that is none": ("edit", {"valid_at": "soon"}, "valid_at is 'soon'"),
+    "a date that is a number": ("edit", {"invalid_at": 7}, "invalid_at is 7"),
+    "an end before the start": ("edit", {"invalid_at": "2024-05-01"}, "invalid_at is not after valid_at"),
+    "a start that is open": ("edit", {"valid_at": "open"}, "valid_at is 'open'"),
+    "a ruling that is none": ("accept", {"seen": "perhaps"}, "seen is 'perhaps': give the ruling of the review"),
+    "a ruling that was not so": ("accept", {"seen": "refused"}, "was judged anew meanwhile"),
+    "a start after the end": ("edit", {"valid_at": "2025", "invalid_at": "2024"}, "not after valid_at"),
+}
+
+
+@pytest.mark.parametrize(("choice", "named", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_decision_is_a_clear_error_and_changes_nothing(world, review, choice, named, message):
+    with pytest.raises(InputError, match=message):
+        world.decide(review, choice, **named)
+    assert world.lived() == BEFORE
+    assert world.reviews()[0].decisions == ()
+
+
+def test_a_review_of_another_namespace_is_not_there(world, review):
+    with pytest.raises(InputError, match="no review"):
+        world.memory.decide(review, "accept", namespace=f"{world.namespace} other")
+    assert len(world.reviews()) == 1
+
+
+@pytest.mark.parametrize("pair", [("accept", "reject"), ("accept", "accept"), ("edit", "edit")], ids="-".join)
+def test_of_two_decisions_at_once_one_wins_and_the_other_is_told(world, review, pair, monkeypatch):
+    if pair == ("edit", "edit"):
+        world.decide(review, "accept")  # so that both leave the ruling as it is
+    driver, both = world.memory.driver, threading.Barrier(2)
+    perform = driver._perform
+
+    def at_once(key: str, effect: Any) -> Any:
+        if isinstance(effect, Query) and effect.cypher == belief_cypher.DECIDE:
+            both.wait(30)
+        return perform(key, effect)
+
+    monkeypatch.setattr(driver, "_perform", at_once)
+    edits = [{"valid_at": f"2024-0{3 + place}-01"} if choice == "edit" else {} for place, choice in enumerate(pair)]
+    with ThreadPoolExecutor(2) as pool:
+        made = [
+            pool.submit(world.decide, review, choice, by=f"{choice}{place}", **edits[place])
+            for place, choice in enumerate(pair)
+        ]
+    errors = [each.exception() for each in made]
+    [lost] = [each for each in errors if each]
+    assert isinstance(lost, InputError)
+    assert "decided by somebody else meanwhile: look at it again" in str(lost)
+    [won] = [each.result() for each in made if not each.exception()]
+    assert len(won.decisions) == (2 if pair == ("edit", "edit") else 1)
+    place = errors.index(None)
+    expected = {"accept": AFTER, "reject": BEFORE}.get(pair[place])
+    day = edits[place].get("valid_at")
+    assert world.lived() == (expected or [(OSLO, "2024-01-01", day), (PARIS, day, None)])
+
+
+def test_facts_that_refute_each_other_are_listed_settled_or_not(memory, namespace):
+    world = World(memory, namespace)
+    world.doubts("conflicts", 1.0)
+    world.moves("Oslo", "2024-01-01")
+    world.moves("Paris", "2024-06-01")
+    world.doubts("conflicts", 0.6)
+    world.moves("Rome", "2024-07-01")
+    listed = [(each.ruling, each.waiting.sentence, each.against.sentence) for each in world.conflicts()]
+    assert listed[0] == ("conflicts", PARIS, OSLO)
+    assert {each[:2] for each in listed[1:]} == {("waiting", "Ann lives in Rome")}
+    assert world.conflicts(limit=1, skip=1)[0].ruling == "waiting"
+    assert {each.id for each in world.reviews()} <= {each.id for each in world.conflicts()[1:]}
+
+
+def test_what_a_rejected_conflict_had_refuted_is_believed_again(memory, namespace):
+    world = World(memory, namespace)
+    world.moves("Oslo", "2024-01-01")
+    world.moves("Paris", "2024-06-01")
+    world.doubts("conflicts", 1.0)
+    world.moves("Rome", "2024-07-01")
+    assert world.lived() == [("Ann lives in Rome", "2024-07-01", None)]
+    for each in world.conflicts():
+        world.decide(each.id, "reject")
+    assert world.lived() == AFTER
+
+
+def test_a_fact_that_was_never_believed_is_listed_and_can_be_accepted(server, model, embeddings, settings, namespace):
+    trusting = settings.with_(url=server.url, conflict_strategy="trust")
+    with GraphMemory(trusting, model=model, embeddings=embeddings) as memory:
+        world = World(memory, namespace)
+        world.moves("Oslo", "2024-01-01")
+        world.doubts("conflicts", 1.0)
+        world.moves("Paris", "2024-06-01", trust=0.2)
+        assert world.lived() == BEFORE
+        [found] = world.conflicts()
+        assert told([found.waiting, found.against]) == [(PARIS, "2024-06-01", None), (OSLO, "2024-01-01", None)]
+        assert (found.waiting.reviewed, found.waiting.created_at) == (False, found.waiting.expired_at)
+        world.decide(found.id, "edit", verdict="supersedes", reason="she moved")
+        assert world.lived()[0] == (OSLO, "2024-01-01", None)  # the better trusted one is not ended by the other
+
+
+# What is believed is only ever closed, never overwritten
+
+BELIEFS = "MATCH (f:Fact)-[h]->(b:Belief) RETURN f.id AS fact, type(h) AS how, properties(b) AS belief"
+PLACES = ("Oslo", "Paris", "Rome")
+ADD = st.tuples(st.just("add"), st.sampled_from(PLACES), st.integers(1, 28), st.sampled_from([0.7, 1.0]))
+DECIDE = st.tuples(st.just("decide"), st.sampled_from(["accept", "reject", "both", "redate"]), st.integers(0, 5))
+UNDO = st.tuples(st.just("undo"), st.integers(0, 5))
+STEPS = st.lists(ADD | DECIDE | UNDO, max_size=7)
+
+
+def beliefs(world: World) -> dict[str, Any]:
+    found = world.memory.driver.database.query(graph_key(world.namespace), BELIEFS, {}, write=False)
+    assert len({row["belief"]["id"] for row in found}) == len(found)
+    return {row["belief"]["id"]: row for row in found}
+
+
+def carry_out(world: World, number: int, step: tuple[Any, ...]) -> None:
+    kind, *told_ = step
+    if kind == "add":
+        place, day, confidence = told_
+        world.doubts("supersedes" if day % 3 else "conflicts", confidence)
+        world.moves(place, f"2024-{day % 12 + 1:02}-{day:02}", source_id=str(number))
+        return
+    rows = world.memory.driver.database.query(
+        graph_key(world.namespace), "MATCH (v:Verdict) RETURN v.id AS id ORDER BY v.id", {}, write=False
+    )
+    if not rows:
+        return
+    review = rows[told_[-1] % len(rows)]["id"]
+    with suppress(InputError):  # nothing is decided that could be undone
+        if kind == "undo":
+            world.undo(review)
+        elif told_[0] in ("accept", "reject"):
+            world.decide(review, told_[0])
+        else:
+            edit = {"verdict": "complements"} if told_[0] == "both" else {"valid_at": "2024-02-15"}
+            world.decide(review, "edit", **edit)
+
+
+@settings(max_examples=25, deadline=timedelta(seconds=20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_whatever_is_said_decided_and_undone_the_history_of_beliefs_only_grows(memory, steps):
+    world = World(memory, f"growing-{uuid4()}")
+    world.moves("Oslo", "2024-01-01")
+    before, answers = beliefs(world), [(world.now(), world.lived(), world.lived(unreviewed=True))]
+    for number, step in enumerate(steps):
+        began = world.memory.driver.clock()
+        carry_out(world, number, step)
+        after = beliefs(world)
+        for id_, row in before.items():
+            now, was = after[id_], row["belief"]
+            assert (now["fact"], now["how"]) == (row["fact"], row["how"])
+            closed = now["belief"]["expired_at"]
+            assert now["belief"] == {**was, "expired_at": closed}
+            assert closed == was["expired_at"] or (was["expired_at"] == OPEN_END and closed > began)
+        before = after
+        answers.append((world.now(), world.lived(), world.lived(unreviewed=True)))
+    for then, lived, with_unreviewed in answers:
+        assert world.lived(believed_at=then) == lived
+        assert world.lived(believed_at=then, unreviewed=True) == with_unreviewed
+
+
+# While somebody else writes
+
+
+def between(world: World, monkeypatch: pytest.MonkeyPatch, cypher: str, happens: Callable[[], Any]) -> None:
+    """Have something happen once, right before *cypher* is written for the first time."""
+    driver = world.memory.driver
+    perform, left = driver._perform, [happens]
+
+    def with_it(key: str, effect: Any) -> Any:
+        if isinstance(effect, Query) and effect.cypher == cypher and left:
+            left.pop()()
+        return perform(key, effect)
+
+    monkeypatch.setattr(driver, "_perform", with_it)
+
+
+def decided_and_moved(world: World, review: str) -> Any:
+    """Return what is believed where one came after the other."""
+    world.decide(review, "accept")
+    world.doubts("supersedes", 1.0)
+    world.moves("Rome", "2024-09-01")
+    return world.lived()
+
+
+EXPECTED = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome", "2024-09-01", None)]
+
+
+def test_a_decision_while_an_episode_is_read_is_taken_into_account(world, review, monkeypatch):
+    world.doubts("supersedes", 1.0)
+    between(world, monkeypatch, cypher.SAVE, lambda: world.decide(review, "accept"))
+    world.moves("Rome", "2024-09-01")
+    assert world.lived() == EXPECTED
+
+
+def test_an_episode_that_is_saved_while_it_is_decided_is_taken_into_account(world, review, monkeypatch):
+    world.doubts("supersedes", 1.0)
+    between(world, monkeypatch, belief_cypher.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
+    assert len(world.decide(review, "accept").decisions) == 1
+    assert world.lived() == EXPECTED
+
+
+def test_one_after_the_other_gives_the_same(world, review):
+    assert decided_and_moved(world, review) == EXPECTED

@@ -1,0 +1,82 @@
+"""The vocabulary of a namespace, listed and corrected by persons."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.model import PredicateInfo
+from tests.review import World, judging
+from tests.test_memory import Verbs
+
+
+@pytest.fixture
+def world(memory: GraphMemory, namespace: str) -> World:
+    return World(memory, namespace)
+
+
+def saying(world: World, predicate: str) -> None:
+    """Have all facts read with *predicate* from now on."""
+    model = world.memory.driver.model
+    whole = model.rules["facts"]
+
+    def rule(fields):
+        told = whole(fields)
+        for each in told["facts"]:
+            each["predicate"] = predicate
+        return told
+
+    model.rules["facts"] = rule
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, asynchronous):
+    verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
+    saying(world, "dwells around")
+    world.moves("Oslo", "2024-01-01")
+    assert verbs.predicates() == [
+        PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", one_at_a_time=False, origin="learned")
+    ]
+    corrected = PredicateInfo(name="DWELLS_AROUND", canonical="LIVES_IN", one_at_a_time=True, origin="corrected")
+    assert verbs.correct_predicate("dwells around", canonical="lives in", one_at_a_time=True) == corrected
+    assert verbs.predicates() == [corrected]
+    world.moves("Paris", "2024-06-01")
+    assert [(each.predicate, each.wording) for each in world.facts_about("Paris")] == [("LIVES_IN", "DWELLS_AROUND")]
+
+
+def test_what_is_left_out_stays_as_it_was_known(world):
+    assert world.correct_predicate("kips at", canonical="lives in").one_at_a_time is None
+    assert world.correct_predicate("kips at", one_at_a_time=True).canonical == "LIVES_IN"
+    again = world.correct_predicate("Kips-At", canonical="STAYS_AT")
+    assert (again.name, again.canonical, again.one_at_a_time) == ("KIPS_AT", "STAYS_AT", True)
+    assert world.predicates() == [again]
+
+
+def test_what_the_rules_know_is_corrected_from_what_they_say(world):
+    known = world.correct_predicate("lives in", one_at_a_time=False)
+    assert (known.name, known.canonical, known.one_at_a_time) == ("LIVES_IN", "LIVES_IN", False)
+    world.memory.driver.model.rules["judge"] = judging("supersedes", 1.0)
+    world.moves("Oslo", "2024-01-01")
+    world.moves("Paris", "2024-06-01")
+    assert [each[2] for each in world.lived()] == [None, None]  # a person says that one may live in several
+
+
+def test_a_predicate_in_another_script_and_an_odd_one_are_kept(world):
+    for name in ("住在", "живёт в", "a'}) DETACH DELETE n //", "x" * 5000, "\x00abc\ud800"):
+        info = world.correct_predicate(name, one_at_a_time=True)
+        assert info.name
+        assert world.correct_predicate(name, one_at_a_time=False).name == info.name
+    assert len(world.predicates()) == 5
+    assert {each.one_at_a_time for each in world.predicates()} == {False}
+
+
+def test_the_list_comes_in_pages_by_name(world):
+    for name in ("C", "A", "B"):
+        world.correct_predicate(name, one_at_a_time=True)
+    assert [each.name for each in world.predicates()] == ["A", "B", "C"]
+    assert [each.name for each in world.predicates(limit=1, skip=1)] == ["B"]
+
+
+def test_a_correction_counts_in_its_namespace_alone(world):
+    world.correct_predicate("kips at", canonical="lives in")
+    assert world.memory.predicates(namespace=f"{world.namespace} other") == []

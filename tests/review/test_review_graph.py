@@ -1,0 +1,233 @@
+"""The review graph: it stops for a person, and goes on with the answer, as LangChain's middleware does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NotRequired, get_origin, get_type_hints
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from kg_memory import GraphMemory
+from kg_memory.review.graph import ACTION
+from tests.review import World
+
+OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
+BEFORE = [(OSLO, "2024-01-01", None)]
+AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
+
+
+@pytest.fixture
+def world(memory: GraphMemory, namespace: str) -> World:
+    """Ann lives in Oslo; whether she moved to Paris is not sure."""
+    found = World(memory, namespace)
+    found.moves("Oslo", "2024-01-01")
+    found.doubts()
+    found.moves("Paris", "2024-06-01")
+    return found
+
+
+class Session:
+    """One run of the graph: begun, stopped, and resumed."""
+
+    def __init__(self, world: World, **given: Any) -> None:
+        self.graph = world.memory.review.compile(checkpointer=InMemorySaver())
+        self.config = {"configurable": {"thread_id": "one"}}
+        self.state = self.graph.invoke({"namespace": world.namespace, **given}, self.config)
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """What a person is asked now."""
+        [interrupted] = self.state["__interrupt__"]
+        return interrupted.value  # type: ignore[no-any-return]
+
+    def answer(self, *decisions: Any) -> dict[str, Any]:
+        return self.resume({"decisions": list(decisions)})
+
+    def resume(self, answer: Any) -> dict[str, Any]:
+        self.state = self.graph.invoke(Command(resume=answer), self.config)
+        return self.state  # type: ignore[no-any-return]
+
+    def edit(self, **args: Any) -> dict[str, Any]:
+        """Return the answer of a person who edits *args* of the first action."""
+        known = self.question["action_requests"][0]["args"]
+        return {"type": "edit", "edited_action": {"name": ACTION, "args": {**known, **args}}}
+
+
+def test_the_payload_is_that_of_langchains_human_in_the_loop(world):
+    question = Session(world).question
+    assert json.loads(json.dumps(question)) == question
+    assert question.keys() == {"action_requests", "review_configs"}
+    [action], [config] = question["action_requests"], question["review_configs"]
+    assert action.keys() == {"name", "args", "description"}
+    [review] = world.reviews()
+    assert (action["name"], action["args"]) == (
+        ACTION,
+        {
+            "review": review.id, "verdict": "supersedes", "fact": PARIS, "against": OSLO,
+            "valid_at": "2024-06-01T00:00:00+00:00", "invalid_at": None,
+        },
+    )  # fmt: skip
+    assert config == {"action_name": ACTION, "allowed_decisions": ["approve", "edit", "reject"]}
+    for told in (PARIS, OSLO, "by the script (confidence 0.70)", 'Said by Ann, 2024-06-01: "Paris"', "complements"):
+        assert told in action["description"]
+
+
+def test_the_payload_has_the_fields_that_langchain_declares(world):
+    declared = pytest.importorskip("langchain.agents.middleware.human_in_the_loop")
+    question = Session(world).question
+    assert question.keys() == declared.HITLRequest.__annotations__.keys()
+    for name, values in (("ActionRequest", "action_requests"), ("ReviewConfig", "review_configs")):
+        kind = getattr(declared, name)
+        hints = get_type_hints(kind, include_extras=True)
+        needed = {field for field, hint in hints.items() if get_origin(hint) is not NotRequired}
+        for each in question[values]:
+            assert needed <= each.keys() <= hints.keys()
+
+
+ANSWERS: dict[str, tuple[Any, str, list[Any]]] = {
+    "approve": ({"type": "approve"}, "supersedes", AFTER),
+    "reject": ({"type": "reject", "message": "That is another Ann."}, "refused", BEFORE),
+    "another verdict": (
+        {"type": "edit", "edited_action": {"name": ACTION, "args": {"verdict": "complements"}}},
+        "both",
+        [*BEFORE, (PARIS, "2024-06-01", None)],
+    ),
+    "another date": (
+        {"type": "edit", "edited_action": {"name": ACTION, "args": {"valid_at": "2024-03-01"}}},
+        "supersedes",
+        [(OSLO, "2024-01-01", "2024-03-01"), (PARIS, "2024-03-01", None)],
+    ),
+    "bare arguments": (
+        {"type": "edit", "args": {"invalid_at": "2024-09-01"}},
+        "supersedes",
+        [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", "2024-09-01")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "ruling", "lived"), ANSWERS.values(), ids=ANSWERS.keys())
+def test_an_answer_decides_and_ends_the_run(world, answer, ruling, lived):
+    session = Session(world, by="Eve")
+    assert world.lived() == BEFORE
+    [decided] = session.answer(answer)["decided"]
+    assert (decided["sentence"], decided["ruling"]) == (PARIS, ruling)
+    assert "__interrupt__" not in session.state
+    assert (world.lived(), world.reviews()) == (lived, [])
+    [kept] = world.undo(decided["id"]).decisions[:1]
+    assert (kept.by, kept.reason) == ("Eve", answer.get("message", ""))
+
+
+@pytest.mark.parametrize("args", [{}, {"verdict": None}, {"fact": "Ann lives in Rome", "review": "another"}])
+def test_an_edit_of_nothing_that_counts_approves(world, args):
+    session = Session(world)
+    [decided] = session.answer(session.edit(**args))["decided"]
+    assert (decided["decision"], decided["ruling"]) == ("accept", "supersedes")
+    assert world.lived() == AFTER
+
+
+def test_an_edit_may_take_an_end_back(world):
+    session = Session(world)
+    assert 'invalid_at "open"' in session.question["action_requests"][0]["description"]
+    [decided] = session.answer(session.edit(invalid_at="2024-09"))["decided"]
+    assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
+    world.undo(decided["id"])
+    session = Session(world)
+    [decided] = session.answer(session.edit(invalid_at="open"))["decided"]
+    assert (decided["decision"], decided["ruling"]) == ("edit", "supersedes")
+    assert world.lived() == AFTER
+
+
+def test_an_edit_sends_only_what_was_changed(world):
+    session = Session(world)
+    [decided] = session.answer(session.edit(verdict="conflicts"))["decided"]
+    assert (decided["decision"], decided["ruling"]) == ("edit", "conflicts")
+    assert world.lived() == [(PARIS, "2024-06-01", None)]
+    assert world.undo(decided["id"]).ruling == "waiting"
+
+
+async def test_it_stops_and_goes_on_in_asyncio(world):
+    graph = world.memory.review.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "one"}}
+    stopped = await graph.ainvoke({"namespace": world.namespace}, config)
+    assert stopped["__interrupt__"][0].value["action_requests"][0]["args"]["fact"] == PARIS
+    state = await graph.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    assert [each["ruling"] for each in state["decided"]] == ["supersedes"]
+    assert await world.memory.afacts_about("Paris", namespace=world.namespace) != []
+
+
+APPROVE = {"type": "approve"}
+WRONG: dict[str, tuple[Any, str]] = {
+    "a word": ("yes", "1 decisions"),
+    "a number": (7, "1 decisions"),
+    "no decisions": ({"decisions": []}, "1 decisions"),
+    "too many": ({"decisions": [APPROVE, APPROVE]}, "1 decisions, one for each action"),
+    "decisions that are none": ({"decisions": "approve"}, "1 decisions"),
+    "a decision that is none": ({"decisions": ["approve"]}, "its type is one of approve, edit, reject"),
+    "an unknown type": ({"decisions": [{"type": "respond"}]}, "approve, edit, reject"),
+    "a type that is none": ({"decisions": [{"type": ["approve"]}]}, "approve, edit, reject"),
+    "an edit without arguments": ({"decisions": [{"type": "edit"}]}, "edited_action"),
+    "an edit of a list": ({"decisions": [{"type": "edit", "edited_action": {"args": []}}]}, "edited_action"),
+    "an unknown verdict": ({"decisions": [{"type": "edit", "args": {"verdict": "perhaps"}}]}, "complements"),
+    "a verdict that is none": ({"decisions": [{"type": "edit", "args": {"verdict": ["both"]}}]}, "complements"),
+    "a date that is none": ({"decisions": [{"type": "edit", "args": {"valid_at": "soon"}}]}, "valid_at is 'soon'"),
+    "a date that is a number": ({"decisions": [{"type": "edit", "args": {"invalid_at": 7}}]}, "invalid_at is 7"),
+    "a message without end": ({"decisions": [{"type": "reject", "message": "x" * 2001}]}, "at most 2000"),
+}
+
+
+@pytest.mark.parametrize(("answer", "problem"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_answer_is_asked_again_with_what_was_wrong(world, answer, problem):
+    session = Session(world)
+    first = session.question
+    session.resume(answer)
+    assert problem in session.question["problem"]
+    assert {**session.question, "problem": ""} == {**first, "problem": ""}
+    assert (world.lived(), len(world.reviews())) == (BEFORE, 1)
+    session.answer(APPROVE)
+    assert world.lived() == AFTER
+
+
+def test_one_answer_may_come_without_its_list(world):
+    assert [each["ruling"] for each in Session(world).resume(APPROVE)["decided"]] == ["supersedes"]
+
+
+def test_several_are_asked_and_decided_at_once_and_one_that_fails_keeps_no_other_waiting(world):
+    for name, place in (("Bob", "Oslo"), ("Cleo", "Oslo"), ("Bob", "Paris"), ("Cleo", "Paris")):
+        world.add(f"{name} moved to {place}.", speaker=name, at="2024-03-01" if place == "Oslo" else "2024-06-01")
+    session = Session(world)
+    asked = [each["args"] for each in session.question["action_requests"]]
+    assert len(asked) == len(world.reviews()) == 3
+    assert [each["review"] for each in asked] == [each.id for each in world.reviews()]
+    backwards = {"type": "edit", "args": {"invalid_at": "2001-01-01"}}
+    answered = [backwards if place == 1 else {"type": "reject"} for place in range(3)]
+    decided = session.answer(*answered)["decided"]
+    assert ["problem" in each for each in decided] == [False, True, False]
+    assert "not after valid_at" in decided[1]["problem"]
+    assert [each.id for each in world.reviews()] == [asked[1]["review"]]
+
+
+def test_what_somebody_else_decided_meanwhile_stays_and_is_told(world):
+    session = Session(world)
+    [review] = world.reviews()
+    world.decide(review.id, "reject", by="Bob")
+    [told] = session.answer(APPROVE)["decided"]
+    assert "was decided by Bob meanwhile" in told["problem"]
+    assert world.lived() == BEFORE
+    assert [each.by for each in world.undo(review.id).decisions] == ["Bob", "user"]
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_no_more_are_asked_than_the_limit(world, limit):
+    world.moves("Rome", "2024-07-01")
+    assert len(Session(world, limit=limit).question["action_requests"]) == limit
+
+
+def test_where_nothing_waits_it_ends_at_once(memory, namespace):
+    world = World(memory, namespace)
+    assert Session(world).state["decided"] == []
+    world.moves("Oslo", "2024-01-01")
+    state = Session(world).state
+    assert (state["waiting"], state["decided"]) == ([], [])
+    assert "__interrupt__" not in state

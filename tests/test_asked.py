@@ -1,0 +1,128 @@
+"""Times as users give them, for asking: purely."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.asked import EVER, asked_window, moment
+from kg_memory.errors import InputError
+from kg_memory.temporal import EPOCH, OPEN_END, OPEN_START, micros
+
+NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
+
+
+def us(*parts: int) -> int:
+    return micros(datetime(*parts, tzinfo=UTC), default=0)  # type: ignore[misc]
+
+
+MOMENTS = {
+    "a datetime": (datetime(2024, 1, 2, 3, tzinfo=UTC), us(2024, 1, 2, 3)),
+    "a naive datetime is UTC": (datetime(2024, 1, 2, 3), us(2024, 1, 2, 3)),  # noqa: DTZ001
+    "a datetime of another zone": (datetime(2024, 1, 2, 3, tzinfo=timezone(timedelta(hours=8))), us(2024, 1, 1, 19)),
+    "a day": ("2024-01-02", us(2024, 1, 2)),
+    "a month": ("2024-01", us(2024, 1, 1)),
+    "a year": ("2019", us(2019, 1, 1)),
+    "an instant": ("2024-01-02T03:04:05.000006+08:00", us(2024, 1, 1, 19, 4, 5, 6)),
+    "last March": ("last March", us(2024, 3, 1)),
+    "last year": ("last year", us(2023, 1, 1)),
+    "yesterday": ("yesterday", us(2024, 5, 14)),
+    "last month, in Chinese": ("上个月", us(2024, 4, 1)),
+    "last year, in Chinese": ("去年", us(2023, 1, 1)),
+    "now": ("now", NOW),
+    "now, in Chinese": ("现在", NOW),
+    "nothing": (None, NOW),
+}
+
+
+@pytest.mark.parametrize(("given_", "expected"), MOMENTS.values(), ids=MOMENTS.keys())
+def test_a_time_is_its_first_instant(given_, expected):
+    assert moment("as_of", given_, NOW) == expected
+    window = asked_window(given_, None, NOW)
+    assert window == (None if given_ is None else (expected, expected + 1))
+
+
+WINDOWS = {
+    "a year": ("2019", (us(2019, 1, 1), us(2020, 1, 1))),
+    "a month": ("2024-02", (us(2024, 2, 1), us(2024, 3, 1))),
+    "a day": ("2024-02-29", (us(2024, 2, 29), us(2024, 3, 1))),
+    "last March": ("last March", (us(2024, 3, 1), us(2024, 4, 1))),
+    "last month, in Chinese": ("上个月", (us(2024, 4, 1), us(2024, 5, 1))),
+    "two times": (("2019", "2021"), (us(2019, 1, 1), us(2021, 1, 1))),
+    "a list of two": (["2019", datetime(2021, 1, 1, tzinfo=UTC)], (us(2019, 1, 1), us(2021, 1, 1))),
+    "from a time on": (("2019", None), (us(2019, 1, 1), OPEN_END + 1)),
+    "until a time": ((None, "2019"), (OPEN_START, us(2019, 1, 1))),
+    "ever": ((None, None), EVER),
+    "words with an open end": ("since 2016", (us(2016, 1, 1), OPEN_END + 1)),
+}
+
+
+@pytest.mark.parametrize(("during", "expected"), WINDOWS.values(), ids=WINDOWS.keys())
+def test_a_period_is_all_of_its_length(during, expected):
+    assert asked_window(None, during, NOW) == expected
+
+
+def test_without_a_time_nothing_is_asked():
+    assert asked_window(None, None, NOW) is None
+
+
+@pytest.mark.parametrize("during", ["2019", ("2018", "2019"), "nonsense", 7])
+def test_a_time_and_a_period_together_are_an_error(during):
+    with pytest.raises(InputError, match="as_of and during are both given: leave one out"):
+        asked_window("2019", during, NOW)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["", " ", "soon", "2024-02-30", "\x00", "\ud800", "last March\u202e", "x" * 10_000, "2024-01-01T25:00", "NaN",
+     7, 1.5, float("nan"), True, b"2019", ["2019"], {"at": "2019"}, object],
+    ids=repr,
+)  # fmt: skip
+def test_what_is_no_time_is_refused_by_name(bad):
+    with pytest.raises(InputError, match=r"^believed_at is "):
+        moment("believed_at", bad, NOW)
+    with pytest.raises(InputError, match=r"^as_of is "):
+        asked_window(bad, None, NOW)
+    with pytest.raises(InputError, match=r"^during "):
+        asked_window(None, (bad, None), NOW)
+
+
+@pytest.mark.parametrize("during", [(), ("2019",), ("2019", "2020", "2021"), 7, {}, {"2019", "2020"}, float("nan")])
+def test_a_period_of_other_than_two_times_is_refused(during):
+    with pytest.raises(InputError, match=r"during is .*: give two times, or one period such as '2019' or 'last March'"):
+        asked_window(None, during, NOW)
+
+
+@pytest.mark.parametrize("during", [("2020", "2019"), ("2019", "2019"), ("2024-05-15", "yesterday")])
+def test_a_period_that_does_not_end_after_it_begins_is_refused(during):
+    with pytest.raises(InputError, match="ends before it begins"):
+        asked_window(None, during, NOW)
+
+
+@given(st.datetimes(), st.datetimes())
+def test_any_two_datetimes_are_a_half_open_window_in_microseconds(one, other):
+    since, until = sorted((one, other))
+    if since == until:
+        with pytest.raises(InputError):
+            asked_window(None, (since, until), NOW)
+        return
+    window = asked_window(None, (since, until), NOW)
+    assert window == tuple((each.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for each in (since, until))
+    assert asked_window(since, None, NOW) == (window[0], window[0] + 1)
+    assert OPEN_START < window[0] < window[1] < OPEN_END
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_time_or_a_clear_error(text):
+    told = []
+    with suppress(InputError):
+        told.append(moment("as_of", text, NOW))
+    if told:
+        assert OPEN_START <= told[0] < OPEN_END
+    else:
+        with pytest.raises(InputError, match=r"^as_of is "):
+            moment("as_of", text, NOW)

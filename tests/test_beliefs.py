@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.beliefs import MOST_LINKED, Edit, History, read_history, revised
+from kg_memory.temporal import OPEN_END, OPEN_START, Belief, Period, Statement, Verdict
+from tests.ingestion.stepping import answered
+
+
+def verdict(new: str, known: str, ruling: str = "supersedes", **given: Any) -> dict[str, Any]:
+    """Return a verdict as the query tells it."""
+    told = {
+        "id": f"{new} {known}",
+        "new": new,
+        "known": known,
+        "ruling": ruling,
+        "kind": ruling,
+        "holds": None,
+        "refused": None,
+    }
+    return {**told, "edited": None, "edited_from": None, "edited_until": None, "edited_precision": None,
+            "edited_end_precision": None, "decided": None, **given}  # fmt: skip
+
+
+def row(id_: str, *verdicts: dict[str, Any], **given: Any) -> dict[str, Any]:
+    told = {"fact": id_, "sentence": f"Of {id_}.", "verdicts": list(verdicts), "statements": [], "beliefs": []}
+    return {**told, **given}
+
+
+def statement(fact: str, at: int, until: int = OPEN_END, **given: Any) -> Statement:
+    return Statement(fact=fact, id=f"said at {at}", said_at=at, valid_at=at, invalid_at=until, **given)
+
+
+def past(*statements: Statement, verdicts: tuple[Verdict, ...] = ()) -> History:
+    history = History()
+    for each in statements:
+        history.say(each)
+        history.sentences[each.fact] = f"Of {each.fact}."
+    for number, each in enumerate(verdicts):
+        history.rule(str(number), each)
+    return history
+
+
+def hold(history: History, revision: Any) -> None:
+    """Believe what *revision* says, as the database would."""
+    for fact, held in history.beliefs.items():
+        history.beliefs[fact] = [each for each in held if each.id not in revision["closed"]]
+    for each in revision["beliefs"]:
+        told = {one.name: each["belief"][one.name] for one in fields(Period)}
+        history.beliefs[each["fact"]].append(Belief(each["belief"]["id"], Period(**told), proposed=each["proposed"]))
+
+
+# Reading
+
+
+def test_no_facts_are_not_read():
+    history, effects = answered(read_history([]))
+    assert (effects, dict(history.statements)) == ([], {})
+
+
+def test_what_verdicts_link_is_read_through_any_number_of_facts_each_once():
+    ab, bc, cd, da = verdict("a", "b"), verdict("c", "b"), verdict("c", "d"), verdict("d", "a")
+    answers = [[row("a", ab, da)], [row("b", ab, bc), row("d", cd, da)], [row("c", bc, cd)]]
+    history, effects = answered(read_history(["a"]), *answers)
+    assert [each.params["facts"] for each in effects] == [["a"], ["b", "d"], ["c"]]
+    assert history.verdicts.keys() == {each["id"] for each in (ab, bc, cd, da)}
+
+
+def test_a_fact_that_is_not_there_yet_is_looked_for_once():
+    _, effects = answered(read_history({"new", "also new"}), [])
+    assert [each.params["facts"] for each in effects] == [["also new", "new"]]
+
+
+def test_no_more_facts_are_read_than_can_be_looked_at():
+    links = [verdict("a", f"b {number}") for number in range(MOST_LINKED + 500)]
+    _, effects = answered(read_history(["a"]), [row("a", *links)], [])
+    assert [len(each.params["facts"]) for each in effects] == [1, MOST_LINKED - 1]
+
+
+def test_all_that_is_known_of_a_fact_is_read():
+    said = {
+        "id": "e", "said_at": 7, "valid_at": 5, "invalid_at": OPEN_END, "precision": "day", "confidence": 0.5,
+        "trust": 0.25, "corrects": True, "end_precision": "month", "refuted": False,
+    }  # fmt: skip
+    held = {
+        "id": "b",
+        "valid_at": 5,
+        "invalid_at": 9,
+        "said_at": 7,
+        "known_from": 5,
+        "precision": "day",
+        "end_precision": "year",
+        "proposed": True,
+    }
+    judged = verdict("a", "b", "conflicts", holds="known", edited="a", edited_from=1, edited_until=2)
+    rows = [row("a", judged, statements=[said], beliefs=[held])]
+    history, _ = answered(read_history(["a", "b"]), rows)
+    assert history.said()[0].valid_at == 1
+    assert history.statements_by_fact() == {"a": [Statement(fact="a", **said)]}
+    assert history.beliefs["a"] == [Belief("b", Period(5, 9, 7, 5, "day", "year"), proposed=True)]
+    assert history.verdicts == {"a b": Verdict("a", "b", "conflicts", holds="b", kind="conflicts")}
+    assert history.edits == {"a b": Edit("a", 1, 2)}
+
+
+# What is said
+
+
+def test_a_statement_that_is_there_already_changes_nothing():
+    history = past(statement("a", 5))
+    history.say(statement("a", 5, confidence=0.1))
+    assert [each.confidence for each in history.said()] == [1.0]
+
+
+def test_one_episode_may_state_two_stays():
+    history = History()
+    history.say(Statement("a", "e", 9, 1, 2))
+    history.say(Statement("a", "e", 9, 3, 4))
+    assert len(history.said()) == 2
+
+
+def test_the_dates_that_a_person_gave_take_the_place_of_those_of_the_last_statement():
+    history = past(statement("a", 5), statement("a", 9, precision="day"))
+    history.rule("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
+    assert [(each.said_at, each.valid_at, each.invalid_at) for each in history.said()] == [(5, 5, 8), (9, 7, 8)]
+    history.rule("v", Verdict("a", "b", "both"))
+    assert [each.valid_at for each in history.said()] == [5, 9]
+
+
+def test_an_open_start_that_a_person_gave_has_no_precision():
+    history = past(statement("a", 5, precision="year"))
+    history.rule("v", Verdict("a", "b", "both"), Edit("a", OPEN_START, 8))
+    [told] = history.said()
+    assert (told.valid_at, told.invalid_at, told.precision) == (OPEN_START, 8, "instant")
+
+
+# What changes
+
+
+def test_a_new_fact_is_recorded_with_what_caused_it():
+    revision = revised(past(statement("a", 5)), "recency", "n", "the episode")
+    [told] = revision["beliefs"]
+    assert (told["fact"], told["proposed"], told["belief"]["cause"]) == ("a", False, "the episode")
+    assert (told["belief"]["valid_at"], told["belief"]["expired_at"]) == (5, OPEN_END)
+    assert (revision["touched"], revision["closed"], revision["ended"], revision["waiting"]) == (["a"], [], [], [])
+
+
+def test_what_follows_already_is_not_recorded_again():
+    history = past(statement("a", 5))
+    hold(history, revised(history, "recency", "n", "one"))
+    revision = revised(history, "recency", "n", "two")
+    assert revision == {"touched": [], "closed": [], "beliefs": [], "ended": [], "waiting": []}
+
+
+def test_a_belief_that_no_longer_follows_is_closed_and_the_end_is_told():
+    history = past(statement("a", 5))
+    hold(history, revised(history, "recency", "n", "one"))
+    [before] = history.beliefs["a"]
+    history.say(statement("b", 9))
+    history.sentences["b"] = "Of b."
+    history.rule("v", Verdict("b", "a", "supersedes"))
+    revision = revised(history, "recency", "n", "two")
+    assert (revision["closed"], revision["ended"], revision["touched"]) == ([before.id], ["Of a."], ["a", "b"])
+
+
+def test_an_end_that_is_only_moved_is_not_told_as_an_end():
+    history = past(statement("a", 5, 20))
+    hold(history, revised(history, "recency", "n", "one"))
+    history.say(Statement("a", "later", 30, OPEN_START, 15))
+    revision = revised(history, "recency", "n", "two")
+    assert (len(revision["closed"]), revision["ended"]) == (1, [])
+
+
+def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
+    history = past(statement("a", 5), statement("b", 9))
+    hold(history, revised(history, "recency", "n", "one"))
+    history.rule("v", Verdict("b", "a", "waiting"))
+    revision = revised(history, "recency", "n", "two")
+    assert (revision["ended"], revision["waiting"]) == (["Of b."], ["Of b."])
+    assert [(each["fact"], each["proposed"]) for each in revision["beliefs"]] == [("b", True)]
+
+
+def test_what_a_refuted_fact_had_ended_is_believed_again():
+    supersedes = Verdict("b", "a", "supersedes")
+    history = past(statement("a", 5), statement("b", 9), verdicts=(supersedes,))
+    hold(history, revised(history, "recency", "n", "one"))
+    history.say(statement("c", 12))
+    history.sentences["c"] = "Of c."
+    history.rule("v", Verdict("c", "b", "conflicts"))
+    hold(history, revised(history, "recency", "n", "two"))
+    held = {
+        fact: [(each.period.valid_at, each.period.invalid_at) for each in own] for fact, own in history.beliefs.items()
+    }
+    assert held == {"a": [(5, OPEN_END)], "b": [], "c": [(12, OPEN_END)]}
+
+
+def test_one_that_is_held_twice_by_two_writers_at_once_is_closed_once():
+    history = past(statement("a", 5))
+    period = Period(5, OPEN_END, 5, 5)
+    history.beliefs["a"] = [Belief("one", period), Belief("two", period)]
+    revision = revised(history, "recency", "n", "x")
+    assert (revision["closed"], revision["beliefs"]) == (["two"], [])
+
+
+FACTS = st.sampled_from("abc")
+STATEMENTS = st.lists(
+    st.builds(
+        Statement, FACTS, st.sampled_from(["e1", "e2", "e3"]), st.integers(0, 30),
+        st.one_of(st.just(OPEN_START), st.integers(0, 30)), st.one_of(st.just(OPEN_END), st.integers(31, 60)),
+        st.sampled_from(["instant", "day"]), st.sampled_from([0.5, 1.0]), st.sampled_from([0.5, 1.0]), st.booleans(),
+    ),
+    min_size=1, max_size=8,
+)  # fmt: skip
+VERDICTS = st.lists(
+    st.builds(Verdict, FACTS, FACTS, st.sampled_from(["supersedes", "conflicts", "waiting", "both"])), max_size=4
+)
+
+
+@given(STATEMENTS, VERDICTS, st.sampled_from(["recency", "confidence", "model", "trust"]))
+def test_beliefs_that_were_revised_need_no_revision(statements, verdicts, strategy):
+    history = past(*statements, verdicts=tuple(verdicts))
+    first = revised(history, strategy, "n", "one")
+    hold(history, first)
+    again = revised(history, strategy, "n", "two")
+    assert (again["closed"], again["beliefs"], again["ended"]) == ([], [], [])
+    assert len({each["belief"]["id"] for each in first["beliefs"]}) == len(first["beliefs"])

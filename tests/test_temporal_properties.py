@@ -1,0 +1,207 @@
+"""What holds of `truths` whatever was said: few instants and few facts, so that everything meets everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import get_args
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_memory.temporal import (
+    OPEN_END,
+    OPEN_START,
+    Belief,
+    Precision,
+    Ruling,
+    Statement,
+    Strategy,
+    Truth,
+    Verdict,
+    revise,
+    truths,
+)
+from tests.test_temporal import known, on, rivals
+
+FACTS, PRECISIONS = "abcd", get_args(Precision)
+MOMENTS = st.sampled_from(
+    [on(day) for day in ("2019", "2019-01-02", "2019-02", "2019-03", "2019-06-01", "2020", "2020-03")]
+)
+COUNTS = st.sampled_from([0.5, 0.9, 1.0])
+
+
+def random_statements(precisions=PRECISIONS, counts=COUNTS, ends=True, corrects=True):
+    built = st.builds(
+        Statement, st.sampled_from(FACTS), st.sampled_from("123456"), MOMENTS, MOMENTS | st.just(OPEN_START),
+        MOMENTS | st.just(OPEN_END) if ends else st.just(OPEN_END), st.sampled_from(precisions),
+        confidence=counts, corrects=st.booleans() if corrects else st.just(False),
+        end_precision=st.sampled_from(precisions),
+    )  # fmt: skip
+    exact = built.map(
+        lambda each: replace(
+            each,
+            trust=each.confidence,
+            precision="instant" if each.undated else each.precision,
+            end_precision=each.end_precision if each.ends else "instant",
+        )
+    )
+    return st.lists(exact.filter(lambda each: each.valid_at < each.invalid_at), max_size=8, unique=True)
+
+
+def random_verdicts(*rulings):
+    pair, one = st.permutations(FACTS), st.sampled_from([0, 1])
+    return st.lists(
+        st.builds(
+            lambda pair, ruling, holds, refused, kind: Verdict(*pair[:2], ruling, pair[holds], pair[refused], kind),
+            pair, st.sampled_from(rulings or get_args(Ruling)), one, one, st.sampled_from(["supersedes", "conflicts"]),
+        ),
+        max_size=6, unique_by=lambda each: frozenset((each.new, each.known)),
+    )  # fmt: skip
+
+
+STATEMENTS, VERDICTS, STRATEGY = random_statements(), random_verdicts(), st.sampled_from(get_args(Strategy))
+
+
+@settings(max_examples=300)
+@given(STATEMENTS, VERDICTS, STRATEGY, st.randoms(use_true_random=False))
+def test_no_order_matters(statements, verdicts, strategy, random):
+    found = truths(statements, verdicts, strategy)
+    turned = [replace(each, new=each.known, known=each.new) if random.random() < 0.5 else each for each in verdicts]
+    random.shuffle(statements)
+    random.shuffle(turned)
+    assert truths(statements, turned, strategy) == found
+
+
+@settings(max_examples=300)
+@given(STATEMENTS, VERDICTS, STRATEGY)
+def test_rivals_never_hold_at_the_same_time(statements, verdicts, strategy):
+    found = truths(statements, verdicts, strategy)
+    for each in verdicts:
+        if each.ruling == "supersedes" and {each.new, each.known} <= found.keys():
+            one, other = found[each.new], found[each.known]
+            assert (
+                one.waits
+                or other.waits
+                or not any(
+                    a.valid_at < b.invalid_at and b.valid_at < a.invalid_at for a in one.periods for b in other.periods
+                )
+            )
+
+
+@settings(max_examples=300)
+@given(STATEMENTS, VERDICTS, STRATEGY)
+def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, verdicts, strategy):
+    for truth in truths(statements, verdicts, strategy).values():
+        assert all(each.valid_at < each.invalid_at for each in truth.periods)
+        assert all(each.valid_at <= each.known_from <= each.invalid_at for each in truth.periods)
+        assert all(each.end_precision == "instant" for each in truth.periods if each.invalid_at == OPEN_END)
+        assert all(former.invalid_at < later.valid_at for former, later in pairwise(truth.periods))
+
+
+@settings(max_examples=150)
+@given(STATEMENTS, random_verdicts("conflicts"), STRATEGY)
+def test_just_those_hold_that_conflict_with_none_that_holds(statements, verdicts, strategy):
+    found = truths(statements, verdicts, strategy)
+    against = {fact: set() for fact in found}
+    for each in verdicts:
+        if {each.new, each.known} <= found.keys():
+            against[each.new].add(each.known)
+            against[each.known].add(each.new)
+    for fact, truth in found.items():
+        assert bool(truth.periods) == (not any(found[other].periods for other in against[fact]))
+
+
+@settings(max_examples=200)
+@given(STATEMENTS, VERDICTS, STRATEGY)
+def test_a_fact_that_is_refused_or_waits_changes_nothing_for_the_others(statements, verdicts, strategy):
+    found = truths(statements, verdicts, strategy)
+    bearing = [each for each in verdicts if {each.new, each.known} <= found.keys()]
+    aside = {each.refused for each in bearing if each.ruling == "refused"}
+    needed = {each.new if each.refused == each.known else each.known for each in bearing if each.ruling == "refused"}
+    for fact in (aside | {fact for fact, truth in found.items() if truth.waits}) - needed:
+        left = truths([each for each in statements if each.fact != fact], verdicts, strategy)
+        # One that waits only because of it need not wait any more, and then it bears on others.
+        if all(left[other].waits == found[other].waits for other in left):
+            assert left == {other: found[other] for other in left}
+
+
+@settings(max_examples=150)
+@given(random_statements(precisions=["instant"]), random_verdicts("supersedes"))
+def test_what_is_proposed_is_what_holds_once_it_is_accepted(statements, verdicts):
+    [asked] = [replace(each, kind="supersedes") for each in verdicts[:1]] or [Verdict("a", "b", "supersedes")]
+    found = truths(statements, [*verdicts[1:], replace(asked, ruling="waiting")])
+    for fact, truth in found.items():
+        if truth.waits:
+            assert truths(statements, [asked, *verdicts[1:]])[fact].periods == truth.periods
+
+
+@settings(max_examples=150)
+@given(STATEMENTS, VERDICTS, STATEMENTS, VERDICTS, STRATEGY)
+def test_what_no_verdict_links_does_not_matter(statements, verdicts, others, more, strategy):
+    apart = [replace(each, fact=each.fact.upper()) for each in others]
+    far = [
+        Verdict(each.new.upper(), each.known.upper(), each.ruling, each.holds.upper(), each.refused.upper(), each.kind)
+        for each in more
+    ]
+    assert truths(statements + apart, verdicts + far, strategy) == (
+        truths(statements, verdicts, strategy) | truths(apart, far, strategy)
+    )
+
+
+@settings(max_examples=150)
+@given(random_statements(counts=st.just(0.9)), VERDICTS, STRATEGY)
+def test_all_strategies_are_recency_where_nothing_counts_more(statements, verdicts, strategy):
+    plain = [replace(each, holds=None) for each in verdicts]
+    assert truths(statements, plain, strategy) == truths(statements, plain)
+
+
+@settings(max_examples=200)
+@given(random_statements(precisions=["instant"], ends=False, corrects=False), MOMENTS)
+def test_of_rivals_the_one_that_began_last_holds(statements, moment):
+    found = truths(statements, rivals(statements))
+    begun = [each for each in statements if each.begin <= moment]
+    holding = {fact for fact in found for start, end in known(found[fact]) if start <= moment < end}
+    assert holding == ({max(begun, key=lambda each: each.rank).fact} if begun else set())
+
+
+@settings(max_examples=200)
+@given(random_statements(corrects=False, precisions=["instant"]), random_verdicts("supersedes"), MOMENTS)
+def test_to_say_again_what_holds_changes_nothing(statements, verdicts, moment):
+    found = truths(statements, verdicts)
+    for fact, truth in found.items():
+        # What is known by its end alone is not known to hold at any moment before it.
+        if any(OPEN_START < start <= moment < end for start, end in known(truth)):
+            again = truths([*statements, Statement(fact, "0", moment)], verdicts)
+            assert all(known(again[each]) == known(found[each]) for each in found.keys() - {fact})
+            assert [max(each, (moment, each[1])) for each in known(again[fact]) if each[1] > moment] == [
+                max(each, (moment, each[1])) for each in known(truth) if each[1] > moment
+            ]
+
+
+@settings(max_examples=200)
+@given(
+    random_statements(precisions=["instant"]), random_verdicts("supersedes"), st.sampled_from(["confidence", "trust"])
+)
+def test_what_counts_less_takes_nothing_from_what_counts_more(statements, verdicts, strategy):
+    # Since when it held that is known by its end alone is not told, and gives way.
+    statements = [each for each in statements if each.trust < 0.6 or not each.only_ends]
+    found = truths(statements, verdicts, strategy)
+    for fact, truth in truths([each for each in statements if each.trust > 0.6], verdicts, strategy).items():
+        for start, end in known(truth):
+            assert any(begin <= start and end <= until for begin, until in known(found[fact]))
+
+
+@settings(max_examples=150)
+@given(STATEMENTS, VERDICTS, STATEMENTS, VERDICTS)
+def test_revising_makes_the_beliefs_what_is_true(before, verdicts, after, more):
+    old, new = truths(before, verdicts), truths(before + after, verdicts + more)
+    for fact, truth in new.items():
+        was = old.get(fact, Truth())
+        held = [Belief(f"{place}", each, was.waits) for place, each in enumerate(was.periods)]
+        closed, recorded = revise(held, truth)
+        kept = [each for each in held if each.id not in closed]
+        believed = [*kept, *(Belief(f"new {place}", each, truth.waits) for place, each in enumerate(recorded))]
+        assert revise(believed, truth) == ([], [])
+        assert {replace(each.period, said_at=0) for each in believed} == {replace(e, said_at=0) for e in truth.periods}
+        assert all(each.proposed == truth.waits for each in believed)

@@ -1,0 +1,1 @@
+"""Truth over time, by scenarios."""

@@ -1,0 +1,159 @@
+"""What people said, what a model would make of it, and what is true then: the scenarios of truth over time, as data.
+
+The tables are in `changes` (what ends what), `corrected` (what was wrong), `beside` (what leaves the rest as it is) and
+`dating` (dates, zones, precision).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from kg_memory.model import VerdictKind
+
+WHEN_SAID = "when it was said"
+"""The start of what is told in the present tense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact as a model writes it: dates in ISO text of reduced precision, *words* those of the episode that state it."""
+
+    subject: str
+    predicate: str
+    object: str
+    sentence: str
+    since: str | None = WHEN_SAID
+    until: str | None = None
+    confidence: float = 1.0
+    words: str | None = None
+
+    @property
+    def quote(self) -> str:
+        """The words that state it."""
+        return self.words or self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One episode: what was told *at* a reference time, ISO text with its zone (a date alone is its noon in UTC)."""
+
+    at: str
+    facts: tuple[Told, ...]
+
+    @property
+    def content(self) -> str:
+        """The text of the episode."""
+        return ". ".join(each.quote for each in self.facts) + "."
+
+    @property
+    def moment(self) -> datetime:
+        """The reference time, in its own zone."""
+        return datetime.fromisoformat(self.at if "T" in self.at else f"{self.at}T12:00:00+00:00")
+
+    def dates(self, told: Told) -> tuple[str | None, str | None]:
+        """Return since when and until when *told* is so, as a model writes it."""
+        return (self.moment.isoformat() if told.since == WHEN_SAID else told.since), told.until
+
+    def interval(self, told: Told) -> tuple[datetime | None, datetime | None]:
+        """Return the first instants of both dates of *told*, in UTC."""
+        since, until = (_first(date, self.moment.tzinfo) for date in self.dates(told))
+        return since, until
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a model says of two sentences, whichever is new; of a `temporary` one, *one* is the passing state."""
+
+    one: str
+    other: str
+    kind: VerdictKind
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What is true *as_of* an instant (``None`` is now), as believed after so many episodes (``None`` is all)."""
+
+    as_of: str | None
+    expect: frozenset[str]
+    believed_after: int | None = None
+
+    @property
+    def instant(self) -> datetime | None:
+        """The instant that is asked about; a date alone is its first instant in UTC."""
+        if self.as_of is None:
+            return None
+        asked = datetime.fromisoformat(self.as_of)
+        return asked if asked.tzinfo else asked.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A history in its order of arrival; *in_order* where another order of arrival gives other truths.
+
+    *stored* is how many facts there are in the end. Where two begin and were said at the same instants, the ids of
+    their episodes decide: *tie* are the two sentences, and the points are those for the first one.
+    """
+
+    name: str
+    said: tuple[Said, ...]
+    verdicts: tuple[Verdict, ...]
+    points: tuple[Point, ...]
+    in_order: bool = False
+    stored: int | None = None
+    tie: tuple[str, str] | None = None
+
+    @property
+    def subject(self) -> str:
+        """Whom it is about."""
+        return self.said[0].facts[0].subject
+
+    @property
+    def facts(self) -> tuple[Told, ...]:
+        """All that is told, in the order of arrival."""
+        return tuple(told for each in self.said for told in each.facts)
+
+    def verdict(self, one: str, other: str) -> Verdict | None:
+        """Return the verdict on the two sentences, if there is one."""
+        return next((each for each in self.verdicts if {each.one, each.other} == {one, other}), None)
+
+    def plain(self, sentences: frozenset[str]) -> frozenset[str]:
+        """Return *sentences* with each paraphrase told as the one that arrives first here."""
+        return frozenset(
+            next(told.sentence for told in self.facts if self.same(told.sentence, each)) for each in sentences
+        )
+
+    def same(self, one: str, other: str) -> bool:
+        """Tell whether the two sentences say the same."""
+        verdict = self.verdict(one, other)
+        return one == other or (verdict is not None and verdict.kind == "duplicate")
+
+
+def told(subject: str, verb: str, object_: str, since: str | None = WHEN_SAID, until: str | None = None) -> Told:
+    """Return the fact whose sentence is just these words."""
+    return Told(subject, verb.upper().replace(" ", "_"), object_, f"{subject} {verb} {object_}", since, until)
+
+
+def said(at: str, *facts: Told) -> Said:
+    """Return the episode that tells *facts*."""
+    return Said(at, facts)
+
+
+def at(as_of: str | None, *expect: str, after: int | None = None) -> Point:
+    """Return the point at which *expect* is true."""
+    return Point(as_of, frozenset(expect), after)
+
+
+def each_pair(kind: VerdictKind, *sentences: str, confidence: float = 0.95) -> tuple[Verdict, ...]:
+    """Return the same verdict on each pair of *sentences*."""
+    return tuple(
+        Verdict(one, other, kind, confidence) for place, one in enumerate(sentences) for other in sentences[:place]
+    )
+
+
+def _first(date: str | None, zone: tzinfo | None) -> datetime | None:
+    if date is None:
+        return None
+    moment = datetime.fromisoformat(date + "-01" * (len(date.split("-")) < 3) + "-01" * (len(date) == 4))
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
