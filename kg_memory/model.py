@@ -122,11 +122,11 @@ class Entity(Value):
 class Fact(Value):
     """One belief about the world, with its two clocks (Zep 2.2.3).
 
-    `valid_at`/`invalid_at`: when it was so. `created_at`/`expired_at`: when it was believed.
-    Intervals are half-open and ``None`` is an open end. `precision` says how exactly `valid_at` is known, and
-    `end_precision` `invalid_at`; where the
-    start is not known at all, `known_from` is since when it is known to have been so. `objects` has one name, or
-    several for a fact over more than two entities (a hyper-edge). `wording` is the predicate as it was read.
+    `valid_at`/`invalid_at`: when it was so. `created_at`/`expired_at`: when it was believed. Intervals are half-open
+    and ``None`` is an open end. `precision` and `end_precision` say how exactly the two ends of the first are known;
+    where the start is not known at all, `known_from` is since when it is known to have been so. `objects` has one
+    name, or several for a fact over more than two entities (a hyper-edge). `wording` is the predicate as it was read,
+    `edge_type` what kind of link it is (semantic, causal, temporal, hierarchical, co_occurrence).
     One that is not `reviewed` waits for a person and is not believed yet.
     """
 
@@ -136,6 +136,7 @@ class Fact(Value):
     objects: tuple[str, ...]
     sentence: str
     wording: str | None = None
+    edge_type: str = "semantic"
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
     precision: Precision = "instant"

@@ -142,19 +142,50 @@ WITH e, f, v, until, precision, CASE
     WHEN v.ruling = 'refused' AND v.refused = f.id THEN 'refused'
     WHEN v.ruling = 'conflicts' AND until IS NULL THEN 'contradicted'
     WHEN v.ruling = 'conflicts' THEN 'contradicts'
-    WHEN v.ruling = 'supersedes' AND coalesce(until, $until - 1) < $until THEN 'ended'
   END AS kind
 WHERE kind IS NOT NULL
 MATCH (other:Fact)-[:JUDGED]->(v)
 WHERE other.id <> f.id
 MATCH (x:Episode)-[:STATES]->(other)
+WHERE x.created_at <= $believed_at
 WITH e, f, kind, until, precision, x, CASE WHEN x.at >= e.at THEN x.at ELSE {OPEN_END} - x.at END AS near
 ORDER BY near, x.id
 WITH e, f, kind, until, precision, collect(x)[0] AS x
 RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
 ORDER BY id, kind, sentence
 """
-"""What became of what episodes state, and the first episode after them that states the fact which it has to do with."""
+"""What is disputed of what episodes state, and the first episode after them that states the fact that disputes it."""
+
+ENDED = f"""
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+WITH DISTINCT e, f
+MATCH (f)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at
+WITH e, f, b ORDER BY b.invalid_at DESC
+WITH e, f, collect(b {{.invalid_at, .end_precision}})[0] AS last
+WITH e, f, last.invalid_at AS until, last.end_precision AS precision
+WHERE until < $until AND until < {OPEN_END}
+OPTIONAL MATCH (x:Episode)-[s:STATES]->(f)
+WHERE s.invalid_at = until AND x.created_at <= $believed_at
+WITH e, f, until, precision, x ORDER BY x.at, x.id
+WITH e, f, until, precision, collect(x {{.id, .source_id}}) AS telling
+WHERE NOT e.id IN [one IN telling | one.id]
+OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)<-[:JUDGED]-(other:Fact)-[:HELD]->(c:Belief)
+WHERE v.ruling = 'supersedes' AND v.created_at <= $believed_at AND other.id <> f.id
+  AND c.created_at <= $believed_at AND c.expired_at > $believed_at AND (c.valid_at = until OR c.known_from = until)
+OPTIONAL MATCH (y:Episode)-[:STATES]->(other)
+WHERE y.created_at <= $believed_at AND y.id <> e.id
+WITH e, f, until, precision, telling, y ORDER BY y.at, y.id
+WITH e, f, until, precision, telling + collect(y {{.id, .source_id}}) AS others
+WITH e, f, until, precision, others[0] AS x
+RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
+ORDER BY id, sentence
+"""
+"""What episodes state that is over, and the first episode that tells its end, else the one that tells what came next.
+
+An episode that tells the end itself has no row.
+"""
 
 FACTS_AROUND = f"""
 UNWIND $ids AS id

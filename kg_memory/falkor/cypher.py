@@ -105,16 +105,16 @@ WITH DISTINCT row, f, f.predicate = row.predicate AS same, coalesce(f.family = r
 WHERE same OR akin OR distance < $farthest
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WHERE same AND row.one_at_a_time
-WITH row, f, same, akin, distance,
-  min(abs(CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - row.begin)) AS away
-WITH row.new AS new, f, CASE WHEN away IS NULL THEN 1 ELSE 0 END AS class, coalesce(away, distance) AS far
-ORDER BY class, far, f.id
-WITH new, collect(f)[0..$limit] AS found
+WITH row, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - row.begin AS away
+WITH row.new AS new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
+  min(coalesce(abs(away) * 1.0, distance)) AS far
+ORDER BY far, f.id
+WITH new, side, collect(f)[0..CASE WHEN side = 0 THEN $limit ELSE $limit / 2 + 1 END] AS found
 UNWIND found AS f
+WITH DISTINCT new, f
 {part.TOLD_WITH_BELIEFS}"""
-"""Of a predicate that holds for one at a time, those that begin nearest in time: these are what ends what.
-
-Then those of the same predicate or family, and those that are near in meaning, the nearest first.
+"""Of a predicate that holds for one at a time, those that begin nearest before and nearest after: these are what ends
+what. And those of the same predicate or family, or near in meaning, the nearest first.
 """
 
 RIVALS_BY_SUBJECT = f"""

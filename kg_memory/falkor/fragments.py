@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kg_memory.temporal import OPEN_END, OPEN_START
 
-ENTITY_MAP = "e {.id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen}"
+ENTITY_MAP = "e {.id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at}"
 
 FACT_MAP = """f {.id, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
 

@@ -18,6 +18,7 @@ def fact(row: Row, score: float | None = None) -> Fact:
     return Fact(
         id=told["id"], subject=told["subject"], predicate=told["predicate"], objects=tuple(row["objects"]),
         sentence=told["sentence"], wording=told["wording"], confidence=told["confidence"],
+        edge_type=told["edge_type"] or "semantic",
         valid_at=instant(belief["valid_at"]), invalid_at=instant(belief["invalid_at"]),
         precision=belief["precision"], end_precision=belief.get("end_precision") or "instant",
         known_from=instant(belief["known_from"]), reviewed=belief["reviewed"],
@@ -57,7 +58,7 @@ def community(told: Row, score: float | None = None) -> Community:
 
 
 def remark(told: Row) -> Remark:
-    """Return what is to be known about a line, of a row of `belief_cypher.REMARKS`."""
+    """Return what is to be known about a line, of a row of `belief_cypher.REMARKS` or `ENDED`."""
     fields = {name: told[name] for name in ("kind", "sentence", "by", "by_source_id")}
     when = {"at": instant(told["until"]), "precision": told["precision"] or "instant"}
     return Remark(**fields, **(when if told["kind"] == "ended" else {}))

@@ -72,6 +72,13 @@ SET s.latest = s.valid_at, s.precision = 'instant', s.end_precision = 'instant',
   s.corrects = false
 """,
         """
+MATCH (e:Episode)-[:STATES]->(f:Fact)
+WHERE f.told_at IS NULL
+WITH f, e ORDER BY e.at, e.id
+WITH f, collect(e)[0] AS e
+SET f.told_at = e.at, f.told_by = e.id, f.told_end = false
+""",
+        """
 MATCH (f:Fact)-[c:CONTRADICTS]->(other:Fact)
 MERGE (v:Verdict {id: f.id + ' ' + other.id})
 ON CREATE SET v.new = f.id, v.known = other.id, v.kind = 'supersedes', v.ruling = 'supersedes', v.confidence = 1.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,11 @@ from kg_memory.ingestion.state import IngestionState, NewFact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END, OPEN_START, WIDTH, Interval, micros
 from kg_memory.vocabulary import is_over
+
+_GOES_ON = re.compile(
+    r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
+)
+"""How a sentence tells that what began in the past goes on, whatever the tense of its predicate."""
 
 
 def date(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
@@ -47,7 +53,7 @@ def _dated(fact: NewFact, mentions: Sequence[DateMention], reference: datetime) 
     valid_at = micros(start.start, default=OPEN_START)
     invalid_at = micros(end.start if end else None, default=OPEN_END)
     window_end = micros(start.end, default=OPEN_END) if WIDTH[start.precision] else OPEN_END
-    if end is None and is_over(fact["wording"]):
+    if end is None and is_over(fact["wording"]) and not _GOES_ON.search(fact["sentence"]):
         invalid_at = min(window_end, fact["said_at"])
     if invalid_at <= valid_at and valid_at != OPEN_START:
         invalid_at = OPEN_END  # an interval that ends before it begins tells only when it begins

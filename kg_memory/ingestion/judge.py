@@ -40,6 +40,8 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         rows = yield from read(cypher.REVISIONS, ids=ends)
         based_on |= {row["id"]: row["revision"] for row in rows}
     candidates = yield from _candidates(state, settings)
+    for each in _siblings(state):
+        candidates[each["new"]].setdefault(each["fact"]["id"], each)
     facts: list[NewFact] = [
         {**fact, "same_as": _again(fact, known), "corrects": False, "refuted": False, "retold": False}
         for fact, known in zip(state["facts"], candidates, strict=True)
@@ -55,9 +57,19 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         and told["confidence"] >= settings.review_threshold
     ]
     found += list(_declared(facts, pairs, {(new, known["fact"]["id"]) for new, known, _ in found}))
+    marked = _marked(facts, found, settings)
+    stored = {fact["id"]: fact["same_as"] for fact in marked if fact["same_as"]}
     facts = [
-        {**fact, "retold": _is_first(fact, candidates[new].get(fact["same_as"] or ""), state)}
-        for new, fact in enumerate(_marked(facts, found, settings))
+        {
+            **fact,
+            "same_as": stored.get(fact["same_as"] or "", fact["same_as"]),
+            "retold": _is_first(fact, candidates[new].get(fact["same_as"] or ""), state),
+        }
+        for new, fact in enumerate(marked)
+    ]
+    found = [
+        (new, {**known, "fact": {**known["fact"], "id": stored.get(known["fact"]["id"], known["fact"]["id"])}}, each)
+        for new, known, each in found
     ]
     verdicts = _verdicts(facts, found, state["namespace"], settings)
     rejudged = _rejudged(facts, pairs, verdicts, state["namespace"])
@@ -114,6 +126,27 @@ def _is_first(fact: NewFact, known: Known | None, state: IngestionState) -> bool
     return known is not None and ours < (known["told_end"], known["told_at"], known["told_by"])
 
 
+def _begin(fact: NewFact) -> int:
+    return fact["said_at"] if fact["valid_at"] == OPEN_START else fact["valid_at"]
+
+
+def _siblings(state: IngestionState) -> Iterable[Known]:
+    """Yield what the episode itself says before of the same subject, where that has one at a time, as known facts."""
+    facts, entities = state["facts"], state["entities"]
+    for new, fact in enumerate(facts):
+        for other in facts[:new]:
+            same = (other["subject_id"], other["predicate"]) == (fact["subject_id"], fact["predicate"])
+            if same and fact["one_at_a_time"] and other["id"] != fact["id"]:
+                names = {"subject": entities[other["subject"]]["name"], "sentence": other["sentence"]}
+                told = {name: other[name] for name in ("id", "subject_id", "predicate")}
+                times = {"valid_at": other["valid_at"], "invalid_at": other["invalid_at"]}
+                yield {
+                    "new": new, "fact": {**names, **told}, "object_ids": other["object_ids"],
+                    "objects": [entities[each]["name"] for each in other["objects"]], "told_at": other["said_at"],
+                    "told_by": state["episode"]["id"], "told_end": only_ends(other), "beliefs": [times], **times,
+                }  # fmt: skip
+
+
 def only_ends(fact: NewFact) -> bool:
     """Tell whether all that *fact* tells is an end in the past."""
     return fact["valid_at"] == OPEN_START and fact["invalid_at"] <= fact["said_at"]
@@ -124,9 +157,11 @@ def _marked(facts: list[NewFact], found: Iterable[Found], settings: Settings) ->
     marked = list(facts)
     for new, known, each in sorted(found, key=lambda one: -one[2].confidence):
         fact, id_ = marked[new], known["fact"]["id"]
+        if each.confidence < settings.auto_threshold:
+            break  # a copy loses less than a wrong merge, and a state that goes on less than one that was cut
         if each.verdict == "duplicate" and fact["same_as"] is None:
             marked[new] = {**fact, "same_as": id_}
-        elif each.verdict == "conflicts" and fact["same_as"] == id_ and each.confidence >= settings.auto_threshold:
+        elif each.verdict == "conflicts" and fact["same_as"] == id_:
             marked[new] = {**fact, "corrects": each.holds == "new", "refuted": each.holds == "known"}
         elif each.verdict == "temporary" and fact["invalid_at"] == OPEN_END:
             marked[new] = {**fact, "invalid_at": fact["window_end"]}
@@ -134,14 +169,19 @@ def _marked(facts: list[NewFact], found: Iterable[Found], settings: Settings) ->
 
 
 def _verdicts(facts: list[NewFact], found: Iterable[Found], namespace: str, settings: Settings) -> list[NewVerdict]:
-    """Return which facts end or refute which, one a pair; what one episode states together contradicts not itself."""
-    stated = {identity(fact) for fact in facts}
+    """Return which facts end or refute which, one a pair; what one episode says of one time contradicts not itself."""
+    stated = {(identity(fact), _begin(fact)) for fact in facts}
     verdicts: dict[str, NewVerdict] = {}
     for new, known, each in sorted(found, key=lambda one: -one[2].confidence):
         ours, theirs = facts[new], known["fact"]["id"]
         plural = ours["declared"] and ours["one_at_a_time"] is False and known["fact"]["predicate"] == ours["predicate"]
         kind = each.verdict
-        if theirs in stated or kind not in ("supersedes", "conflicts") or (kind == "supersedes" and plural):
+        if (
+            (theirs, _begin(ours)) in stated
+            or theirs == identity(ours)
+            or kind not in ("supersedes", "conflicts")
+            or (kind == "supersedes" and plural)
+        ):
             continue
         id_ = verdict_id(namespace, identity(ours), theirs)
         verdicts.setdefault(
@@ -199,7 +239,7 @@ def _candidates(state: IngestionState, settings: Settings) -> Flow[list[dict[str
             "predicate": facts[new]["predicate"],
             "family": facts[new]["family"],
             "one_at_a_time": facts[new]["one_at_a_time"] is not False,
-            "begin": facts[new]["said_at"] if facts[new]["valid_at"] == OPEN_START else facts[new]["valid_at"],
+            "begin": _begin(facts[new]),
             "embedding": vector,
         }
         for new, vector in enumerate(vectors)
@@ -261,13 +301,15 @@ def _told(new: int, found: list[Known], state: IngestionState) -> dict[str, Any]
         "said_at": _iso(episode["at"]),
         "valid_at": _iso(fact["valid_at"]),
         "invalid_at": _iso(fact["invalid_at"]),
-        "existing": [_known(row, place, names) for place, row in enumerate(found)],
+        "one_at_a_time": bool(fact["one_at_a_time"]),
+        "existing": [_known(row, place, names, fact) for place, row in enumerate(found)],
     }
 
 
-def _known(row: Known, place: int, names: Mapping[str, str]) -> dict[str, Any]:
+def _known(row: Known, place: int, names: Mapping[str, str], new: NewFact) -> dict[str, Any]:
     fact = row["fact"]
     rule = vocabulary.canonical(fact["predicate"])
+    one_at_a_time = new["one_at_a_time"] if fact["predicate"] == new["predicate"] else rule and rule.one_at_a_time
     return {
         "id": place,
         "subject": names.get(fact["subject_id"], fact["subject"]),
@@ -277,7 +319,7 @@ def _known(row: Known, place: int, names: Mapping[str, str]) -> dict[str, Any]:
         "said_at": _iso(row["told_at"]),
         "valid_at": _iso(row["valid_at"]),
         "invalid_at": _iso(row["invalid_at"]),
-        "one_at_a_time": bool(rule and rule.one_at_a_time),
+        "one_at_a_time": bool(one_at_a_time),
     }
 
 

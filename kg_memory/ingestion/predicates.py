@@ -41,11 +41,15 @@ def meanings(predicates: Mapping[str, str], settings: Settings) -> Flow[tuple[di
     """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it."""
     if not predicates:
         return {}, []
-    rows = yield from read(cypher.PREDICATES, names=sorted(predicates))
+    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical(name))}
+    rows = yield from read(cypher.PREDICATES, names=sorted({*predicates, *rules.values()}))
     stored = {row["predicate"]["name"]: row["predicate"] for row in rows}
     found: dict[str, Meaning] = {}
     for name in predicates:
-        meaning = _known(name, stored.get(name), settings)
+        told, of_rule = stored.get(name), stored.get(rules.get(name, ""))
+        if told is None and of_rule is not None and of_rule["origin"] == "corrected":
+            told = of_rule  # what a person said of a predicate counts for its synonyms
+        meaning = _known(name, told, settings)
         if meaning is not None:
             found[name] = meaning
     missing = [{"name": name, "sentence": said} for name, said in predicates.items() if name not in found]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kg_memory.effects import read
@@ -12,6 +12,7 @@ from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, every
 from kg_memory.model import SOURCES, AskedTime, Found, Remark, Value
 from kg_memory.retrieval.context import render
+from kg_memory.retrieval.rerank import DEFAULT_LIMIT
 from kg_memory.retrieval.state import KINDS, Kind, RetrievalState
 from kg_memory.settings import Settings
 
@@ -39,15 +40,30 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]
 
 
 def _values(kind: Kind, state: RetrievalState) -> Flow[tuple[Value, ...]]:
-    """Return the winners of one kind, best first; one that has been deleted meanwhile is left out."""
+    """Return the winners of one kind, best first; what is deleted by now, or was not yet known then, is left out.
+
+    A fact is told once for each of its periods that fit, the latest first.
+    """
     ranked = state["ranked"].get(kind, [])
     if not ranked:
         return ()
     query, name, value = BY_ID[kind]
     extra = {**state["instants"], "sources": SOURCES} if kind == "facts" else {}
     told = yield from read(query, ids=[id_ for id_, _ in ranked], **extra)
-    by_id = {row[name]["id"]: row if kind == "facts" else row[name] for row in told}
-    return tuple(value(by_id[id_], score) for id_, score in ranked if id_ in by_id)
+    if kind in ("episodes", "entities"):
+        told = _known(told, name, state)
+    by_id: dict[str, list[Any]] = {}
+    for row in reversed(told):
+        by_id.setdefault(row[name]["id"], []).append(row if kind == "facts" else row[name])
+    values = [value(row, score) for id_, score in ranked for row in by_id.get(id_, ())]
+    limit = state.get("limit")
+    return tuple(values[: DEFAULT_LIMIT if limit is None else limit])
+
+
+def _known(told: Sequence[Mapping[str, Any]], name: str, state: RetrievalState) -> list[Mapping[str, Any]]:
+    """Return the rows of what had been saved by the time whose beliefs are asked for."""
+    believed_at = state["instants"]["believed_at"]
+    return [row for row in told if (row[name]["created_at"] or 0) <= believed_at]
 
 
 def _remarked(episodes: tuple[Any, ...], state: RetrievalState) -> Flow[tuple[Any, ...]]:
@@ -58,7 +74,7 @@ def _remarked(episodes: tuple[Any, ...], state: RetrievalState) -> Flow[tuple[An
     others = {}
     if missing:
         told = yield from read(cypher.EPISODES_BY_ID, ids=missing)
-        others = {row["episode"]["id"]: row["episode"] for row in told}
+        others = {row["episode"]["id"]: row["episode"] for row in _known(told, "episode", state)}
         remarks |= yield from _remarks(missing, state)
     lines: dict[str, Any] = {}
     for each in episodes:
@@ -74,9 +90,14 @@ def _remarks(ids: list[str], state: RetrievalState) -> Flow[dict[str, list[Remar
     if not ids:
         return {}
     until, believed_at = state["instants"]["until"], state["instants"]["believed_at"]
-    told = yield from read(beliefs.REMARKS, ids=ids, until=until, believed_at=believed_at)
+    disputed, ended = yield from every(
+        (
+            read(beliefs.REMARKS, ids=ids, believed_at=believed_at),
+            read(beliefs.ENDED, ids=ids, until=until, believed_at=believed_at),
+        )
+    )
     remarks: dict[str, list[Remark]] = {}
-    for row in told:
+    for row in (*disputed, *ended):
         remarks.setdefault(row["id"], []).append(rows.remark(row))
     return remarks
 

@@ -16,7 +16,7 @@ from tests.ingestion.stepping import NOW, ended, state
 def stated(content: str, **given: Any) -> dict[str, Any]:
     """Return a fact that all of *content* states, before it is dated."""
     fact = {"start": 0, "end": len(content), "quoted": True, "said_from": None, "said_until": None, "said_at": NOW}
-    return {**fact, "wording": "LIVES_IN", **given}
+    return {**fact, "wording": "LIVES_IN", "sentence": "Ann lives in Oslo.", **given}
 
 
 def found(
@@ -192,3 +192,12 @@ TIMES = st.none() | st.text(max_size=30) | st.dates().map(str) | st.datetimes().
 def test_whatever_the_model_and_the_words_say_the_interval_is_one(said_from, said_until, content, offset):
     fact = found(content, said_from, said_until, offset=offset)
     assert fact["window_end"] > fact["valid_at"]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Ann has worked at Acme since 2019.", "Ann has been at Acme.", "小美2019年以来住在上海。"]
+)
+def test_what_goes_on_is_not_over_whatever_the_tense_of_its_predicate(sentence):
+    told = stated("I live in Oslo.", wording="WORKED_AT", sentence=sentence, said_from="2019")
+    [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
+    assert fact["invalid_at"] == OPEN_END

@@ -143,14 +143,30 @@ def test_only_the_uncertain_ones_are_asked_about_under_their_own_place():
 
 
 def test_one_question_is_asked_for_all_facts_of_the_episode():
-    facts = [fact("one"), fact("two", objects=(2,))]
+    facts = [fact("one", one_at_a_time=False), fact("two", objects=(2,), one_at_a_time=False)]
     _, asked = run(facts, [stored("a"), stored("b", 1), stored("c", 1)])
     assert len(asked) == 1
     assert [[each["id"] for each in told["existing"]] for told in asked[0].fields["facts"]] == [[0], [0, 1]]
 
 
+def test_what_one_episode_says_of_two_times_is_compared_with_itself():
+    facts = [fact("oslo", valid_at=NOW - DAY), fact("paris", objects=(2,))]
+    result, [asked] = run(facts, [], verdict("supersedes", new=1))
+    assert [each["sentence"] for each in asked.fields["facts"][0]["existing"]] == ["Ann lives in oslo."]
+    assert [(each["new"], each["known"]) for each in result["verdicts"]] == [("paris", "oslo")]
+    together = [fact("oslo"), fact("paris", objects=(2,))]
+    assert run(together, [], verdict("supersedes", new=1))[0]["verdicts"] == []
+
+
+def test_what_one_episode_says_twice_is_one_fact():
+    result = unasked([fact("oslo"), fact("again")], [])
+    assert [each["same_as"] for each in result["facts"]] == [None, "oslo"]
+    known = unasked([fact("oslo"), fact("again")], [stored("old", objects=("Paris",)), stored("old", 1, ("Paris",))])
+    assert [each["same_as"] for each in known["facts"]] == ["old", "old"]
+
+
 def test_many_facts_are_asked_about_in_several_questions():
-    facts = [fact(f"paris {number}") for number in range(60)]
+    facts = [fact(f"paris {number}", one_at_a_time=False) for number in range(60)]
     found = [stored(f"oslo {number}", number) for number in range(60)]
     answers = [
         FactVerdicts(verdicts=[verdict("supersedes", new=number) for number in range(start, min(start + 25, 60))])

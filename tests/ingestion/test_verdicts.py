@@ -260,7 +260,7 @@ def test_no_more_facts_are_compared_than_wanted(opened, namespace, model, say):
     model.rules["judge"] = judging("unrelated")
     for day, place in enumerate(("Oslo", "Paris", "Rome", "Bergen", "Kyoto"), 1):
         say(f"I live in {place}.", f"2024-01-0{day}", memory)
-    assert len(existing(model)) == 3
+    assert len(existing(model)) == 2  # of what holds for one at a time: as many as that before it, and after it
 
 
 @pytest.mark.parametrize("seed", [None, 1])
