@@ -99,7 +99,6 @@ _VERBS = frozenset(
 _FAVORITE = re.compile(r"^(?:HAS_|HAS_A_)?FAVOU?RITE_([A-Z_]+?)(?:_(?:IS|ARE))?$")
 
 _OVER = re.compile(r"(?:LIVED|RESIDED|DWELT|WORKED|STUDIED|WAS_(?:EMPLOYED|BASED|MARRIED|DATING|LIVING|WORKING))_")
-
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_ADVERB = re.compile(
     r"^(?:现在|現在|目前|如今|正在|一直|已经|已經|仍然|依然|仍|刚刚|刚|最近|主要|经常|常常|都)"

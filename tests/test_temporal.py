@@ -2,20 +2,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_memory.temporal import (
-    EPOCH,
     OPEN_END,
     OPEN_START,
-    Belief,
-    Interval,
     Period,
     Ruling,
     Statement,
@@ -23,7 +18,6 @@ from kg_memory.temporal import (
     Verdict,
     instant,
     micros,
-    revise,
     truths,
     waiting,
 )
@@ -376,76 +370,3 @@ def test_a_refused_fact_is_not_believed_and_bears_on_no_other():
     for more in ([], ruled("b-c", "waiting"), ruled("b-c"), ruled("b-c", "conflicts")):
         found = truths(heard("a@10 5-; b@40 15-; c@12 2-"), refused + more)
         assert (told(found), found["b"].waits) == ("a 5-, b, c 2-", False)
-
-
-# What is written when it changes.
-
-
-def test_only_the_periods_that_changed_are_closed_and_recorded():
-    held = [Belief("one", Period(1, 6, 1, 1)), Belief("two", Period(9, OPEN_END, 9, 9))]
-    truth = Truth((Period(1, 6, 7, 1), Period(9, 12, 12, 9)))
-    assert revise(held, truth) == (["two"], [Period(9, 12, 12, 9)])
-
-
-@pytest.mark.parametrize(
-    "change", [{"valid_at": 0}, {"invalid_at": 8}, {"known_from": 3}, {"precision": "day"}, {"end_precision": "day"}]
-)
-def test_a_period_that_is_another_in_any_way_is_recorded_anew(change):
-    held, truth = Period(1, 6, 1, 2), Truth((replace(Period(1, 6, 1, 2), **change),))
-    assert revise([Belief("one", held)], truth) == (["one"], list(truth.periods))
-
-
-def test_a_belief_that_is_held_twice_over_is_closed_once():
-    held = [Belief(id_, Period(1, OPEN_END, 1, 1)) for id_ in ("one", "two")]
-    assert revise(held, Truth((Period(1, OPEN_END, 2, 1),))) == (["two"], [])
-
-
-def test_what_was_proposed_is_closed_and_recorded_when_it_is_believed_and_back():
-    period = Period(1, OPEN_END, 1, 1)
-    for waits in (True, False):
-        assert revise([Belief("one", period, proposed=not waits)], Truth((period,), waits)) == (["one"], [period])
-        assert revise([Belief("one", period, proposed=waits)], Truth((period,), waits)) == ([], [])
-
-
-def test_a_fact_that_no_longer_stands_keeps_no_belief():
-    assert revise([Belief("one", Period(1, 6, 1, 1))], Truth()) == (["one"], [])
-
-
-# Instants and intervals.
-
-
-@given(st.datetimes(timezones=st.just(UTC)))
-def test_an_instant_survives_the_way_through_the_graph(moment):
-    assert instant(micros(moment, default=0)) == moment
-
-
-def test_open_ends_survive_the_way_through_the_graph():
-    assert instant(micros(None, default=OPEN_END)) is None
-    assert instant(micros(None, default=OPEN_START)) is None
-    assert instant(None) is None
-
-
-def test_instants_are_counted_in_utc_and_before_the_epoch_too():
-    assert micros(datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), default=1) == 0
-    assert micros(EPOCH - timedelta(microseconds=1), default=0) == -1
-    assert instant(-1) == EPOCH - timedelta(microseconds=1)
-
-
-def test_every_date_that_python_knows_lies_between_the_open_ends():
-    assert micros(datetime.min.replace(tzinfo=UTC), default=0) > OPEN_START
-    assert micros(datetime.max.replace(tzinfo=UTC), default=0) < OPEN_END
-    assert -(2**63) < OPEN_START < OPEN_END < 2**63
-
-
-@pytest.mark.parametrize(
-    ("interval", "holds"),
-    [
-        (Interval(), True),
-        (Interval(start=EPOCH), True),
-        (Interval(end=EPOCH), False),
-        (Interval(EPOCH, EPOCH + timedelta(seconds=1)), True),
-        (Interval(EPOCH - timedelta(seconds=1), EPOCH), False),
-    ],
-)
-def test_an_interval_holds_from_its_start_up_to_but_not_at_its_end(interval, holds):
-    assert interval.holds(EPOCH) is holds

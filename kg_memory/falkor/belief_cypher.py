@@ -169,22 +169,25 @@ WHERE until < $until AND until < {OPEN_END}
 OPTIONAL MATCH (x:Episode)-[s:STATES]->(f)
 WHERE s.invalid_at = until AND x.created_at <= $believed_at
 WITH e, f, until, precision, x ORDER BY x.at, x.id
-WITH e, f, until, precision, collect(x {{.id, .source_id}}) AS telling
-WHERE NOT e.id IN [one IN telling | one.id]
+WITH e, f, until, precision, collect(x {{.id, .source_id}}) AS telling,
+  sum(CASE WHEN x.id = e.id THEN 1 ELSE 0 END) AS own
+WHERE own = 0
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)<-[:JUDGED]-(other:Fact)-[:HELD]->(c:Belief)
 WHERE v.ruling = 'supersedes' AND v.created_at <= $believed_at AND other.id <> f.id
   AND c.created_at <= $believed_at AND c.expired_at > $believed_at AND (c.valid_at = until OR c.known_from = until)
-OPTIONAL MATCH (y:Episode)-[:STATES]->(other)
+OPTIONAL MATCH (y:Episode)-[t:STATES]->(other)
 WHERE y.created_at <= $believed_at AND y.id <> e.id
-WITH e, f, until, precision, telling, y ORDER BY y.at, y.id
-WITH e, f, until, precision, telling + collect(y {{.id, .source_id}}) AS others
-WITH e, f, until, precision, others[0] AS x
+WITH e, f, until, precision, telling, y, CASE WHEN t.valid_at = until THEN 0 WHEN y.at >= e.at THEN 1 ELSE 2 END AS near
+ORDER BY near, y.at, y.id
+WITH e, f, until, precision, telling, collect(y {{.id, .source_id}}) AS next
+WITH e, f, until, precision, coalesce(telling[0], next[0]) AS x
 RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
 ORDER BY id, sentence
 """
-"""What episodes state that is over, and the first episode that tells its end, else the one that tells what came next.
+"""What episodes state that is over, and the first episode that tells its end, else the first that tells what came next.
 
-An episode that tells the end itself has no row.
+Of the latter, one that tells when it began is best, then one after the episode. An episode that tells the end itself
+has no row.
 """
 
 FACTS_AROUND = f"""

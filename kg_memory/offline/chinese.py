@@ -14,7 +14,7 @@ from types import ModuleType
 
 from kg_memory.offline.moods import NEVER, PASSING, denied, is_denied_chinese, is_unreal_chinese
 from kg_memory.offline.passing import passes
-from kg_memory.offline.patterns import CHINESE, FUNCTIONAL, Change, Pattern
+from kg_memory.offline.patterns import CHINESE, DENIABLE, FUNCTIONAL, NOT, Change, Pattern
 from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
 from kg_memory.offline.spans import (
@@ -72,6 +72,8 @@ _FREE = re.compile(
 )
 _ME = re.compile(r"我|咱")
 _NEGATED = re.compile(r"(?:没有?|不|别|未)(?:再|太)?$")
+_NOT_NOW = re.compile(r"不(?!再)")
+_NO_LONGER = re.compile(r"(?:已经|早就|早已|再也|再)$")
 _PLANNED = re.compile(r"(?:打算|计划|准备|想要?|希望|要|会|将|考虑)[^，。]{0,6}$")
 _NO_TOPIC = frozenset(
     "时候 时间 东西 事情 问题 感觉 方面 样子 地方 情况 原因 结果 办法 意思 机会 "
@@ -267,10 +269,17 @@ def _meant(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Chan
         return "PLANS", "plans"
     if change in ("is", "happens", "passes") and _NEGATED.search(before):
         return None
-    whole = clause + re.split("[，,；;。！]", text[match.start() :])[0]
+    told = re.split("[，,；;。！!？?]", text[match.start() :])[0]
+    whole = clause + told
     if change in ("is", "passes") and predicate in PASSING and passes(whole):
         return PASSING[predicate], "passes"
-    return None if change == "passes" else (predicate, change)
+    return None if change == "passes" else _ended(predicate, change, before, told)
+
+
+def _ended(predicate: str, change: Change, before: str, told: str) -> tuple[str, Change]:
+    """Return what *predicate* tells; a plain 不 without 了 or 已经 tells no end, but that it is not so now."""
+    plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(told) and not told.rstrip().endswith("了")
+    return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 
 
 def _denied(sentence: Sentence, inside: list[Mention], speaker: Mention | None) -> list[Statement]:

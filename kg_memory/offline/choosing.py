@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kg_memory.offline import lexicon
-from kg_memory.offline.patterns import FUNCTIONAL, OPPOSITES
+from kg_memory.offline.patterns import NOT, SINGLE
 from kg_memory.offline.scene import MOST_OBJECTS, MOST_OF_SENTENCE, Statement
 from kg_memory.offline.spans import PRODUCT
 
 
 def as_tools(found: list[Statement]) -> list[Statement]:
     """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
-    if not any(one.predicate == "USES" and one.change == "ends" for one in found):
+    if not any((one.predicate == "USES" and one.change == "ends") or one.predicate == f"{NOT}USES" for one in found):
         return found
     return [
         replace(one, predicate="USES", objects=tuple(replace(each, type=PRODUCT) for each in one.objects))
@@ -32,7 +32,7 @@ def chosen(found: Sequence[Statement]) -> list[Statement]:
         if any(names <= {one.name for one in other.objects} for other in mine):
             continue
         like = next((other for other in mine if other.predicate == statement.predicate), None)
-        if like is None or like.predicate in FUNCTIONAL | OPPOSITES.keys():
+        if like is None or like.predicate in SINGLE:
             kept.append(statement)
         else:
             objects = {one.name: one for one in (*like.objects, *statement.objects)}

@@ -15,7 +15,7 @@ from kg_memory.offline.denials import denies
 from kg_memory.offline.measures import changed_number
 from kg_memory.offline.moods import PASSING
 from kg_memory.offline.passing import is_passing
-from kg_memory.offline.patterns import FUNCTIONAL
+from kg_memory.offline.patterns import FUNCTIONAL, NOT
 from kg_memory.offline.sameness import clause_of, key, said
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
@@ -58,10 +58,8 @@ _TOO = re.compile(
 _ENDS_IN_TOO = re.compile(r",\s?(?:too|as well|also)[.!\s]*$", re.IGNORECASE)
 _BORN = re.compile(r"\b(?:was|were) born\b|出生", re.IGNORECASE)
 _NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
-_INSTEAD = re.compile(
-    r"\b(?:instead|switch(?:ed)?|moved|changed|replaced|now|no longer|anymore|rather than)\b|改|换|不再|现在",
-    re.IGNORECASE,
-)
+_RATHER_THAN = r"(?:\b(?:to|over|than|instead of|not|from|replaced)\s|不是|比起?|代替|取代)\s?(?:the |my |an? )?"
+"""What stands before the one of two that is preferred less."""
 
 Fact = Mapping[str, Any]
 
@@ -148,6 +146,17 @@ def _opposes(pair: _Pair) -> Judgement | None:
     return Judgement("supersedes", SURE, pair.later_side, "It is liked or disliked, and that changed.")
 
 
+def _says_not(pair: _Pair) -> Judgement | None:
+    """What is not so now, and what says that it is: each ends the other, unless the later one tells of before."""
+    for denial, other in ((pair.new, pair.known), (pair.known, pair.new)):
+        if denial["predicate"] != NOT + other["predicate"] or not pair.shared or pair.ended:
+            continue
+        if other is pair.later and _began_before(other, denial):
+            return Judgement("conflicts", SURE, pair.later_side, "One denies what the other tells.")
+        return Judgement("supersedes", SURE, pair.later_side, "It is so, or it is not, and that changed.")
+    return None
+
+
 def _denies(pair: _Pair) -> Judgement | None:
     """What was never so, and yet was: the one said last holds, but what began since has only ended the "never"."""
     for denial, other in ((pair.new, pair.known), (pair.known, pair.new)):
@@ -214,7 +223,8 @@ def _replaces(pair: _Pair) -> Judgement | None:
 def _prefers(pair: _Pair) -> Judgement | None:
     if not pair.alike or pair.new["predicate"] != "PREFERS" or pair.shared or pair.ended:
         return None
-    if _is_added(pair.later) or _INSTEAD.search(clause_of(pair.later)) is None:
+    less = [rf"{_RATHER_THAN}{re.escape(name)}(?![A-Za-z0-9])" for name in pair.earlier["objects"]]
+    if _is_added(pair.later) or not any(re.search(one, said(pair.later), re.IGNORECASE) for one in less):
         return None
     return Judgement("supersedes", SURE, pair.later_side, "It is preferred instead.")
 
@@ -226,7 +236,7 @@ def _measures(pair: _Pair) -> Judgement | None:
 
 # The first that answers wins.
 _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
-    _redates, _opposes, _denies, _repeats, _corrects, _adds, _passes, _replaces, _prefers, _measures,
+    _redates, _opposes, _says_not, _denies, _repeats, _corrects, _adds, _passes, _replaces, _prefers, _measures,
 )  # fmt: skip
 
 

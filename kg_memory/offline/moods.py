@@ -6,7 +6,7 @@ import re
 
 from kg_memory.offline import lexicon
 from kg_memory.offline.passing import passes
-from kg_memory.offline.patterns import Change
+from kg_memory.offline.patterns import DENIABLE, NOT, Change
 
 NEVER = "NEVER_"
 """How the predicate of what is denied begins."""
@@ -36,6 +36,18 @@ _DENIED_CHINESE = re.compile(r"(?:从来没有?|从没有?|从未|未曾|根本�
 _FEELS = frozenset({"THINKS", "PLANS", "LIKES", "DISLIKES", "PREFERS", "ENJOYED", "IS_A", "IS_FROM", "LOST", "STARTED"})
 
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bno longer|\bwithout)\s(?:\w+\s){0,2}$", re.IGNORECASE)
+_NOT_NOW = re.compile(
+    r"(?:\bnot|n't|\bnever)\s(?:(?:currently|actually|presently|really|personally|even|ever|yet|now)\s)*$",
+    re.IGNORECASE,
+)
+_DO_NOT = re.compile(r"(?:don't|doesn't)\s", re.IGNORECASE)
+_NO_LONGER = re.compile(r"\bno more\b|\bany ?more\b|\bany longer\b", re.IGNORECASE)
+_IN_PART = re.compile(
+    r"\s(?:for|with|without|alone|on|at(?! all\b| the moment\b| present\b)|as|to|in|full[- ]?time|part[- ]?time|every|"
+    r"today|tonight|this|during)\b",
+    re.IGNORECASE,
+)
+"""What makes a denial one of a part only: "I don't use Flask for this"."""
 _AHEAD = (
     r"\b(?:will|would|might|may|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|hop(?:e|es|ing) to|"
     r"thinking (?:of|about)|considering|if|should|like to|love to|try(?:ing)? to|about to|dream of|let's"
@@ -75,12 +87,26 @@ def meant(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, C
     planned = {"ends": _END_PLANNED, "plans": None}.get(change, _PLANNED)
     if planned is not None and planned.search(before):
         return "PLANS", "plans"
-    if change != "ends" and _NEGATED.search(before.replace("’", "'")):
-        ends = change != "plans" and predicate in ("LIVES_IN", "WORKS_AT", "USES") and not is_undone(before)
-        return (predicate, "ends") if ends else None
+    negated = _DO_NOT.match(words.replace("’", "'")) if change == "ends" else _NEGATED.search(before.replace("’", "'"))
+    if negated:
+        known = change != "plans" and predicate in DENIABLE and not is_undone(before)
+        return _negated(predicate, text, verb) if known else None
     if change in ("is", "passes") and predicate in PASSING and passes(clause_around(text, verb)):
         return PASSING[predicate], "passes"
     return None if change == "passes" else (predicate, change)
+
+
+def _negated(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
+    """Return the end that "no longer" tells, or that it is not so now, which tells of no time before."""
+    before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
+    clause = _CLAUSE_END.split(text[verb[0] :], maxsplit=1)[0]
+    if re.search(r"\bno longer\s(?:\w+\s){0,2}$", before, re.IGNORECASE):
+        return predicate, "ends"
+    if not _DO_NOT.match(words) and not _NOT_NOW.search(before):
+        return None  # "not only", "not sure that"
+    if _NO_LONGER.search(clause):
+        return predicate, "ends"
+    return None if _IN_PART.search(text[verb[1] : verb[0] + len(clause)]) else (NOT + predicate, "is")
 
 
 def clause_around(text: str, verb: Span) -> str:

@@ -13,6 +13,12 @@ Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
 FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH"})
 """Predicates that hold for one object at a time."""
 OPPOSITES = {"LIKES": "DISLIKES", "DISLIKES": "LIKES", "PREFERS": "PREFERS", "USES": "USES"}
+NOT = "NOT_"
+"""How the predicate of what is not so now begins."""
+DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES"})
+"""Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
+SINGLE = FUNCTIONAL | OPPOSITES.keys() | {NOT + one for one in DENIABLE}
+"""Predicates whose statements take no further object from their sentence."""
 
 STATES: dict[str, tuple[str, str]] = {
     "LIVES_IN": ("lives in", "住在"),

@@ -10,7 +10,7 @@ from kg_memory.offline import lexicon
 from kg_memory.offline.choosing import as_tools, chosen
 from kg_memory.offline.mentions import mentions
 from kg_memory.offline.moods import denied, meant
-from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, OPPOSITES, Change, Pattern
+from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, NOT, SINGLE, Change, Pattern
 from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
 from kg_memory.offline.sentences import Sentence, sentences
 from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, TOPIC, Mention, by_sentence
@@ -99,7 +99,7 @@ def _join(stated: list[Statement], new: list[Statement], sentence: Sentence) -> 
         return
     known = {one.name for one in (last.subject, *last.objects)}
     objects = last.objects
-    if last.predicate not in FUNCTIONAL and last.predicate not in OPPOSITES:
+    if last.predicate not in SINGLE:
         objects = (*objects, *(one for one in new[0].objects if one.name not in known))[: MOST_OBJECTS + 1]
     stated[-1] = replace(last, objects=objects, end=sentence.end)
 
@@ -176,7 +176,7 @@ class _SentenceReader:
             predicate = "LIVES_IN"
         elif text[start:end].casefold() == "joined" and _group(objects[0]):
             predicate, change = "JOINED", "happens"
-        elif predicate == "WORKS_AT" and objects[0].type == TOPIC and not objects[0].named:
+        elif predicate.removeprefix(NOT) == "WORKS_AT" and objects[0].type == TOPIC and not objects[0].named:
             return []  # "I left the meeting"
         sure = 0.8 if pattern.change in ("is", "ends") else 0.7
         stated = [self._statement(subject, predicate, objects, change, sure)]
@@ -325,7 +325,7 @@ class _SentenceReader:
 
     def _widened(self, last: Statement, left: Sequence[Mention]) -> Statement:
         """Return *last* with the names that no statement of the sentence has, unless it holds for one object only."""
-        if last.predicate in FUNCTIONAL or last.predicate in OPPOSITES:
+        if last.predicate in SINGLE:
             return last
         extra = [one for one in left if one.name != last.subject.name]
         objects = (*last.objects, *extra)[: MOST_OBJECTS + 1]

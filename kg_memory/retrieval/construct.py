@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kg_memory.effects import read
@@ -60,7 +60,7 @@ def _values(kind: Kind, state: RetrievalState) -> Flow[tuple[Value, ...]]:
     return tuple(values[: DEFAULT_LIMIT if limit is None else limit])
 
 
-def _known(told: Sequence[Mapping[str, Any]], name: str, state: RetrievalState) -> list[Mapping[str, Any]]:
+def _known(told: list[dict[str, Any]], name: str, state: RetrievalState) -> list[dict[str, Any]]:
     """Return the rows of what had been saved by the time whose beliefs are asked for."""
     believed_at = state["instants"]["believed_at"]
     return [row for row in told if (row[name]["created_at"] or 0) <= believed_at]

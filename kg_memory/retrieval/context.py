@@ -143,12 +143,12 @@ def coarse(moment: datetime, precision: Precision) -> str:
 
 def _mark(remark: Remark) -> str:
     """Return a remark as it stands behind a line, with where to read on."""
-    other = f"[{_reference(remark.by_source_id, remark.by)}]" if remark.by else "another"
+    other = f"[{_reference(remark.by_source_id, remark.by)}]" if remark.by else ""
     if remark.kind == "contradicts":
         return f"contradicts {other}"
-    what = "no longer so" if remark.kind == "ended" else "not accepted" if remark.kind == "refused" else remark.kind
+    what = {"ended": "no longer so", "refused": "not accepted"}.get(remark.kind, remark.kind)
     since = f" since {coarse(remark.at, remark.precision)}" if remark.at else ""
-    return f"{what}{since}: see {other}"
+    return f"{what}{since}" + (f": see {other}" if other else "")
 
 
 def day(moment: datetime) -> str:

@@ -42,7 +42,26 @@ LASTING = [
     # Over.
     ("I lived in Paris until last year.", "LIVES_IN", "Paris", None, "2022-01-01T00:00:00+00:00"),
     ("我现在不住在上海了。", "LIVES_IN", "上海", None, AT),
-    ("I don't live in Oslo.", "LIVES_IN", "Oslo", None, AT),
+    ("I don't live in Oslo anymore.", "LIVES_IN", "Oslo", None, AT),
+    ("I don't work at Acme any more.", "WORKS_AT", "Acme", None, AT),
+    ("I'm not working at Acme any longer.", "WORKS_AT", "Acme", None, AT),
+    ("I no longer use Flask.", "USES", "Flask", None, AT),
+    ("我不再住在巴黎。", "LIVES_IN", "巴黎", None, AT),
+    ("我已经不住在巴黎。", "LIVES_IN", "巴黎", None, AT),
+]
+# Not so now; of the time before nothing is told.
+NOT_NOW = [
+    ("I don't live in Oslo.", "NOT_LIVES_IN", "Oslo", AT, None),
+    ("I don’t live in Oslo.", "NOT_LIVES_IN", "Oslo", AT, None),
+    ("I'm not living in Oslo.", "NOT_LIVES_IN", "Oslo", AT, None),
+    ("I don't live in Oslo at the moment.", "NOT_LIVES_IN", "Oslo", AT, None),
+    ("I don't work at Globex.", "NOT_WORKS_AT", "Globex", AT, None),
+    ("I do not currently work at Globex.", "NOT_WORKS_AT", "Globex", AT, None),
+    ("I don't use Flask.", "NOT_USES", "Flask", AT, None),
+    ("I never use Flask.", "NOT_USES", "Flask", AT, None),
+    ("I don't use Flask, and no longer work at Globex.", "NOT_USES", "Flask", AT, None),
+    ("我不住在巴黎。", "NOT_LIVES_IN", "巴黎", AT, None),
+    ("我不在腾讯工作。", "NOT_WORKS_AT", "腾讯", AT, None),
 ]
 DENIED = [
     ("I have never used Flask.", "NEVER_USES", "Flask", None, None),
@@ -69,7 +88,7 @@ PLANNED = [
 
 
 @pytest.mark.parametrize(
-    ("said", "predicate", "thing", "since", "until"), [*PASSING, *LASTING, *DENIED, *CORRECTED, *PLANNED]
+    ("said", "predicate", "thing", "since", "until"), [*PASSING, *LASTING, *NOT_NOW, *DENIED, *CORRECTED, *PLANNED]
 )
 def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until):
     first = facts(said)[0]
@@ -84,11 +103,26 @@ def test_a_statement_is_read_as_it_is_meant(said, predicate, thing, since, until
         "If I lived in Tokyo, I would work at Sony.", "I would live in Tokyo.", "I'd live in Tokyo if I could.", "I wish I lived in Tokyo.",
         "Imagine I lived in Tokyo with Tom.", "I didn't work at Acme.", "I never left Oslo.", "I never thought I'd live in Oslo.",
         "I'm going to quit my job at Acme.", "I'm in a meeting at Acme.", "I'm back in shape at Acme.", "I'm not in Paris this week.",
+        "I don't only use Flask.", "I don't use Flask for this project.", "I don't work at Acme on Fridays.", "I'm not sure I live in Oslo.",
         "假如我住在东京，我会在索尼工作。", "如果我住在东京就好了。", "要是我在腾讯工作的话，我会很忙。",
     ],
 )  # fmt: skip
 def test_what_is_only_supposed_planned_or_not_so_is_no_state(said):
     assert {one.predicate for one in facts(said)} <= {"SAYS_ABOUT", "PLANS"}
+
+
+def test_a_plain_denial_takes_in_no_other_thing_of_its_sentence():
+    (fact,) = facts("I don't live in Paris, Rome is my home.")
+
+    assert (fact.predicate, fact.objects) == ("NOT_LIVES_IN", ["Paris"])
+    assert fact.raw.sentence == "Ann: I don't live in Paris, Rome is my home."
+
+
+def test_what_is_not_used_and_what_is_moved_to_are_tools():
+    first, second = facts("We don't use Jira, we moved to Linear.")
+
+    assert (first.predicate, first.objects) == ("NOT_USES", ["Jira"])
+    assert (second.predicate, second.objects) == ("USES", ["Linear"])
 
 
 BEFORE = [
