@@ -58,7 +58,6 @@ _PLANS = (
 )  # fmt: skip
 _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
-
 _IRREGULAR = dict(
     pair.split(":")
     for pair in (
