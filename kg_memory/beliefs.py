@@ -140,11 +140,15 @@ def _add(history: History, row: Mapping[str, Any]) -> None:
     for told in row["verdicts"]:
         if told["decided"]:
             history.decided.add(told["id"])
-        sides = {"new": told["new"], "known": told["known"]}
-        holds = sides.get(told["holds"] or "")
-        kind: Literal["supersedes", "conflicts"] = "conflicts" if told["kind"] == "conflicts" else "supersedes"
-        verdict = Verdict(**sides, ruling=told["ruling"], holds=holds, refused=told["refused"], kind=kind)
-        history.rule(told["id"], verdict, edit_of(told))
+        history.rule(told["id"], verdict_of(told), edit_of(told))
+
+
+def verdict_of(told: Mapping[str, Any]) -> Verdict:
+    """Return a verdict as it is stored, or as it is just found: then nobody has refused anything."""
+    sides = {"new": told["new"], "known": told["known"]}
+    kind: Literal["supersedes", "conflicts"] = "conflicts" if told["kind"] == "conflicts" else "supersedes"
+    holds = sides.get(told["holds"] or "")
+    return Verdict(**sides, ruling=told["ruling"], holds=holds, refused=told.get("refused"), kind=kind)
 
 
 def _belief(told: Mapping[str, Any]) -> Belief:

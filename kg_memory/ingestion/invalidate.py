@@ -7,14 +7,14 @@ overwritten: those that no longer follow from what was said are closed, and the 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from kg_memory.beliefs import History, read_history, revised
+from kg_memory.beliefs import History, read_history, revised, verdict_of
 from kg_memory.flow import Flow
 from kg_memory.ingestion.judge import identity
 from kg_memory.ingestion.state import IngestionState, NewFact
 from kg_memory.settings import Settings
-from kg_memory.temporal import Statement, Verdict
+from kg_memory.temporal import Statement
 
 
 def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
@@ -29,9 +29,7 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
     found = [each for each in state["verdicts"] if each["id"] not in history.verdicts]
     found += [each for each in state["rejudged"] if each["id"] in history.verdicts.keys() - history.decided]
     for told in found:
-        sides = {"new": told["new"], "known": told["known"]}
-        kind: Literal["supersedes", "conflicts"] = "conflicts" if told["kind"] == "conflicts" else "supersedes"
-        history.rule(told["id"], Verdict(**sides, ruling=told["ruling"], holds=sides[told["holds"]], kind=kind))
+        history.rule(told["id"], verdict_of(told))
     reopened = _reopened(history, {identity(fact) for fact in facts})
     return {
         "reopened": reopened,

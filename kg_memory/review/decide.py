@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from kg_memory.asked import Given, moment
-from kg_memory.beliefs import History, edit_of, read_history, revised
+from kg_memory.beliefs import History, edit_of, read_history, revised, verdict_of
 from kg_memory.dates import parse_when
 from kg_memory.effects import now, read, write
 from kg_memory.errors import DatabaseUnavailable, InputError
@@ -22,7 +22,7 @@ from kg_memory.identity import clean, decision_id
 from kg_memory.ingestion.summarise import LEFT, refresh
 from kg_memory.model import SOURCES, Fact, Review, Ruling, VerdictKind
 from kg_memory.reading import counted
-from kg_memory.temporal import EPOCH, OPEN_END, Strategy, Verdict, instant, said_later, waiting
+from kg_memory.temporal import EPOCH, OPEN_END, Strategy, instant, said_later, waiting
 
 Choice = Literal["accept", "reject", "edit"]
 WAITING: tuple[Ruling, ...] = ("waiting",)
@@ -142,7 +142,7 @@ def _asked(page: Sequence[Mapping[str, Any]], history: History) -> list[Mapping[
     said, verdicts = history.statements_by_fact(), history.verdicts.values()
     waits = waiting(verdicts, said)
     aside = waits | {each.refused for each in verdicts}
-    later = [said_later(_verdict(row["verdict"]), said) for row in page]
+    later = [said_later(verdict_of(row["verdict"]), said) for row in page]
     return [row for row, fact in zip(page, later, strict=True) if fact in waits and aside & {*_sides(row)} == {fact}]
 
 
@@ -159,7 +159,7 @@ def _told(found: Sequence[Mapping[str, Any]]) -> Flow[list[Review]]:
         known = facts.get(fact.id)
         if known is None or known.expired_at is not None or fact.expired_at is None:
             facts[fact.id] = fact
-    return [_review(row, facts, said_later(_verdict(row["verdict"]), history.statements_by_fact())) for row in found]
+    return [_review(row, facts, said_later(verdict_of(row["verdict"]), history.statements_by_fact())) for row in found]
 
 
 def _never_believed(fact: str, history: History, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _write(
     """Write it if nothing was changed since *history* was read; tell whether it was."""
     told, (decision, by, reason, time), (strategy, namespace) = row["verdict"], made, how
     id_ = decision_id(namespace, told["id"], time)
-    history.rule(told["id"], _verdict({**told, **after}), edit_of(after))
+    history.rule(told["id"], verdict_of({**told, **after}), edit_of(after))
     revision = revised(history, strategy, namespace, id_)
     before = json.dumps({name: told[name] for name in _STATE})
     kept = {"id": id_, "decision": decision, "by": clean(by), "at": time, "reason": clean(reason), "before": before}
@@ -296,12 +296,6 @@ def dates(edit: Mapping[str, Any], time: int) -> dict[str, Any]:
             # What is no time is an error of `moment`.
             found |= {at: moment(name, given, time), precision: parse_when(given, instant(time) or EPOCH).precision}
     return found
-
-
-def _verdict(told: Mapping[str, Any]) -> Verdict:
-    sides = {"new": told["new"], "known": told["known"]}
-    holds = sides.get(told["holds"] or "")
-    return Verdict(**sides, ruling=told["ruling"], holds=holds, refused=told["refused"], kind=told["kind"])
 
 
 def _sides(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -15,6 +15,10 @@ _JUDGE = Scripted().rules["judge"]
 Told = tuple[str, str | None, str | None]
 """A sentence, and the days from which and until which it is so."""
 
+OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
+BEFORE = [(OSLO, "2024-01-01", None)]
+AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
+
 
 def judging(kind: str, confidence: float = 1.0, holds: str = "new") -> Rule:
     """Return the rule of a model that finds *kind* of whoever lives in one place and in another."""

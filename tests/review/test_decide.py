@@ -20,29 +20,8 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher, cypher
 from kg_memory.falkor.connect import graph_key
 from kg_memory.temporal import OPEN_END
-from tests.review import World, told
+from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 from tests.test_memory import Verbs
-
-OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
-BEFORE = [(OSLO, "2024-01-01", None)]
-AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
-
-
-@pytest.fixture
-def world(memory: GraphMemory, namespace: str) -> World:
-    """Ann lives in Oslo; whether she moved to Paris is not sure."""
-    found = World(memory, namespace)
-    found.moves("Oslo", "2024-01-01")
-    found.doubts()
-    found.moves("Paris", "2024-06-01")
-    return found
-
-
-@pytest.fixture
-def review(world: World) -> str:
-    """The id of the verdict that waits."""
-    [found] = world.reviews()
-    return str(found.id)
 
 
 def test_what_waits_is_listed_with_both_facts_and_why(world):

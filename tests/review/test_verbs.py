@@ -4,32 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.cli.wording import standing
 from kg_memory.errors import InputError
-from tests.review import World
+from tests.review import AFTER, BEFORE, OSLO, PARIS, World
 from tests.test_memory import Verbs
-
-OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
-BEFORE = [(OSLO, "2024-01-01", None)]
-AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
-
-
-@pytest.fixture
-def world(memory: GraphMemory, namespace: str) -> World:
-    """Ann lives in Oslo; whether she moved to Paris is not sure."""
-    found = World(memory, namespace)
-    found.moves("Oslo", "2024-01-01")
-    found.doubts()
-    found.moves("Paris", "2024-06-01")
-    return found
-
-
-@pytest.fixture
-def review(world: World) -> str:
-    """The id of the verdict that waits."""
-    [found] = world.reviews()
-    return str(found.id)
 
 
 def test_dates_that_are_edited_are_told_as_exactly_as_they_were_given(world, review):
