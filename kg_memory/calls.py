@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -101,6 +101,17 @@ def dated(given: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int
     return {**found, "at": _iso(instant(clock()))} if found["at"] in (None, "") else found
 
 
+def received(
+    episodes: Iterable[EpisodeInput | Mapping[str, Any] | str], namespace: str, clock: Callable[[], int]
+) -> Iterator[Any]:
+    """Yield each of *episodes* as the first step of the ingestion graph takes it.
+
+    Errors: `InputError` when they are not several.
+    """
+    several(episodes)
+    return ({**dated(each, clock), "namespace": namespace} for each in episodes)
+
+
 def again(waiting: Episode) -> dict[str, Any]:
     """Return the input that gave *waiting*, as the ingestion graph takes it."""
     return episode(waiting.model_dump(include=set(EpisodeInput.model_fields)))
@@ -116,6 +127,11 @@ def added(state: Mapping[str, Any]) -> Added:
         ended=tuple(state.get("ended", ())),
         waiting=tuple(state.get("waiting", ())),
     )
+
+
+def saved(state: Mapping[str, Any]) -> Added:
+    """Return what became of an episode that was received, and is to be read later."""
+    return Added(episode=state["episode"]["id"], new=state["new"])
 
 
 def unread(

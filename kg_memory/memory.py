@@ -19,9 +19,11 @@ from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import Database
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
+from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.summarise import refresh
+from kg_memory.listing import Listing
 from kg_memory.looking_back import During, LookingBack, Time
-from kg_memory.model import Added, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Found, Stats
+from kg_memory.model import Added, EpisodeInput, EpisodeKind, Found
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.review.verbs import Reviewing
 from kg_memory.settings import Settings
@@ -29,7 +31,7 @@ from kg_memory.settings import Settings
 WAITING_AT_ONCE = 1000
 
 
-class GraphMemory(LookingBack, Reviewing):
+class GraphMemory(Listing, LookingBack, Reviewing):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -166,6 +168,27 @@ class GraphMemory(LookingBack, Reviewing):
             tally.count(await self._aremember(calls.dated(each, self.driver.clock), namespace))
         return tally.added
 
+    def save(
+        self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE
+    ) -> list[Added]:
+        """Save *episodes* without reading them: durable, and found by their words, when this returns; asks no model.
+
+        `add_many` of the same ones reads them, and so does `resume`. Errors: `InputError`, `DatabaseError`.
+        """
+        return [
+            calls.saved(self._run(receive(given, self.settings), namespace))
+            for given in calls.received(episodes, namespace, self.driver.clock)
+        ]
+
+    async def asave(
+        self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE
+    ) -> list[Added]:
+        """`save`, for asyncio."""
+        return [
+            calls.saved(await self._arun(receive(given, self.settings), namespace))
+            for given in calls.received(episodes, namespace, self.driver.clock)
+        ]
+
     def resume(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
     ) -> list[Added]:
@@ -269,45 +292,7 @@ class GraphMemory(LookingBack, Reviewing):
         asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
         return str((await self.retrieval.ainvoke(asked))["context"])
 
-    # Looking
-
-    def entities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
-        """Return the entities, last seen first."""
-        return self._run(reading.entities(limit, skip), namespace)
-
-    async def aentities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
-        """`entities`, for asyncio."""
-        return await self._arun(reading.entities(limit, skip), namespace)
-
-    def episodes(
-        self,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        limit: int = 100,
-        skip: int = 0,
-        status: EpisodeStatus | None = None,
-    ) -> list[Episode]:
-        """Return the episodes, latest first; only those of *status* if one is given."""
-        return self._run(reading.episodes(limit, skip, status), namespace)
-
-    async def aepisodes(
-        self,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        limit: int = 100,
-        skip: int = 0,
-        status: EpisodeStatus | None = None,
-    ) -> list[Episode]:
-        """`episodes`, for asyncio."""
-        return await self._arun(reading.episodes(limit, skip, status), namespace)
-
-    def stats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Stats:
-        """Count what the namespace holds."""
-        return self._run(reading.stats(), namespace)
-
-    async def astats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Stats:
-        """`stats`, for asyncio."""
-        return await self._arun(reading.stats(), namespace)
+    # The namespaces, the graphs, and upkeep
 
     def namespaces(self) -> list[str]:
         """Return the namespaces that hold something."""
@@ -316,8 +301,6 @@ class GraphMemory(LookingBack, Reviewing):
     async def anamespaces(self) -> list[str]:
         """`namespaces`, for asyncio."""
         return await asyncio.to_thread(self.namespaces)
-
-    # The graphs, and upkeep
 
     @cached_property
     def ingestion(self) -> Any:

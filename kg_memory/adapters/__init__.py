@@ -1,0 +1,55 @@
+"""What users of LangGraph and LangChain import: stores, a retriever, nodes, tools and agent middleware.
+
+``from kg_memory.adapters import KGStore``. Each is imported when it is asked for, so that only the middleware needs
+the extra ``agents``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg_memory.adapters.background import BackgroundMemory, Failure
+    from kg_memory.adapters.key_value import KGKeyValueStore
+    from kg_memory.adapters.middleware import KGMemoryMiddleware
+    from kg_memory.adapters.nodes import recall_node, remember_node
+    from kg_memory.adapters.retriever import KGRetriever
+    from kg_memory.adapters.store import KGStore
+    from kg_memory.adapters.tools import langmem_tools, letta_tools, memory_tools
+
+_HOMES = {
+    "BackgroundMemory": "background",
+    "Failure": "background",
+    "KGKeyValueStore": "key_value",
+    "KGMemoryMiddleware": "middleware",
+    "KGRetriever": "retriever",
+    "KGStore": "store",
+    "langmem_tools": "tools",
+    "letta_tools": "tools",
+    "memory_tools": "tools",
+    "recall_node": "nodes",
+    "remember_node": "nodes",
+}
+
+__all__ = [
+    "BackgroundMemory",
+    "Failure",
+    "KGKeyValueStore",
+    "KGMemoryMiddleware",
+    "KGRetriever",
+    "KGStore",
+    "langmem_tools",
+    "letta_tools",
+    "memory_tools",
+    "recall_node",
+    "remember_node",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

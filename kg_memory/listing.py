@@ -1,0 +1,50 @@
+"""The verbs that list and count what a memory holds."""
+
+from __future__ import annotations
+
+from kg_memory import reading
+from kg_memory.identity import DEFAULT_NAMESPACE
+from kg_memory.model import Entity, Episode, EpisodeStatus, Stats
+from kg_memory.verbs import Verbs
+
+
+class Listing(Verbs):
+    """What is there, without a question."""
+
+    def entities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
+        """Return the entities, last seen first."""
+        return self._run(reading.entities(limit, skip), namespace)
+
+    async def aentities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
+        """`entities`, for asyncio."""
+        return await self._arun(reading.entities(limit, skip), namespace)
+
+    def episodes(
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        status: EpisodeStatus | None = None,
+    ) -> list[Episode]:
+        """Return the episodes, latest first; only those of *status* if one is given."""
+        return self._run(reading.episodes(limit, skip, status), namespace)
+
+    async def aepisodes(
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        skip: int = 0,
+        status: EpisodeStatus | None = None,
+    ) -> list[Episode]:
+        """`episodes`, for asyncio."""
+        return await self._arun(reading.episodes(limit, skip, status), namespace)
+
+    def stats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Stats:
+        """Count what the namespace holds."""
+        return self._run(reading.stats(), namespace)
+
+    async def astats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Stats:
+        """`stats`, for asyncio."""
+        return await self._arun(reading.stats(), namespace)
