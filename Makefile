@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wire check format bench clean
+.PHONY: help demo test test-wire test-matrix check format bench clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,6 +17,9 @@ test: .venv/.dev check  ## all checks and all tests
 
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire
+
+test-matrix:  ## the tests on Python 3.11 to 3.13, with the oldest and the newest versions allowed (an hour)
+	@$(PYTHON) -m tests.matrix
 
 check: .venv/.dev  ## style, types, direction of imports, graphs
 	@$(BIN)/ruff check .
@@ -33,7 +36,7 @@ bench: .venv/.dev  ## the benchmarks that need no data: see benchmarks/README.md
 	@$(BIN)/python benchmarks/storage_form.py --quick
 
 clean:  ## remove what make made here
-	rm -rf .venv .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache
+	rm -rf .venv .venv-matrix .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "kg-memory needs Python 3.11 to 3.13, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'

@@ -21,6 +21,8 @@ PASSING_STATUS = frozenset({408, 409, 425, 429})
 # anthropic use.
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
 PASSING_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
+FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
+FILTERED_NAMES = frozenset({"ContentFilterFinishReasonError"})
 LONGEST_REASON = 300
 
 
@@ -103,7 +105,7 @@ def diagnose(error: Exception) -> Failure:
         passing=_is_passing(error, status),
         wait=_asked_wait(getattr(response, "headers", None)),
         reason=reason,
-        refused=getattr(error, "code", None) in ("content_filter", "content_policy_violation"),
+        refused=getattr(error, "code", None) in FILTERED_CODES or bool(_names(error) & FILTERED_NAMES),
         timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
     )
 

@@ -177,6 +177,7 @@ class Database:
 
     def _check_version(self, client: FalkorDB) -> None:
         modules = client.connection.execute_command("MODULE", "LIST")
+        modules = (m if isinstance(m, Mapping) else dict(zip(m[::2], m[1::2], strict=True)) for m in modules)  # redis<8
         versions = [int(each["ver"]) for each in modules if each["name"] == "graph"]
         if not versions:
             raise DatabaseVersionError(
