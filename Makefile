@@ -13,7 +13,7 @@ demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: off
 	@$(BIN)/kg-memory demo
 
 test: .venv/.dev check  ## all checks and all tests
-	@$(BIN)/python -m pytest --cov --cov-report=term
+	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --cov --cov-report=term
 
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire

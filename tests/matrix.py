@@ -56,7 +56,19 @@ def installed(home: Path, python: str, versions: str) -> str:
 
 def tested(home: Path, tests: list[str]) -> tuple[bool, str]:
     """Run *tests* in *home*; return whether they passed, and pytest's last line."""
-    command = [str(home / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    command = [
+        str(home / "bin" / "python"),
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "auto",
+        "--dist",
+        "loadfile",
+        *tests,
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
         lines = []
         for line in running.stdout or ():
