@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
-from kg_memory.effects import Ask, Embed, Now, Query, Vector
+from kg_memory.effects import Ask, Embed, Now, Query, Reads, Vector, Work
 from kg_memory.embeddings import vector_model_name
 from kg_memory.errors import DatabaseUnavailable, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
@@ -58,7 +58,7 @@ class Driver:
         self.vectors = _Vectors(REMEMBERED_VECTORS)
         self._length = 0
         self._closed = False
-        self._ready: dict[tuple[str, bool], tuple[int, int]] = {}
+        self._ready: dict[tuple[str, bool], tuple[int, ...]] = {}
         """The state of the database in which a graph was found ready to be read, or written."""
         self._pool = _threads()
         renew_in_children(self)
@@ -71,7 +71,7 @@ class Driver:
         """Drive *flow* on the graph of *namespace*."""
         self._check_open()
         try:
-            return run(flow, partial(self._perform, graph_key(namespace)), self._pool)
+            return run(flow, partial(self._perform, self.key(namespace)), self._pool)
         except RuntimeError as error:  # what the pool says that was closed under the flow
             if self._closed:
                 raise DatabaseUnavailable(CLOSED) from error
@@ -80,7 +80,11 @@ class Driver:
     async def arun(self, flow: Flow[T], namespace: str) -> T:
         """`run` on the running event loop."""
         self._check_open()
-        return await arun(flow, partial(self._aperform, graph_key(namespace)))
+        return await arun(flow, partial(self._aperform, self.key(namespace)))
+
+    def key(self, namespace: str) -> str:
+        """Return the Redis key of the graph of *namespace*."""
+        return graph_key(namespace)
 
     def close(self) -> None:
         """Let the threads go, for good. The database is closed by its owner, and ends the queries under way."""
@@ -95,6 +99,8 @@ class Driver:
         match effect:
             case Query():
                 return self._query(key, effect)
+            case Reads():
+                return self._read_all(key, effect)
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -105,12 +111,16 @@ class Driver:
                 return self.model.answer(effect)
             case Now():
                 return self.clock()
+            case Work(task):
+                return task()
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query():
                 return await self._aquery(key, effect)
+            case Reads():
+                return await self._aread_all(key, effect)
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -121,6 +131,8 @@ class Driver:
                 return await self.model.aanswer(effect)
             case Now():
                 return self.clock()
+            case Work(task):
+                return await asyncio.to_thread(task)
         raise TypeError(f"no such effect: {effect!r}")
 
     def _query(self, key: str, query: Query) -> list[Row]:
@@ -142,6 +154,28 @@ class Driver:
             await asyncio.to_thread(self._look_again, key, query, error)
         with _vectors_indexed():
             return await self.database.aquery(key, query.cypher, query.params, write=query.write)
+
+    def _read_all(self, key: str, reads: Reads) -> list[list[Row]]:
+        asked = [(query.cypher, query.params) for query in reads.queries]
+        self._prepare(key, write=False)
+        try:
+            return self.database.read_all(key, asked)
+        except QueryError as error:
+            self._look_again(key, reads.queries[0], error)
+        with _vectors_indexed():
+            return self.database.read_all(key, asked)
+
+    async def _aread_all(self, key: str, reads: Reads) -> list[list[Row]]:
+        asked = [(query.cypher, query.params) for query in reads.queries]
+        await self.database.aclient()
+        if not self._is_ready(key, write=False):
+            await asyncio.to_thread(self._prepare, key, write=False)
+        try:
+            return await self.database.aread_all(key, asked)
+        except QueryError as error:
+            await asyncio.to_thread(self._look_again, key, reads.queries[0], error)
+        with _vectors_indexed():
+            return await self.database.aread_all(key, asked)
 
     def _look_again(self, key: str, query: Query, refused: QueryError) -> None:
         """Return once *query*, which was refused and so changed nothing, may be done again; raise if it may not.
@@ -185,20 +219,29 @@ class Driver:
         return learnt
 
     def _is_ready(self, key: str, *, write: bool) -> bool:
-        return self._ready.get((key, write)) == self.database.state(key)
+        return self._ready.get((key, write)) == self._state(key)
+
+    def _state(self, key: str) -> tuple[int, ...]:
+        """Return what changes when the graph *key* must be looked at again."""
+        return self.database.state(key)
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """See that the graph *key* fits this driver; make it before the first write."""
         self.database.client()
-        if self._is_ready(key, write=write):
-            return
-        name = vector_model_name(self.embeddings)
-        if write:
-            schema.ensure(self.database, key, self.dimension(), name)
-        elif not schema.check(self.database, key, None, name):
-            return  # nothing was written there yet: a read finds nothing
         # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
-        self._ready[key, write] = self.database.state(key)
+        if not self._is_ready(key, write=write) and self._fit(key, write=write):
+            self._ready[key, write] = self._state(key)
+
+    def _fit(self, key: str, *, write: bool) -> bool:
+        """Tell whether the graph *key* is there, made before the first *write*; where it is not, a read finds nothing.
+
+        Errors: `EmbeddingMismatch`, `SchemaError`.
+        """
+        name = vector_model_name(self.embeddings)
+        if not write:
+            return schema.check(self.database, key, None, name)
+        schema.ensure(self.database, key, self.dimension(), name)
+        return True
 
     def dimension(self) -> int:
         """Return the length of the embedding model's vectors."""

@@ -1,17 +1,17 @@
-"""All I/O, as values: ask the model, embed, query the graph, look at the clock.
+"""All I/O, as values: ask the model, embed, query the graph, look at the clock; and long work.
 
 Steps yield them; `kg_memory.driver` performs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from kg_memory.flow import Flow
+from kg_memory.flow import Flow, T
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]
@@ -56,14 +56,34 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Reads:
+    """Run reading *queries* in one round trip; answered by the rows of each."""
+
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Now:
     """What time it is; answered in microseconds since the epoch, never twice the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Do *task*, which computes for long; answered by what it returns. An event loop goes on meanwhile."""
+
+    task: Callable[[], Any]
 
 
 def now() -> Flow[int]:
     """Return the time, in microseconds since the epoch."""
     micros: int = yield Now()
     return micros
+
+
+def work(task: Callable[[], T]) -> Flow[T]:
+    """Do *task*, which computes for long, and return what it returns."""
+    done: T = yield Work(task)
+    return done
 
 
 def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
@@ -84,6 +104,23 @@ def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
     """Run a read-only query and return its rows."""
     rows: list[dict[str, Any]] = yield Query(cypher, params)
     return rows
+
+
+def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
+    """Run *flows* that only read and return their results in order; what all ask next goes in one round trip."""
+    running = list(flows)
+    results: list[Any] = [None] * len(running)
+    answers: dict[int, Any] = dict.fromkeys(range(len(running)))
+    while answers:
+        asked: dict[int, Query] = {}
+        for place, answer in answers.items():
+            try:
+                asked[place] = running[place].send(answer)
+            except StopIteration as stop:
+                results[place] = stop.value
+        rows = (yield Reads(tuple(asked.values()))) if asked else []
+        answers = dict(zip(asked, rows, strict=True))
+    return results
 
 
 def write(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:

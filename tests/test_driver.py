@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kg_memory.driver import REMEMBERED_VECTORS, Clock, Driver
-from kg_memory.effects import Ask, embed, now, read, write
+from kg_memory.effects import Ask, embed, now, read, work, write
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, ModelUnavailable, QueryError
 from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database, graph_key
@@ -282,3 +282,20 @@ def test_a_driver_whose_database_was_closed_says_so(server, namespace):
         driver.run(every([read(COUNT), read(COUNT)]), namespace)
     with pytest.raises(DatabaseUnavailable, match="was closed"):
         asyncio.run(driver.arun(read(COUNT), namespace))
+
+
+def test_long_work_is_done_and_the_event_loop_goes_on_meanwhile(driver, drive, namespace):
+    assert drive(work(lambda: 6 * 7)) == 42
+    begun, done = threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        return done.wait(10)
+
+    async def beside():
+        working = asyncio.ensure_future(driver.arun(work(slow), namespace))
+        await asyncio.to_thread(begun.wait, 10)
+        done.set()
+        return await working
+
+    assert asyncio.run(beside())

@@ -6,9 +6,10 @@ import asyncio
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
+from inspect import signature
 from typing import Any, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
@@ -16,6 +17,9 @@ import redis
 import redis.asyncio
 from falkordb import FalkorDB
 from falkordb.asyncio import FalkorDB as AsyncFalkorDB
+from falkordb.helpers import stringify_param_value
+from falkordb.query_result import QueryResult
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -40,14 +44,17 @@ NO_GRAPH = "empty key"
 OTHER_DIMENSION = "Vector dimension mismatch"
 LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
 CLOSED = "this memory was closed: open another"
+MAKING = "kg-memory:making"
+LONGEST_MAKING = 10.0
+"""Seconds after which a lock counts as left behind by a process that was killed."""
 
 
-def graph_key(namespace: str) -> str:
-    """Return the Redis key of *namespace*'s graph: any Unicode string has one of its own."""
+def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
+    """Return the Redis key of *namespace*'s graph: any Unicode string has one of its own among those of *prefix*."""
     encoded = quote(namespace, safe="@.-_~", errors="surrogatepass")
     if len(encoded) > LONGEST_KEY:
         encoded = "#" + hashlib.sha256(encoded.encode()).hexdigest()
-    return KEY_PREFIX + encoded
+    return prefix + encoded
 
 
 class Host(Protocol):
@@ -112,12 +119,52 @@ class Database:
             return _rows(result)
         return []
 
+    def read_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+        """Run reading *queries* on the graph *key* in one round trip and return the rows of each; else as `query`."""
+        link = self._linked()
+        with self._translated(link):
+            pipeline = link.client.connection.pipeline(transaction=False)
+            for cypher, params in queries:
+                pipeline.execute_command(*_reading(key, cypher, params))
+            answers = pipeline.execute(raise_on_error=False)
+        return [self._answered(link, key, answer) for answer in answers]
+
+    async def aread_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+        """`read_all` on the running event loop."""
+        link = await self._alinked()
+        with self._translated(link):
+            pipeline = (await link.loops.get().client()).connection.pipeline(transaction=False)
+            for cypher, params in queries:
+                pipeline.execute_command(*_reading(key, cypher, params))
+            answers = await pipeline.execute(raise_on_error=False)
+        return [self._answered(link, key, answer) for answer in answers]
+
+    def _answered(self, link: _Link, key: str, answer: Any) -> list[Row]:
+        with self._translated(link, key):
+            if isinstance(answer, Exception):
+                raise answer
+            return _rows(QueryResult(link.client.select_graph(key), answer))
+        return []
+
     def constrain(self, key: str, label: str, name: str) -> None:
         """Make *name* unique among the nodes with *label*; a range index on it must exist."""
         link = self._linked()
         with self._translated(link):
             arguments = ("UNIQUE", "NODE", label, "PROPERTIES", 1, name)
             link.client.execute_command("GRAPH.CONSTRAINT", "CREATE", key, *arguments)
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Make a graph or an index inside, alone among all clients: FalkorDB crashes where two make one at once."""
+        link = self._linked()
+        with self._translated(link):
+            lock = link.client.connection.lock(MAKING, timeout=LONGEST_MAKING, sleep=0.02)
+            lock.acquire()
+        try:
+            yield
+        finally:
+            with suppress(redis.exceptions.LockError), self._translated(link):
+                lock.release()
 
     def explain(self, key: str, cypher: str, params: Mapping[str, Any]) -> str:
         """Return the execution plan of *cypher* as text."""
@@ -312,6 +359,9 @@ _POOL: dict[str, Any] = {
     "socket_connect_timeout": 10,
     "retry": Retry(NoBackoff(), 0),
 }
+if "driver_info" in signature(AbstractConnection).parameters:
+    # Or redis-py looks its own version up in its files at each connection, on the event loop.
+    _POOL["driver_info"] = None
 
 
 def _redis_url(url: str) -> str:
@@ -324,6 +374,12 @@ def _redis_url(url: str) -> str:
             f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path"
         )
     return url.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1)
+
+
+def _reading(key: str, cypher: str, params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the command that the client's `ro_query` sends: that one cannot be sent together with others."""
+    given = "".join(f"{name}={stringify_param_value(value)} " for name, value in params.items())
+    return ("GRAPH.RO_QUERY", key, f"CYPHER {given}{cypher}", "--compact")
 
 
 def _rows(result: Any) -> list[Row]:

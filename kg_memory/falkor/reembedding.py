@@ -71,9 +71,10 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
             done += len(page)
             if progress:
                 progress(done, total)
-        with schema.unless_there():
-            database.query(key, schema.vector_index(label, dimension), {}, write=True)
-    schema.wait(database, key)
+        with database.making():
+            with schema.unless_there():
+                database.query(key, schema.vector_index(label, dimension), {}, write=True)
+            schema.wait(database, key)
     name = vector_model_name(embedder.embeddings)
     database.query(key, WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
     return done

@@ -112,7 +112,8 @@ def ensure(database: Database, key: str, dimension: int, model: str) -> None:
     Errors: `EmbeddingMismatch` when it was made with another; `SchemaError` when it is newer than this package.
     """
     if not check(database, key, dimension, model):
-        _create(database, key, dimension)
+        with database.making():
+            _create(database, key, dimension)
         meta = {"version": VERSION, "dimension": dimension, "model": model, "words": words.VERSION}
         database.query(key, WRITE_META, meta, write=True)
         check(database, key, dimension, model)
@@ -136,12 +137,9 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
             f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
             f"({dimension or 'unknown'}): open it with that model, or run `kg-memory reembed` to change it"
         )
-    for version in range(meta["version"] + 1, VERSION + 1):
-        for migration in MIGRATIONS[version]:
-            with unless_there():
-                database.query(key, migration, {}, write=True)
-        _constrain(database, key)
-        database.query(key, RAISE_VERSION, {"version": version}, write=True)
+    if meta["version"] < VERSION:
+        with database.making():
+            _migrate(database, key, meta["version"])
     wait(database, key)
     return True
 
@@ -176,6 +174,16 @@ def _create(database: Database, key: str, dimension: int) -> None:
             database.query(key, statement, {}, write=True)
     _constrain(database, key)
     wait(database, key)
+
+
+def _migrate(database: Database, key: str, version: int) -> None:
+    for newer in range(version + 1, VERSION + 1):
+        for migration in MIGRATIONS[newer]:
+            with unless_there():
+                database.query(key, migration, {}, write=True)
+        _constrain(database, key)
+        wait(database, key)
+        database.query(key, RAISE_VERSION, {"version": newer}, write=True)
 
 
 def _constrain(database: Database, key: str) -> None:

@@ -18,7 +18,7 @@ from kg_memory import words
 from kg_memory.driver import Driver
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
 from kg_memory.falkor import belief_cypher, binaries, cypher, launch, schema, search_cypher
-from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.connect import MAKING, Database, graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import At, HashEmbeddings, Scripted
@@ -104,6 +104,36 @@ sys.stdin.readline()
 schema.ensure(database, sys.argv[2], 64, "hash")
 database.query(sys.argv[2], "MERGE (e:Entity {key: 'one'})", {}, write=True)
 """
+
+
+def test_many_graphs_made_at_once_do_not_crash_the_server(database, key):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: schema.ensure(database, f"{key}{number}", 64, "hash"), range(12)))
+    assert all(schema.check(database, f"{key}{number}", 64, "hash") for number in range(12))
+
+
+MANY = """
+import sys
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import Database
+from kg_memory.opening import NamedServer
+database = Database(NamedServer(sys.argv[1]))
+for number in range(8):
+    schema.ensure(database, f"{sys.argv[2]}{number}", 64, "hash")
+"""
+
+
+def test_processes_that_make_many_graphs_at_once_do_not_crash_the_server(server, database, key):
+    begun = [subprocess.Popen([sys.executable, "-c", MANY, server.url, f"{key}{letter}"]) for letter in "abc"]
+    assert [each.wait(60) for each in begun] == [0, 0, 0]
+    assert all(schema.check(database, f"{key}{letter}7", 64, "hash") for letter in "abc")
+
+
+def test_a_maker_that_was_killed_keeps_nobody_waiting_for_long(database, key):
+    left_behind = database.client().connection.lock(MAKING, timeout=0.3)
+    assert left_behind.acquire()
+    schema.ensure(database, key, 64, "hash")
+    assert schema.check(database, key, 64, "hash")
 
 
 def test_two_processes_at_once_make_it_once(server, database, key):

@@ -1,0 +1,177 @@
+"""All Cypher of the items, as named constants; parameters only, one clause a line.
+
+``(:Item)-[:IN]->(:Namespace)``, which knows all `prefixes` that it lies in, as keys of fixed length; ``(:Item)-[:HAS]->
+(:Vector)`` for each text that is found by its meaning. An item holds its key and value as JSON text, `marks` of what
+its fields equal, and where it has a `ttl` (microseconds) also `expires_at`.
+"""
+
+from __future__ import annotations
+
+ITEM = """
+i.id AS id, i.key AS key, i.value AS value, i.created_at AS created_at, i.updated_at AS updated_at, i.ttl AS ttl
+""".strip()
+FITTING = """
+WHERE coalesce(i.expires_at, $alive) >= $alive AND (size($marks) = 0 OR all(mark IN $marks WHERE mark IN i.marks))
+""".strip()
+# WITH n, i keeps the planner from beginning at all items.
+UNDER = f"""
+MATCH (n:Namespace)
+WHERE $prefix IN n.prefixes
+MATCH (n)<-[:IN]-(i:Item)
+WITH n, i
+{FITTING}
+""".strip()
+MARKED = f"""
+MATCH (i:Item)
+WHERE $mark IN i.marks
+MATCH (i)-[:IN]->(n:Namespace)
+WITH n, i
+{FITTING} AND $prefix IN n.prefixes
+""".strip()
+PAGE = f"""
+  AND (NOT $unranked OR i.vectors = 0)
+WITH n, i
+ORDER BY i.updated_at DESC, i.id
+SKIP $skip
+LIMIT $limit
+RETURN {ITEM}, n.path AS path
+"""
+# All values as one text, a line each, as JSON has no line ends: thousands of rows take the client ten times as long.
+LINES = """
+  AND (NOT $unranked OR i.vectors = 0)
+  AND (i.updated_at < $before OR (i.updated_at = $before AND i.id > $after))
+WITH i
+ORDER BY i.updated_at DESC, i.id
+LIMIT $limit
+WITH collect(i.id) AS ids, collect(i.value) AS values, min(i.updated_at) AS before
+RETURN string.join(ids, ' ') AS ids, string.join(values, '\n') AS values, before
+"""
+COMPARISON = f"""
+MATCH (i)-[:HAS]->(v)
+WITH n, i, vec.cosineDistance(v.embedding, vecf32($vector)) AS distance
+ORDER BY distance, i.updated_at DESC, i.id
+LIMIT $limit
+RETURN {ITEM}, n.path AS path, 1 - distance AS score
+"""
+
+GET = f"""
+UNWIND $ids AS id
+MATCH (i:Item {{id: id}})
+WHERE coalesce(i.expires_at, $alive) >= $alive
+RETURN {ITEM}
+"""
+
+LIST = f"{UNDER}{PAGE}"
+LIST_MARKED = f"{MARKED}{PAGE}"
+SCAN = f"{UNDER}{LINES}"
+SCAN_MARKED = f"{MARKED}{LINES}"
+COMPARE = f"{UNDER}{COMPARISON}"
+COMPARE_MARKED = f"{MARKED}{COMPARISON}"
+
+GET_PLACED = f"""
+UNWIND $ids AS id
+MATCH (i:Item {{id: id}})
+MATCH (i)-[:IN]->(n)
+RETURN {ITEM}, n.path AS path
+"""
+
+COUNT_MARKED = """
+MATCH (i:Item)
+WHERE $mark IN i.marks
+WITH i
+LIMIT $limit
+RETURN count(i) AS n
+"""
+
+COUNT_VECTORS = """
+MATCH (v:Vector)
+RETURN count(v) AS n
+"""
+
+COUNT_VECTORS_UNDER = """
+MATCH (n:Namespace)
+WHERE $prefix IN n.prefixes
+MATCH (n)<-[:IN]-(i:Item)
+WITH sum(i.vectors) AS n
+RETURN n
+"""
+
+NEAREST = f"""
+CALL db.idx.vector.queryNodes('Vector', 'embedding', $limit, vecf32($vector)) YIELD node, score AS distance
+MATCH (node)<-[:HAS]-(i:Item)-[:IN]->(n:Namespace)
+WITH n, i, distance
+{FITTING} AND $prefix IN n.prefixes
+WITH n, i, distance
+ORDER BY distance, i.updated_at DESC, i.id
+RETURN {ITEM}, n.path AS path, 1 - distance AS score
+"""
+
+NAMESPACES = """
+MATCH (n:Namespace)
+WHERE $prefix IN n.prefixes
+RETURN n.path AS path
+"""
+
+NAMESPACES_ALIVE = """
+MATCH (n:Namespace)
+WHERE $prefix IN n.prefixes
+MATCH (n)<-[:IN]-(i:Item)
+WITH n, i
+WHERE coalesce(i.expires_at, $alive) >= $alive
+RETURN DISTINCT n.path AS path
+"""
+
+CHANGE = """
+CALL {
+  UNWIND $changed AS id
+  MATCH (:Item {id: id})-[:HAS]->(v:Vector)
+  DELETE v
+}
+CALL {
+  UNWIND $deleted AS id
+  MATCH (i:Item {id: id})
+  DELETE i
+}
+CALL {
+  UNWIND $puts AS put
+  MERGE (n:Namespace {id: put.namespace})
+  ON CREATE SET n.path = put.path, n.prefixes = put.prefixes
+  MERGE (i:Item {id: put.id})
+  ON CREATE SET i.key = put.key, i.created_at = put.at
+  SET i.value = put.value, i.marks = put.marks, i.vectors = size(put.vectors), i.ttl = put.ttl,
+    i.expires_at = put.at + put.ttl,
+    i.updated_at = CASE WHEN i.updated_at >= put.at THEN i.updated_at + 1 ELSE put.at END
+  MERGE (i)-[:IN]->(n)
+  FOREACH (vector IN put.vectors | CREATE (i)-[:HAS]->(:Vector {embedding: vecf32(vector)}))
+}
+CALL {
+  UNWIND $left AS id
+  MATCH (n:Namespace {id: id})
+  WHERE NOT (n)<-[:IN]-(:Item)
+  DELETE n
+}
+"""
+
+REFRESH = """
+UNWIND $ids AS id
+MATCH (i:Item {id: id})
+SET i.expires_at = $now + i.ttl
+"""
+
+SWEEP = """
+MATCH (i:Item)
+WHERE i.expires_at <= $now
+WITH i
+LIMIT $limit
+MATCH (i)-[:IN]->(n:Namespace)
+OPTIONAL MATCH (i)-[:HAS]->(v:Vector)
+WITH collect(DISTINCT i) AS items, collect(DISTINCT n) AS namespaces, collect(v) AS vectors
+FOREACH (v IN vectors | DELETE v)
+FOREACH (i IN items | DELETE i)
+WITH size(items) AS n, namespaces
+UNWIND namespaces AS namespace
+OPTIONAL MATCH (namespace)<-[:IN]-(other:Item)
+WITH n, namespace, count(other) AS others
+FOREACH (empty IN CASE WHEN others = 0 THEN [namespace] ELSE [] END | DELETE empty)
+RETURN DISTINCT n
+"""

@@ -1,0 +1,151 @@
+"""Find the items under a namespace: by meaning those that are nearest, else those put last.
+
+By meaning: the cosine of the query and the nearest of the item's texts. A few thousand are all compared; where there
+are more, the vector index is asked for more and more, until enough of what it finds is wanted. Items that have no
+vector come after all that have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kg_memory.effects import Vector, read
+from kg_memory.flow import Flow
+from kg_memory.items import cypher, filters, plain
+from kg_memory.items.filters import Filter
+from kg_memory.temporal import OPEN_END
+
+Row = Mapping[str, Any]
+COMPARED = 10_000
+"""Vectors that are compared one by one: up to so many this is as fast as the index, and it is exact."""
+DEEPEST = 10_000
+"""How many vectors the index is asked for, at most; then all are compared."""
+FIRST = 4
+"""How many times as many are looked at first as are asked for: several may be of one item, or not fit the filter."""
+GROWTH = 4
+RARE = 1000
+"""Items with a mark: fewer are looked through whatever namespace they are in."""
+PAGE = 200
+LONGEST_PAGE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which items: under the prefix with that key, with all *marks*, fitting the rest of the filter, not expired.
+
+    A *rare* mark leads to them faster than the prefix does.
+    """
+
+    prefix: str
+    marks: list[str]
+    rest: Filter
+    alive: int
+    rare: str | None = None
+
+    def params(self) -> dict[str, Any]:
+        """Return what every query on them needs."""
+        mark = {} if self.rare is None else {"mark": self.rare}
+        return {"prefix": self.prefix, "marks": self.marks, "alive": self.alive, **mark}
+
+    def fits(self, row: Row) -> bool:
+        """Tell whether the part of the filter that the graph did not decide fits."""
+        return not self.rest or filters.matches(plain.read(row["value"]), self.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list."""
+
+    limit: int
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """How many of the list it takes to have the page."""
+        return self.offset + self.limit
+
+
+def rare(marks: Iterable[str]) -> Flow[str | None]:
+    """Return the first of *marks* that few items have, if there is one."""
+    for mark in marks:
+        rows = yield from read(cypher.COUNT_MARKED, mark=mark, limit=RARE)
+        if not rows or rows[0]["n"] < RARE:
+            return mark
+    return None
+
+
+def listed(wanted: Wanted, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
+    """Return a page of the *wanted* items, those last put first; only those without a vector if *unranked*."""
+    if wanted.rest:
+        found = yield from _scanned(wanted, page, unranked=unranked)
+        return found
+    query = cypher.LIST if wanted.rare is None else cypher.LIST_MARKED
+    given = {"unranked": unranked, "skip": page.offset, "limit": page.limit}
+    rows = yield from read(query, **wanted.params(), **given)
+    return list(rows)
+
+
+def _scanned(wanted: Wanted, page: Page, *, unranked: bool) -> Flow[list[Row]]:
+    """Return a page of those whose values fit the rest of the filter: the values are looked through, then the rest."""
+    query = cypher.SCAN if wanted.rare is None else cypher.SCAN_MARKED
+    found: list[str] = []
+    before, after, length = OPEN_END, "", max(PAGE, page.end)
+    while True:
+        given = {"unranked": unranked, "before": before, "after": after, "limit": length}
+        rows = yield from read(query, **wanted.params(), **given)
+        ids = rows[0]["ids"].split() if rows else []
+        values = rows[0]["values"].split("\n") if ids else []
+        found += [
+            each for each, value in zip(ids, values, strict=True) if filters.matches(plain.read(value), wanted.rest)
+        ]
+        if len(ids) < length or len(found) >= page.end:
+            break
+        before, after, length = rows[0]["before"], ids[-1], min(length * GROWTH, LONGEST_PAGE)
+    chosen = found[page.offset : page.end]
+    rows = (yield from read(cypher.GET_PLACED, ids=chosen)) if chosen else []
+    return [row for row in rows if wanted.fits(row)]  # one may have been put anew meanwhile
+
+
+def ranked(wanted: Wanted, vector: Vector, page: Page) -> Flow[list[Row]]:
+    """Return a page of the *wanted* items, the nearest to *vector* first, then those without a vector."""
+    found = yield from _nearest(wanted, vector, page.end)
+    missing = page.end - len(found)
+    if missing > 0:
+        found += yield from listed(wanted, Page(missing, 0), unranked=True)
+    return found[page.offset : page.end]
+
+
+def _nearest(wanted: Wanted, vector: Vector, enough: int) -> Flow[list[Row]]:
+    """Return *enough* items, or all there are, the nearest first."""
+    depth = enough * FIRST
+    share = None if wanted.rare else (yield from _share(wanted.prefix))
+    while True:
+        if share is not None and depth / share <= DEEPEST:
+            query, limit = cypher.NEAREST, int(depth / share)
+        else:
+            query, limit = cypher.COMPARE if wanted.rare is None else cypher.COMPARE_MARKED, depth
+        rows = yield from read(query, **wanted.params(), vector=vector, limit=limit)
+        found = _items(row for row in rows if wanted.fits(row))
+        if len(found) >= enough or (query != cypher.NEAREST and len(rows) < depth):
+            return found[:enough]
+        depth *= GROWTH
+
+
+def _share(prefix: str) -> Flow[float | None]:
+    """Return which part of all vectors lies under the prefix, if they are too many to compare them one by one."""
+    total = yield from read(cypher.COUNT_VECTORS)
+    if not total or total[0]["n"] <= COMPARED:
+        return None
+    under = yield from read(cypher.COUNT_VECTORS_UNDER, prefix=prefix)
+    here: float = under[0]["n"] if under else 0
+    return here / total[0]["n"] if here > COMPARED else None
+
+
+def _items(rows: Iterable[Row]) -> list[Row]:
+    """Return the first row of each item: that of the nearest of its texts."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        first.setdefault(row["id"], row)
+    return list(first.values())

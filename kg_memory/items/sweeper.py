@@ -1,0 +1,50 @@
+"""A thread that deletes what has expired, from time to time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from kg_memory.errors import KGMemoryError
+
+logger = logging.getLogger("kg_memory")
+INTERVAL = 5.0
+"""Minutes between two sweeps, where none are given."""
+
+
+class Sweeper:
+    """Calls *sweep* every so many minutes, in a thread that does not keep the process alive."""
+
+    def __init__(self, sweep: Callable[[], int]) -> None:
+        self._sweep = sweep
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._ended: Future[None] = Future()
+
+    def start(self, minutes: float | None = None) -> Future[None]:
+        """Begin; a second call changes nothing. The future is done when it ends, by `stop`."""
+        if self._thread is not None and self._thread.is_alive():
+            return self._ended
+        self._stopping, self._ended = threading.Event(), Future()
+        arguments = ((minutes or INTERVAL) * 60, self._stopping, self._ended)
+        self._thread = threading.Thread(target=self._run, args=arguments, daemon=True, name="kg-memory-sweeper")
+        self._thread.start()
+        return self._ended
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """End it, and tell whether it ended within *timeout* seconds."""
+        if self._thread is None:
+            return True
+        self._stopping.set()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self, seconds: float, stopping: threading.Event, ended: Future[None]) -> None:
+        while not stopping.wait(seconds):
+            try:
+                self._sweep()
+            except KGMemoryError:
+                logger.warning("expired items could not be deleted; trying again later", exc_info=True)
+        ended.set_result(None)

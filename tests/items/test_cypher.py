@@ -1,0 +1,80 @@
+"""The plan of every query on items and pairs: it finds what it needs by an index."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from langgraph.store.base import PutOp
+
+from kg_memory.driver import Driver
+from kg_memory.items import changing, cypher, pair_cypher, pairs, schema
+from kg_memory.items.driver import ItemDriver
+from kg_memory.items.schema import ITEMS, PAIRS
+from tests.scripted import HashEmbeddings, Scripted
+
+FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "LINES", "COMPARISON"}
+QUERIES = {
+    **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
+    **{f"pairs.{name}": text for name, text in vars(pair_cypher).items() if name.isupper()},
+    **{f"schema.{name}": getattr(schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
+}
+COUNTED = {"items.COUNT_VECTORS"}
+"""A count of all with a label takes no time."""
+ID = "0" * 32
+VECTOR = [0.1] * 64
+PARAMS: dict[str, Any] = {
+    **dict.fromkeys(("prefix", "mark", "after", "model"), ID),
+    **{each: [ID] for each in ("ids", "marks", "changed", "deleted", "left")},
+    **dict.fromkeys(("alive", "before", "now", "limit", "skip", "version", "dimension"), 1),
+    "unranked": False,
+    "vector": VECTOR,
+    "puts": [{"id": ID, "namespace": ID, "path": "[]", "prefixes": [ID], "vectors": [VECTOR], "at": 1}],
+    "pairs": [{"id": ID, "key": "k", "value": "v"}],
+}
+
+
+@pytest.fixture(scope="module")
+def plans(database):
+    memory = Driver(Scripted(), HashEmbeddings(), database)
+    items, values = ItemDriver(memory, ITEMS), ItemDriver(memory, PAIRS)
+    puts = [changing.change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
+    items.run(changing.make(puts), "plans")
+    values.run(pairs.store([pairs.pair("k", 1)]), "plans")
+    keys = {"items": items.key("plans"), "pairs": values.key("plans"), "schema": items.key("plans")}
+
+    def plan(name):
+        used = set(re.findall(r"\$(\w+)", QUERIES[name]))
+        assert used <= PARAMS.keys(), "give the test typical parameters"
+        return database.explain(keys[name.split(".")[0]], QUERIES[name], {each: PARAMS[each] for each in used})
+
+    yield plan
+    for driver in (items, values, memory):
+        driver.close()
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES.keys() - COUNTED))
+def test_the_query_begins_at_an_index_and_scans_nothing(plans, name):
+    told = plans(name)
+    assert "Label Scan" not in told, told
+    assert "All Node Scan" not in told, told
+    assert "Cartesian Product" not in told, told
+    assert ("ProcedureCall" if name == "items.NEAREST" else "Node By Index Scan") in told, told
+
+
+@pytest.mark.parametrize("name", ["LIST", "SCAN", "COMPARE", "NAMESPACES_ALIVE"])
+def test_a_search_begins_at_the_namespace(plans, name):
+    first = plans(f"items.{name}").strip().splitlines()[-1]
+    assert "(n:Namespace)" in first, first
+
+
+@pytest.mark.parametrize("name", ["LIST_MARKED", "SCAN_MARKED", "COMPARE_MARKED", "COUNT_MARKED"])
+def test_a_search_for_a_rare_mark_begins_at_the_items_that_have_it(plans, name):
+    first = plans(f"items.{name}").strip().splitlines()[-1]
+    assert "(i:Item)" in first, first
+
+
+def test_no_query_sends_a_vector_back():
+    for name, text in QUERIES.items():
+        assert "embedding" not in re.split(r"\bRETURN\b", text)[-1] or name == "items.CHANGE"

@@ -1,0 +1,121 @@
+"""Filters: against a plain reading of the rules, and the marks by which the graph decides a part of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.errors import InputError
+from kg_memory.items import filters
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, -2.0, math.inf, math.nan, 1e300]),
+    st.sampled_from(["", "a", "b", "1", "10", "9", "2024-01-02", "\x00", "\ud800", "'}) DELETE (n"]),
+    st.sampled_from([10**100, -(10**100), 2**63]),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
+)
+OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
+OPERATORS = st.dictionaries(st.sampled_from(filters.OPERATORS), SCALARS, min_size=1, max_size=2)
+FILTERS = st.dictionaries(st.sampled_from("abc"), VALUES | OPERATORS, max_size=2)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two values are equal as JSON, by the letter."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return type(one) is type(other) and one == other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return set(one) == set(other) and all(same(one[each], other[each]) for each in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict | list) or isinstance(other, dict | list):
+        return False
+    return one == other
+
+
+def number(value: Any) -> Any:
+    if type(value) is bool:
+        return None
+    if isinstance(value, int | float):
+        return value
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def ordered(value: Any, name: str, other: Any) -> bool:
+    if number(value) is not None and number(other) is not None:
+        value, other = number(value), number(other)
+    elif type(value) is not str or type(other) is not str:
+        return False
+    return {"$gt": value > other, "$gte": value >= other, "$lt": value < other, "$lte": value <= other}[name]
+
+
+def fits(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict) and any(name.startswith("$") for name in wanted):
+        return all(
+            same(value, each)
+            if name == "$eq"
+            else not same(value, each)
+            if name == "$ne"
+            else ordered(value, name, each)
+            for name, each in wanted.items()
+        )
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(fits(value.get(name), each) for name, each in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(value, list) and len(value) == len(wanted) and all(map(fits, value, wanted))
+    return same(value, wanted)
+
+
+@given(OBJECTS, FILTERS)
+def test_a_filter_matches_what_the_rules_say(value, wanted):
+    filters.check(wanted)
+    assert filters.matches(value, wanted) is all(fits(value.get(name), each) for name, each in wanted.items())
+
+
+@given(OBJECTS, FILTERS)
+def test_the_marks_and_the_rest_of_a_filter_say_what_all_of_it_says(value, wanted):
+    marks, rest = filters.divided(wanted)
+    by_parts = set(marks) <= set(filters.marks(value)) and filters.matches(value, rest)
+    assert by_parts is filters.matches(value, wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"x": {"$in": [1]}}, {"x": {"$gt": 1, "y": 2}}, {"x": {"y": {"$or": 1}}}, {"x": {"$": 1}}]
+)
+def test_an_unknown_operator_is_refused_before_anything_is_looked_at(wanted):
+    with pytest.raises(InputError, match="no operator: use"):
+        filters.check(wanted)
+
+
+def test_a_filter_that_is_no_dict_is_refused():
+    with pytest.raises(InputError, match="give a dict"):
+        filters.check(["x"])
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "found"),
+    [
+        (None, {"$gt": 0}, False),
+        ([1], {"$gte": 0}, False),
+        ("10", {"$gt": "9"}, True),
+        ("10", {"$gt": 9}, True),
+        ("2024-02-01", {"$gt": "2024-01-31", "$lt": "2025"}, True),
+        (10**100, {"$gt": 1e99}, True),
+        (1, {"$lt": math.nan}, False),
+        (True, {"$gt": 0}, False),
+        ({"y": 1, "z": 2}, {"y": 1}, True),
+        ({"y": 1, "z": 2}, {"$eq": {"y": 1}}, False),
+        ([1, 2], [1], False),
+        ([1.0], [1], True),
+    ],
+)
+def test_values_compare_as_json_does(value, wanted, found):
+    assert filters.matches({"x": value}, {"x": wanted}) is found

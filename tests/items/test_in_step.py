@@ -1,0 +1,80 @@
+"""Flows that read, in step: what all ask next goes in one round trip."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.effects import Query, Reads, in_step, read
+from kg_memory.errors import QueryError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.flow import run
+
+
+def counting(*names):
+    total = 0
+    for name in names:
+        rows = yield from read(name)
+        total += len(rows)
+    return total
+
+
+def test_what_is_asked_next_is_asked_together():
+    asked = []
+
+    def answer(effect):
+        assert isinstance(effect, Reads)
+        asked.append([query.cypher for query in effect.queries])
+        return [[{}] * len(query.cypher) for query in effect.queries]
+
+    flow = in_step([counting("a", "bb", "ccc"), counting(), counting("dddd"), counting("e", "ff")])
+    assert run(flow, answer) == [6, 0, 4, 3]
+    assert asked == [["a", "dddd", "e"], ["bb", "ff"], ["ccc"]]
+
+
+def test_nothing_is_asked_for_nothing():
+    assert run(in_step([]), pytest.fail) == []
+    assert run(in_step([counting()]), pytest.fail) == [0]
+
+
+ONE = ("RETURN $x AS x, [1, 'a', null] AS list, {a: 1.5} AS map", {"x": "\"'\\`$ 日本"})
+MISSING = ("MATCH (n:None) RETURN n.x AS x", {})
+
+
+@pytest.fixture
+def key(database, namespace):
+    made = graph_key(namespace)
+    database.query(made, "CREATE (:N {x: 1})", {}, write=True)
+    yield made
+    database.delete(made)
+
+
+async def test_queries_in_one_round_trip_answer_as_each_alone_does(database, key):
+    asked = [ONE, MISSING, ONE, ("MATCH (n:N) RETURN n.x AS x", {})]
+    alone = [database.query(key, *each, write=False) for each in asked]
+    assert database.read_all(key, asked) == await database.aread_all(key, asked) == alone
+
+
+async def test_on_a_missing_graph_all_are_without_rows(database):
+    assert database.read_all("kg:none-such", [MISSING, MISSING]) == [[], []]
+    assert await database.aread_all("kg:none-such", [MISSING]) == [[]]
+
+
+async def test_a_refused_one_is_an_error_as_it_is_alone(database, key):
+    with pytest.raises(QueryError, match="refused"):
+        database.read_all(key, [ONE, ("RETURN nonsense(", {})])
+    with pytest.raises(QueryError, match="refused"):
+        await database.aread_all(key, [("RETURN toInteger({})", {}), ONE])
+    assert database.read_all(key, [ONE])[0][0]["map"] == {"a": 1.5}
+
+
+async def test_a_driver_reads_together_also_what_was_deleted_meanwhile(driver, database, namespace):
+    def flow():
+        return (yield Reads((Query("MATCH (m:Meta) RETURN m.id AS id"), Query("RETURN 1 AS one"))))
+
+    assert driver.run(flow(), namespace) == [[], []]
+    database.query(
+        graph_key(namespace), "CREATE (:Meta {id: 'schema', version: 2, model: 'hash', words: 0})", {}, write=True
+    )
+    assert driver.run(flow(), namespace) == await driver.arun(flow(), namespace) == [[{"id": "schema"}], [{"one": 1}]]
+    database.delete(graph_key(namespace))
+    assert await driver.arun(flow(), namespace) == [[], []]

@@ -1,0 +1,84 @@
+"""What callers ask for at the same time, done in one go."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.items.together import MOST_AT_ONCE, Together
+
+
+class Doing:
+    """Doubles what it gets, and keeps what it got; numbers below 0 are refused."""
+
+    def __init__(self) -> None:
+        self.got: list[list[int]] = []
+        self.error: Exception | None = None
+
+    async def __call__(self, wants):
+        self.got.append(list(wants))
+        await asyncio.sleep(0.001)
+        if self.error:
+            raise self.error
+        if min(wants) < 0:
+            raise InputError("below 0")
+        return [2 * each for each in wants]
+
+
+async def test_all_that_wait_are_done_in_one_go_in_the_order_of_arrival():
+    doing = Doing()
+    together = Together(doing)
+    assert await asyncio.gather(*(together([each, 10 * each]) for each in range(50))) == [
+        [2 * each, 20 * each] for each in range(50)
+    ]
+    assert doing.got == [[number for each in range(50) for number in (each, 10 * each)]]
+
+
+async def test_what_arrives_meanwhile_is_done_next_and_not_too_much_of_it():
+    doing = Doing()
+    together = Together(doing)
+    first = asyncio.create_task(together([1]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await asyncio.gather(first, *(together([each]) for each in range(MOST_AT_ONCE + 5)))
+    assert [len(each) for each in doing.got] == [1, MOST_AT_ONCE, 5]
+    assert await together(list(range(2 * MOST_AT_ONCE))) == list(range(0, 4 * MOST_AT_ONCE, 2))
+
+
+async def test_an_error_is_only_for_whom_it_concerns():
+    together = Together(Doing())
+    one, other, third = await asyncio.gather(together([1]), together([-1]), together([3]), return_exceptions=True)
+    assert (one, third) == ([2], [6])
+    assert isinstance(other, InputError)
+
+
+async def test_a_lost_database_is_for_all_and_tried_once():
+    doing = Doing()
+    doing.error = DatabaseUnavailable("gone")
+    results = await asyncio.gather(*(Together(doing)([1]) for _ in range(1)), return_exceptions=True)
+    together = Together(doing)
+    results += await asyncio.gather(*(together([1]) for _ in range(5)), return_exceptions=True)
+    assert [type(each) for each in results] == [DatabaseUnavailable] * 6
+    assert len(doing.got) == 2
+    doing.error = None
+    assert await together([4]) == [8]
+
+
+async def test_whoever_gives_up_waiting_does_not_disturb_the_others():
+    together = Together(Doing())
+    impatient = asyncio.create_task(together([1]))
+    patient = asyncio.create_task(together([2]))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    assert await patient == [4]
+    with pytest.raises(asyncio.CancelledError):
+        await impatient
+    assert await together([3]) == [6]
+
+
+def test_each_event_loop_has_a_line_of_its_own():
+    together = Together(Doing())
+    for number in range(3):
+        assert asyncio.run(together([number])) == [2 * number]
