@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Executor
+from contextvars import copy_context
 from dataclasses import dataclass
+from threading import main_thread
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -77,10 +79,12 @@ async def arun(flow: Flow[T], perform: APerform) -> T:
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    if pool is None or len(effect.flows) < 2:
+    # While the process ends no thread starts any more, and what is read then is read in order.
+    if pool is None or len(effect.flows) < 2 or not main_thread().is_alive():
         return [run(flow, perform) for flow in effect.flows]
     # The nested flows get no pool: a worker that waits for workers can wait for ever.
-    futures = [pool.submit(run, flow, perform) for flow in effect.flows]
+    # Each runs in the caller's context, by which a model's callbacks and traces know what they belong to.
+    futures = [pool.submit(copy_context().run, run, flow, perform) for flow in effect.flows]
     for future in futures:
         future.exception()
     return [future.result() for future in futures]

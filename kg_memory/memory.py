@@ -13,10 +13,12 @@ from langchain_core.language_models import BaseChatModel
 
 from kg_memory import calls, opening, reading
 from kg_memory.calls import Progress
+from kg_memory.communities.verbs import Communities
 from kg_memory.driver import Driver, Model
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import Database
+from kg_memory.forgetting.verbs import Forgetting
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
 from kg_memory.ingestion.receive import receive
@@ -31,7 +33,7 @@ from kg_memory.settings import Settings
 WAITING_AT_ONCE = 1000
 
 
-class GraphMemory(Listing, LookingBack, Reviewing):
+class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -119,7 +121,7 @@ class GraphMemory(Listing, LookingBack, Reviewing):
         """
         where = {"thread": thread, "source": source, "source_id": source_id}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
-        return calls.added(self.ingestion.invoke({**given, "namespace": namespace}))
+        return calls.added(self._adding.invoke({**given, "namespace": namespace}))
 
     async def aadd(
         self,
@@ -137,7 +139,7 @@ class GraphMemory(Listing, LookingBack, Reviewing):
         """`add`, for asyncio."""
         where = {"thread": thread, "source": source, "source_id": source_id}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
-        return calls.added(await self.ingestion.ainvoke({**given, "namespace": namespace}))
+        return calls.added(await self._adding.ainvoke({**given, "namespace": namespace}))
 
     def add_many(
         self,
@@ -236,7 +238,7 @@ class GraphMemory(Listing, LookingBack, Reviewing):
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread)
-        return calls.found(self.retrieval.invoke(asked))
+        return calls.found(self._asking.invoke(asked))
 
     async def asearch(
         self,
@@ -253,7 +255,7 @@ class GraphMemory(Listing, LookingBack, Reviewing):
         """`search`, for asyncio."""
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread)
-        return calls.found(await self.retrieval.ainvoke(asked))
+        return calls.found(await self._asking.ainvoke(asked))
 
     def context(
         self,
@@ -273,7 +275,7 @@ class GraphMemory(Listing, LookingBack, Reviewing):
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
-        return str(self.retrieval.invoke(asked)["context"])
+        return str(self._asking.invoke(asked)["context"])
 
     async def acontext(
         self,
@@ -290,7 +292,7 @@ class GraphMemory(Listing, LookingBack, Reviewing):
         """`context`, for asyncio."""
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
-        return str((await self.retrieval.ainvoke(asked))["context"])
+        return str((await self._asking.ainvoke(asked))["context"])
 
     # The namespaces, the graphs, and upkeep
 
@@ -304,13 +306,23 @@ class GraphMemory(Listing, LookingBack, Reviewing):
 
     @cached_property
     def ingestion(self) -> Any:
-        """The compiled ingestion graph."""
+        """The compiled ingestion graph; as a part of another graph it keeps its checkpoints there."""
         return build_ingestion(self.driver, self.settings).compile(name="ingestion")
 
     @cached_property
     def retrieval(self) -> Any:
-        """The compiled retrieval graph."""
+        """The compiled retrieval graph; likewise."""
         return build_retrieval(self.driver, self.settings).compile(name="retrieval")
+
+    @cached_property
+    def _adding(self) -> Any:
+        # A verb may be called side by side within a node of the user's: LangGraph would number these graphs by their
+        # order of arrival, and a resumed graph would take up one call's checkpoint in another.
+        return self.ingestion.copy({"checkpointer": False})
+
+    @cached_property
+    def _asking(self) -> Any:
+        return self.retrieval.copy({"checkpointer": False})
 
     def reembed(self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed everything anew with this memory's embedding model; return how many vectors were made."""
@@ -325,13 +337,13 @@ class GraphMemory(Listing, LookingBack, Reviewing):
     def _remember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
-            return calls.added(self.ingestion.invoke(given))
+            return calls.added(self._adding.invoke(given))
         except KGMemoryError as error:
             return self._run(calls.unread(given, self.settings, began, error, known), namespace)
 
     async def _aremember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
-            return calls.added(await self.ingestion.ainvoke(given))
+            return calls.added(await self._adding.ainvoke(given))
         except KGMemoryError as error:
             return await self._arun(calls.unread(given, self.settings, began, error, known), namespace)

@@ -151,12 +151,26 @@ class Fact(Value):
 
 
 class Community(Value):
-    """A cluster of strongly connected entities, and what it is about."""
+    """A cluster of strongly connected entities, and what it is about; a list fills in the names of its `members`."""
 
     id: str
     name: str
     summary: str = ""
+    members: tuple[str, ...] = ()
     score: float | None = None
+
+
+class CommunityRefresh(Value):
+    """What became of the communities: how many there are, `changed` were summarised anew, `removed` are no more.
+
+    `asked` is how many questions the model got.
+    """
+
+    communities: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    asked: int = 0
 
 
 class AskedTime(Value):
@@ -285,3 +299,24 @@ class PredicateInfo(Value):
     canonical: str
     one_at_a_time: bool | None = None
     origin: Literal["corrected", "declared", "rules", "learned"]
+
+
+class Forgotten(Value):
+    """What was forgotten `at` that time, or would be in a dry run: the ids of the `episodes`, `facts` and `entities`.
+
+    `restored` are the facts that hold again, as what had ended them is gone, `changed` those that are told otherwise or
+    hold at other times. `unread` are the episodes that are to be read again (`resume` does): what they say was known
+    only together with what went. `texts` has what each id stands for, in a dry run alone: a receipt keeps no text.
+    """
+
+    episodes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    dry_run: bool = False
+    at: datetime
+    by: str = "user"
+    reason: str = ""
+    texts: dict[str, str] = {}

@@ -107,6 +107,8 @@ class Settings:
     max_entities: int = 100
     max_facts: int = 100
     """How many entities and facts are kept of one piece; the rest is dropped and reported."""
+    max_community_bytes: int = 8192
+    """How much of a community one question tells, in bytes; a larger one is summarised in parts, then these (C39)."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
     instructions: str = ""
@@ -148,7 +150,8 @@ class Settings:
         for name in ("idle_seconds", "previous_messages", "reflections"):
             if not getattr(self, name) >= 0:  # a NaN is refused too
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
-        for name in ("candidates", "max_content", "max_entities", "max_facts", "chunk_size", "model_timeout"):
+        sizes = ("candidates", "max_content", "max_entities", "max_facts", "max_community_bytes", "chunk_size")
+        for name in (*sizes, "model_timeout"):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
         if not self.entity_types:

@@ -152,6 +152,11 @@ def _summarise(fields: Fields) -> Any:
     }
 
 
+def _community(fields: Fields) -> Any:
+    found = [each.get("entity") or each.get("part") for each in fields["community"] if "fact" not in each]
+    return {"communities": [{"name": " and ".join(found)[:100], "summary": f"All about {', '.join(found)[:500]}."}]}
+
+
 def _told(fact: Fields) -> tuple[Any, ...]:
     return fact["subject"], fact["predicate"], fact["objects"]
 
@@ -166,4 +171,5 @@ _RULES: dict[str, Rule] = {
     "judge": _judge,
     "predicates": _predicates,
     "summarise": _summarise,
+    "community": _community,
 }

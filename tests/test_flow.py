@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -195,6 +196,17 @@ async def test_a_cancelled_flow_ends_and_its_effects_are_cancelled_with_it():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert sorted(reached) == [1, 2]
+
+
+def test_flows_side_by_side_run_in_the_context_of_their_caller(drive):
+    caller = ContextVar("caller", default="nobody")
+
+    def tell(_: int) -> Flow[str]:
+        yield 1
+        return caller.get()
+
+    caller.set("ann")
+    assert drive(every(tell(number) for number in range(20))) == ["ann"] * 20
 
 
 def test_an_interruption_is_not_handed_to_the_flow():

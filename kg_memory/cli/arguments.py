@@ -67,6 +67,15 @@ examples:
   kg-memory review --accept 3f2a --reason "she told me herself"
   kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
 """
+_FORGET = """\
+What goes is shown first, and cannot be brought back: the text, and all that only it supports. What other messages say
+too stays, as if this one had never been said. A fact goes with every message that states it, the whole message.
+
+examples:
+  kg-memory episodes --ids
+  kg-memory forget --episode 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
+  kg-memory forget --fact 7c2a91d4-0a55-5f0e-8f0e-3f8e2b7d4c10 --dry-run
+"""
 _GROUPS = ("remember and ask", "look back", "review", "set up")
 
 
@@ -94,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     _add_questions(command)
     _add_past(command)
     _add_review(command)
+    _add_forget(command)
     command("set up", "setup", "installation:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
     command("set up", "demo", "show:demo", "tell a small story to a fresh memory and ask about it, offline")
     command("set up", "doctor", "installation:doctor", "check the set-up and say what to mend")
@@ -158,10 +168,19 @@ def _add_questions(command: Command) -> None:
     _add_times(around, "by what was so at that time (default: now)", unreviewed=False)
     _add_limit(around, "facts")
     _add_limit(command(group, "entities", "look:entities", "list the people, places and things"), "entities")
+    communities = command(
+        group, "communities", "communities:communities", "list what belongs together, and what it is about",
+        "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n\n"
+        "Communities are found in the facts that are so now. A refresh summarises only those that changed.",
+    )  # fmt: skip
+    communities.add_argument("--refresh", action="store_true", help="find them anew first")
+    communities.add_argument("--full", action="store_true", help="with --refresh: summarise also the unchanged ones")
+    _add_limit(communities, "communities")
     about = "list the messages, texts and records as they came in"
     episodes = command(group, "episodes", "look:episodes", about)
     _add_limit(episodes, "episodes")
     episodes.add_argument("--status", choices=("saved", "done"), help="saved: not read yet; done: read")
+    episodes.add_argument("--ids", action="store_true", help="show the ids of the episodes")
     command(group, "stats", "look:stats", "count what is remembered")
 
 
@@ -227,6 +246,18 @@ def _add_review(command: Command) -> None:
     one = values.add_argument("--one-at-a-time", action="store_true", default=None, help="a new value ends the last")
     values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
     _add_limit(predicates, "predicates")
+
+
+def _add_forget(command: Command) -> None:
+    about = "forget a message, or a fact with every message that states it"
+    forget = command("review", "forget", "forget:forget", about, _FORGET)
+    what = forget.add_mutually_exclusive_group(required=True)
+    what.add_argument("--episode", metavar="ID", help="a message: kg-memory episodes --ids shows the ids")
+    what.add_argument("--fact", metavar="ID", help="a fact: kg-memory facts NAME --ids shows the ids")
+    forget.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    forget.add_argument("--by", metavar="NAME", help="who asks for it (default: your login name)")
+    forget.add_argument("--reason", default="", metavar="TEXT", help="why; it is shown in the receipt")
 
 
 def _add_times(made: argparse.ArgumentParser, about: str, *, unreviewed: bool = True) -> None:

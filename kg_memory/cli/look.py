@@ -58,10 +58,15 @@ def episodes(arguments: Namespace, screen: Screen) -> int:
     """List the episodes."""
     with open_memory(arguments, screen) as memory:
         found = memory.episodes(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
-    rows = [(each.at, each.speaker, each.content, place(each), each.status.value) for each in found]
+    rows: list[tuple[Cell, ...]] = [
+        (each.at, each.speaker, each.content, place(each), each.status.value) for each in found
+    ]
     which = f"{arguments.status} episodes" if arguments.status else "episodes"
     empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
-    screen.values(found, ("at", "by", "what", "source", "status"), rows, FACT_STYLES, empty=empty)
+    columns: tuple[str, ...] = ("at", "by", "what", "source", "status")
+    if arguments.ids:
+        columns, rows = (*columns, "id"), [(*row, each.id) for row, each in zip(rows, found, strict=True)]
+    screen.values(found, columns, rows, FACT_STYLES, empty=empty)
     return 0
 
 

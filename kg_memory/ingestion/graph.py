@@ -17,7 +17,7 @@ from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
-from kg_memory.ingestion.state import IngestionInput, IngestionState
+from kg_memory.ingestion.state import IngestionContext, IngestionInput, IngestionState
 from kg_memory.ingestion.summarise import summarise
 from kg_memory.nodes import node
 from kg_memory.settings import Settings
@@ -25,9 +25,11 @@ from kg_memory.settings import Settings
 STEPS = (receive, extract, reflect, resolve, facts, date, judge, invalidate, save, summarise)
 
 
-def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, None, IngestionInput, IngestionState]:
+def build(
+    driver: Driver, settings: Settings
+) -> StateGraph[IngestionState, IngestionContext, IngestionInput, IngestionState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
-    graph = StateGraph(IngestionState, input_schema=IngestionInput)
+    graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=IngestionInput)
     for step in STEPS:
         graph.add_node(step.__name__, node(step, driver, settings))
     graph.add_edge(START, "receive")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from kg_memory import words
 from kg_memory.effects import Vector, embed, now, read, write
-from kg_memory.errors import DatabaseUnavailable
+from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
@@ -72,8 +72,10 @@ def _write(state: IngestionState) -> Flow[int | None]:
     )
     if written:
         return created_at
-    [stored] = yield from read(cypher.STATUS, id=episode["id"])
-    return created_at if stored["status"] == "done" else None
+    stored = yield from read(cypher.STATUS, id=episode["id"])
+    if not stored:
+        raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
+    return created_at if stored[0]["status"] == "done" else None
 
 
 def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:

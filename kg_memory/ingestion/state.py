@@ -1,28 +1,62 @@
 """What one episode carries through the ingestion graph: small and JSON-plain, never an embedding.
 
-The input is flat: the fields of an `EpisodeInput` and the namespace.
+The input is flat: the fields of an `EpisodeInput` and the namespace. What a run may change is the context.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, Required
 
+from typing_extensions import TypedDict
+
+from kg_memory import contexts, prompts
 from kg_memory.beliefs import NewBelief
+from kg_memory.contexts import setting
+from kg_memory.forms import shown
+from kg_memory.identity import DEFAULT_NAMESPACE
 from kg_memory.model import Precision, Ruling, VerdictKind
 
 
 class IngestionInput(TypedDict, total=False):
     """What to remember, and where; only `content` is needed."""
 
-    content: str
-    kind: Literal["message", "text", "json"]
-    speaker: str | None
-    at: str | None
-    thread: str | None
-    source: str | None
-    source_id: str | None
-    trust: float
-    namespace: str
+    content: Required[
+        Annotated[str, shown("What is to be remembered: words, or a JSON record.", examples=["I live in Oslo now."])]
+    ]
+    kind: Annotated[Literal["message", "text", "json"], shown("What the content is.", "message")]
+    speaker: Annotated[str | None, shown("Who said it.", None, examples=["Ann"])]
+    at: Annotated[str | None, shown("When it was said, in ISO 8601; now if left out.", None, examples=["2024-05-01"])]
+    thread: Annotated[str | None, shown("The conversation that it belongs to.", None)]
+    source: Annotated[str | None, shown("Where it comes from.", None, examples=["slack"])]
+    source_id: Annotated[str | None, shown("Its id there; the same id is the same episode, stored once.", None)]
+    trust: Annotated[float, shown("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
+    namespace: Annotated[str, shown("Whose memory it goes into.", DEFAULT_NAMESPACE)]
+
+
+class IngestionContext(contexts.Context):
+    """How this run reads, where it is to differ from the memory's settings and prompts."""
+
+    instructions: str = setting("instructions", "Further wishes for what is extracted.", "extract", "facts")
+    previous_messages: int = setting("previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50)
+    reflections: int = setting("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
+    auto_threshold: float = setting(
+        "auto_threshold", "Confidence from which a verdict takes effect at once.", "judge", ge=0, le=1
+    )
+    review_threshold: float = setting(
+        "review_threshold", "Confidence from which a verdict waits for review.", "judge", ge=0, le=1
+    )
+    conflict_strategy: Literal["recency", "confidence", "model", "trust"] = setting(
+        "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"
+    )
+    extract_message_prompt: str = contexts.prompt(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")
+    extract_text_prompt: str = contexts.prompt(prompts.EXTRACT_TEXT, "extract", "How a text is read.")
+    extract_json_prompt: str = contexts.prompt(prompts.EXTRACT_JSON, "extract", "How a JSON record is read.")
+    reflect_prompt: str = contexts.prompt(prompts.REFLECT, "reflect", "How the entities are looked through.")
+    resolve_prompt: str = contexts.prompt(prompts.RESOLVE, "resolve", "How it is told which entities are known.")
+    facts_prompt: str = contexts.prompt(prompts.FACTS, "facts", "How the facts are read.")
+    predicates_prompt: str = contexts.prompt(prompts.PREDICATES, "facts", "How a new predicate gets its name.")
+    judge_prompt: str = contexts.prompt(prompts.JUDGE, "judge", "How new facts are held against known ones.")
+    summarise_prompt: str = contexts.prompt(prompts.SUMMARISE, "summarise", "How entities are summarised.")
 
 
 class Piece(TypedDict):

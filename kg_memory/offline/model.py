@@ -16,7 +16,7 @@ from kg_memory.offline import sameness
 from kg_memory.offline.judging import judge
 from kg_memory.offline.reading import read_episode, read_fields
 from kg_memory.offline.records import read_record
-from kg_memory.offline.summaries import summarise
+from kg_memory.offline.summaries import describe, summarise
 from kg_memory.offline.writing import entity_names, record_facts, statement_facts
 from kg_memory.prompts.answers import MOST
 
@@ -142,6 +142,11 @@ def _summarise(fields: Fields) -> dict[str, Any]:
     }
 
 
+def _community(fields: Fields) -> dict[str, Any]:
+    name, summary = describe(fields["community"])
+    return {"communities": [{"name": name, "summary": summary}]}
+
+
 _SYNONYMS = {
     "Person": ("people", "human", "user", "contact", "customer", "人物", "人"),
     "Organization": ("organisation", "company", "org", "account", "institution", "公司", "组织", "机构"),
@@ -160,4 +165,5 @@ _ANSWERS: dict[str, Callable[[Fields], dict[str, Any]]] = {
     "predicates": _predicates,
     "judge": _judge,
     "summarise": _summarise,
+    "community": _community,
 }

@@ -1,15 +1,23 @@
-"""Summarise an entity by its own best sentences."""
+"""Summarise an entity, or a community of them, by their own best sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from kg_memory.offline.sameness import content_words
+from kg_memory.offline.sentences import sentences
 
 LONGEST = 300
 """Characters of a summary."""
 MOST = 3
 """Sentences of a summary."""
+LONGEST_NAME = 200
+TERMS = 4
+"""Members that name a community."""
+_COMMA = "、"
+_TERM = re.compile(f", |{_COMMA}")
+_CHINESE = re.compile("[\u3400-\u9fff]")
 
 
 def summarise(name: str, facts: Sequence[str]) -> str:
@@ -38,3 +46,14 @@ def _worth(name: str, sentence: str, age: int, count: int) -> float:
     words = content_words(sentence)
     named = name.casefold() in sentence.casefold()
     return min(len(words), 12) / 12 + 0.3 * named + 0.6 * (1 - age / max(count, 1))
+
+
+def describe(community: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """Return a name and a summary of a *community*: its first members, and the best of its facts or of its parts."""
+    members = [one["entity"] for one in community if "entity" in one]
+    parts = [one for one in community if "part" in one]
+    terms = list(dict.fromkeys(members or [term for one in parts for term in _TERM.split(one["part"]) if term]))
+    told = [one["fact"] for one in community if "fact" in one]
+    told += [sentence.text for one in parts for sentence in sentences(one["summary"])]
+    name = (_COMMA if _CHINESE.search("".join(terms[:TERMS])) else ", ").join(terms[:TERMS])
+    return name[:LONGEST_NAME], summarise(terms[0] if terms else "", told)

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from kg_memory.effects import Prompt
 from kg_memory.prompts.answers import (
     CanonicalPredicates,
+    Descriptions,
     ExtractedEntities,
     ExtractedFacts,
     FactVerdicts,
@@ -50,3 +51,4 @@ FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_
 PREDICATES = _load("predicates", CanonicalPredicates, "predicates", "known")
 JUDGE = _load("judge", FactVerdicts, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")
+COMMUNITY = _load("community", Descriptions, "community")

@@ -158,3 +158,16 @@ class Summaries(BaseModel):
     """One summary an entity."""
 
     summaries: list[Summary] = Field(max_length=MOST)
+
+
+class Description(BaseModel):
+    """What a community of entities is about."""
+
+    name: str = Field(description="two to eight key terms, as in a title", max_length=200)
+    summary: str = Field(description="two to three sentences", max_length=1000)
+
+
+class Descriptions(BaseModel):
+    """The one description that is asked for."""
+
+    communities: list[Description] = Field(max_length=1)

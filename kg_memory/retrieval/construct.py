@@ -12,11 +12,8 @@ from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow, every
 from kg_memory.model import SOURCES, AskedTime, Found, Remark, Value
 from kg_memory.retrieval.context import render
-from kg_memory.retrieval.rerank import DEFAULT_LIMIT
-from kg_memory.retrieval.state import KINDS, Kind, RetrievalState
+from kg_memory.retrieval.state import DEFAULT_LIMIT, DEFAULT_TOKENS, KINDS, Kind, RetrievalState
 from kg_memory.settings import Settings
-
-DEFAULT_TOKENS = 2000
 
 BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float], Value]]] = {
     "facts": (cypher.FACTS_BY_ID, "fact", rows.fact),

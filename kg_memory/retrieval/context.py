@@ -30,7 +30,8 @@ SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.5, "communities": 0.
 LONGEST_TEXT = 500
 """Characters of one text; what is longer is told by the stretch that fits the question best."""
 SEARCHED = 100_000
-LONGEST_REFERENCE = 64
+LONGEST_REFERENCE = 32
+"""Characters of a source's own id that stand behind each line; a UUID would cost more than it tells."""
 _LAST_NOON = datetime(9999, 12, 31, 12, tzinfo=UTC)
 _SEASONS = ("winter", "spring", "summer", "autumn")
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)

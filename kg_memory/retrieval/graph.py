@@ -9,14 +9,16 @@ from kg_memory.nodes import node
 from kg_memory.retrieval.construct import construct
 from kg_memory.retrieval.rerank import rerank
 from kg_memory.retrieval.search import search
-from kg_memory.retrieval.state import RetrievalInput, RetrievalState
+from kg_memory.retrieval.state import RetrievalContext, RetrievalInput, RetrievalState
 from kg_memory.retrieval.when import when
 from kg_memory.settings import Settings
 
 
-def build(driver: Driver, settings: Settings) -> StateGraph[RetrievalState, None, RetrievalInput, RetrievalState]:
+def build(
+    driver: Driver, settings: Settings
+) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
-    graph = StateGraph(RetrievalState, input_schema=RetrievalInput)
+    graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in (when, search, rerank, construct):
         graph.add_node(step.__name__, node(step, driver, settings))
     graph.add_edge(START, "when")

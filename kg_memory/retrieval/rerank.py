@@ -8,10 +8,9 @@ from kg_memory.effects import read
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.rank import decayed, ordered, rrf
-from kg_memory.retrieval.state import Hits, Kind, RetrievalState, Scored
+from kg_memory.retrieval.state import DEFAULT_LIMIT, Hits, Kind, RetrievalState, Scored
 from kg_memory.settings import Settings
 
-DEFAULT_LIMIT = 10
 DAY = 24 * 3600 * 1_000_000
 DECAYING: tuple[Kind, ...] = ("facts", "episodes")
 """The kinds that are said at a time."""

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, Required
+
+from typing_extensions import TypedDict
+
+from kg_memory.contexts import Context, setting
+from kg_memory.forms import shown
+from kg_memory.identity import DEFAULT_NAMESPACE
 
 Kind = Literal["facts", "entities", "communities", "episodes"]
 KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
+
+DEFAULT_LIMIT = 10
+DEFAULT_TOKENS = 2000
 
 Scored = list[Any]
 """``[id, score]``."""
@@ -20,15 +29,30 @@ class RetrievalInput(TypedDict, total=False):
     the conversation in which the question is asked: what it last spoke of is found more easily.
     """
 
-    question: str
-    namespace: str
-    limit: int | None
-    max_tokens: int | None
-    as_of: str | None
-    believed_at: str | None
-    during: str | list[str | None] | None
-    unreviewed: bool
-    thread: str | None
+    question: Required[Annotated[str, shown("What is to be found out.", examples=["Where does Ann live?"])]]
+    namespace: Annotated[str, shown("Whose memory is asked.", DEFAULT_NAMESPACE)]
+    limit: Annotated[int | None, shown("How many of each kind, at most.", DEFAULT_LIMIT, minimum=1)]
+    max_tokens: Annotated[int | None, shown("How long the context may be.", DEFAULT_TOKENS, minimum=1)]
+    as_of: Annotated[str | None, shown("What was true then; a date, or words.", None, examples=["2023", "last March"])]
+    believed_at: Annotated[str | None, shown("What was believed then; a date, or words.", None)]
+    during: Annotated[
+        str | list[str | None] | None,
+        shown("What was true at some time then; words, or two dates.", None, examples=["2023", ["2022-01-01", None]]),
+    ]
+    unreviewed: Annotated[bool, shown("Take in what waits for review.", False)]
+    thread: Annotated[str | None, shown("The conversation in which it is asked.", None)]
+
+
+class RetrievalContext(Context):
+    """How this run ranks, where it is to differ from the memory's settings."""
+
+    temporal_decay_rate: float = setting(
+        "temporal_decay_rate",
+        "How much newer facts and episodes are preferred; 0 is not at all.",
+        "rerank",
+        ge=0,
+        le=10,
+    )
 
 
 class Hits(TypedDict):

@@ -10,6 +10,7 @@ from typing import Any
 from kg_memory.asked import Window, asked_window, moment
 from kg_memory.dates import AskedEvent, asked_times
 from kg_memory.effects import now, read
+from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, clean
@@ -19,6 +20,10 @@ from kg_memory.retrieval.state import Instants, RetrievalState
 from kg_memory.settings import Settings
 from kg_memory.temporal import EPOCH, OPEN_END, OPEN_START, instant, micros
 
+GIVEN = (
+    ("question", str, "string"), ("thread", str, "string"),
+    ("limit", int, "whole number"), ("max_tokens", int, "whole number"),
+)  # fmt: skip
 WORDS = 2000
 """Characters of a question in which time words are looked for."""
 
@@ -26,8 +31,10 @@ WORDS = 2000
 def when(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Find the window of valid time and the instant of the system's clock that the question is about.
 
-    Errors: `InputError` when `as_of`, `believed_at` or `during` is no time, or two of them contradict.
+    Errors: `InputError` when `as_of`, `believed_at` or `during` is no time, or two of them contradict; or when
+    anything else that was handed in is of no use.
     """
+    _check(state)
     time = yield from now()
     believed_at = moment("believed_at", state.get("believed_at"), time)
     window = asked_window(state.get("as_of"), state.get("during"), time)
@@ -42,6 +49,13 @@ def when(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # 
     }  # fmt: skip
     asked = _told(instants, words, time).model_dump(mode="json")
     return {"instants": instants, "asked": asked, "past": min(until - 1, believed_at) < time}
+
+
+def _check(state: RetrievalState) -> None:
+    for name, kind, wanted in GIVEN:
+        value = state.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+            raise InputError(f"{name} is {value!r}: give a {wanted}")
 
 
 def _by_words(question: str, time: int, believed_at: int) -> Flow[tuple[str | None, Window | None]]:

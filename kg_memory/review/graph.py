@@ -7,14 +7,16 @@ show and answer it. It needs a checkpointer, which the LangGraph server brings a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
+from typing_extensions import TypedDict
 
 from kg_memory.errors import InputError
 from kg_memory.flow import Driver, Flow
-from kg_memory.identity import checked_namespace
+from kg_memory.forms import shown
+from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.model import Fact, Review
 from kg_memory.nodes import node
 from kg_memory.review.decide import BOTH, CONTRADICTIONS, LONGEST_REASON, OPEN, dates, decide, reviews
@@ -23,6 +25,7 @@ from kg_memory.settings import Settings
 ACTION = "accept_fact"
 """The name of what a person approves, edits or rejects."""
 AT_ONCE = 10
+USER = "user"
 EDITABLE = ("verdict", "valid_at", "invalid_at")
 CHOICES: Mapping[str, Literal["accept", "edit", "reject"]] = {"approve": "accept", "edit": "edit", "reject": "reject"}
 
@@ -30,9 +33,9 @@ CHOICES: Mapping[str, Literal["accept", "edit", "reject"]] = {"approve": "accept
 class ReviewInput(TypedDict, total=False):
     """Whose memory is reviewed, at most how many verdicts at once, and who decides."""
 
-    namespace: str
-    limit: int
-    by: str
+    namespace: Annotated[str, shown("Whose memory is reviewed.", DEFAULT_NAMESPACE)]
+    limit: Annotated[int, shown("How many verdicts are asked about at once.", AT_ONCE, minimum=1)]
+    by: Annotated[str, shown("Who decides.", USER, examples=["Cy"])]
 
 
 class ReviewState(ReviewInput, total=False):
@@ -69,7 +72,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[dict[str, Any]]:
         told = {"id": waiting["id"], "sentence": waiting["waiting"]["sentence"], "decision": each["choice"]}
         try:
             review = yield from decide(
-                waiting["id"], each["choice"], by=state.get("by") or "user", reason=each["reason"], edit=each["edit"],
+                waiting["id"], each["choice"], by=state.get("by") or USER, reason=each["reason"], edit=each["edit"],
                 strategy=settings.conflict_strategy, namespace=checked_namespace(state.get("namespace")),
                 seen=waiting["ruling"],
             )  # fmt: skip

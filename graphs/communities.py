@@ -1,0 +1,6 @@
+"""The communities graph, for the LangGraph server and Studio: settings -> memory -> graph."""
+
+from graphs.memory import memory
+from kg_memory.communities.graph import build
+
+graph = build(memory.driver, memory.settings)

@@ -1,0 +1,65 @@
+"""``kg-memory forget``: a message, or a fact with all that state it, goes for good; what goes is shown first."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from kg_memory.cli.keys import Keys
+from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.review import login
+from kg_memory.cli.screen import Screen, counted
+from kg_memory.errors import InputError
+from kg_memory.model import Forgotten
+
+_KINDS = ("message", "fact", "entity")
+
+
+def forget(arguments: Namespace, screen: Screen) -> int:
+    """Show what would go, ask on a terminal, and let it go; return 1 where the answer is no."""
+    asks = not (arguments.yes or arguments.dry_run)
+    if asks and (screen.as_json or not (sys.stdin.isatty() and sys.stdout.isatty())):
+        raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
+    what = {"episode": arguments.episode, "fact": arguments.fact, "namespace": namespace_of(arguments)}
+    why = {"by": arguments.by or login(), "reason": arguments.reason}
+    with open_memory(arguments, screen) as memory:
+        if asks or arguments.dry_run:
+            look = memory.forget(**what, **why, dry_run=True)
+            _show(look, screen)
+            if arguments.dry_run:
+                return 0
+            if Keys().key("Forget this for good? [y/N] ") != "y":
+                screen.note("Nothing was forgotten.")
+                return 1
+        done = memory.forget(**what, **why)
+    if screen.as_json:
+        screen.json(done.model_dump(mode="json"))
+    else:
+        screen.line(f"Forgotten: {_counts(done)}.")
+        _tell_rest(done, screen)
+    return 0
+
+
+def _show(look: Forgotten, screen: Screen) -> None:
+    if screen.as_json:
+        screen.json(look.model_dump(mode="json"))
+        return
+    groups = {
+        "message": look.episodes, "fact": look.facts, "entity": look.entities, "holds again": look.restored,
+        "changes": look.changed, "is read again": look.unread,
+    }  # fmt: skip
+    rows = [(kind, look.texts.get(id_, ""), id_) for kind, ids in groups.items() for id_ in ids]
+    screen.table(("what", "text", "id"), rows, ("yellow", "bold", "dim"))
+    screen.line(f"This goes: {_counts(look)}.")
+
+
+def _counts(receipt: Forgotten) -> str:
+    numbers = (len(receipt.episodes), len(receipt.facts), len(receipt.entities))
+    return ", ".join(counted(number, kind) for number, kind in zip(numbers, _KINDS, strict=True))
+
+
+def _tell_rest(done: Forgotten, screen: Screen) -> None:
+    if done.restored:
+        screen.line(f"{counted(len(done.restored), 'fact')} that had ended by it holds again.")
+    if done.unread:
+        screen.note(f"{counted(len(done.unread), 'message')} to be read again: the next kg-memory ingest does it")

@@ -1,0 +1,71 @@
+"""What one refresh of the communities carries through the graph: small and JSON-plain.
+
+Never the links: of 100,000 entities and 500,000 facts they would make a checkpoint of a hundred megabytes, so one
+step reads them and keeps what they amount to, the groups.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typing_extensions import TypedDict
+
+from kg_memory import contexts, prompts
+from kg_memory.contexts import setting
+from kg_memory.forms import shown
+from kg_memory.identity import DEFAULT_NAMESPACE
+
+
+class CommunitiesInput(TypedDict, total=False):
+    """Whose communities are refreshed."""
+
+    namespace: Annotated[str, shown("Whose memory it is.", DEFAULT_NAMESPACE)]
+    full: Annotated[bool, shown("Summarise also the communities that have not changed.", False)]
+
+
+class CommunitiesContext(contexts.Context):
+    """How this run summarises, where it is to differ from the memory's settings and prompts."""
+
+    max_community_bytes: int = setting(
+        "max_community_bytes", "How much of a community one question tells, in bytes.", "summarise", ge=1
+    )
+    community_prompt: str = contexts.prompt(prompts.COMMUNITY, "summarise", "How communities are summarised.")
+
+
+class Group(TypedDict):
+    """A community as it was detected: the ids of its members, those with most facts in it first.
+
+    The `fingerprint` is that of its members and of the facts among them.
+    """
+
+    id: str
+    members: list[str]
+    fingerprint: str
+
+
+class Told(TypedDict):
+    """What a community is about; its `fingerprint` is empty where it is to be told again by the next refresh."""
+
+    id: str
+    name: str
+    summary: str
+    fingerprint: str
+
+
+class CommunitiesState(CommunitiesInput, total=False):
+    """The input, and what each step adds to it.
+
+    `found` is how many communities there are. `groups` are those that were detected, then those of them that changed;
+    `removed` the ids of those that are no more, `unchanged` how many stay as they are. `revision` is how often the
+    stored ones had been written when they were compared, `asked` how many questions the model got, and `tries` how
+    often it was tried to save.
+    """
+
+    found: int
+    groups: list[Group]
+    unchanged: int
+    removed: list[str]
+    revision: int
+    told: list[Told]
+    asked: int
+    tries: int

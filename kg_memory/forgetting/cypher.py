@@ -1,0 +1,325 @@
+"""The queries of forgetting: what is there to go, who else says it, and one that removes it all.
+
+Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
+"""
+
+from __future__ import annotations
+
+from kg_memory.falkor import fragments as part
+
+EPISODES = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})
+OPTIONAL MATCH (before:Episode)-[:NEXT]->(e)
+WITH e, collect(before.id) AS before
+OPTIONAL MATCH (e)-[:NEXT]->(after:Episode)
+RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.at AS at, e.created_at AS created_at,
+  e.thread_key AS thread_key, e.status AS status, before, collect(after.id) AS after
+ORDER BY at, id
+"""
+
+STATING = """
+MATCH (e:Episode)-[:STATES]->(f:Fact {id: $fact})
+RETURN DISTINCT e.id AS id
+"""
+
+THREAD = """
+MATCH (e:Episode {thread_key: $key})
+WHERE e.at >= $since AND e.at <= $until
+RETURN e.id AS id, e.at AS at, e.created_at AS created_at
+ORDER BY created_at, id
+"""
+"""The episodes of a thread that were said in some stretch of time, in the order in which they came."""
+
+READ_WITH = """
+UNWIND $places AS row
+MATCH (x:Episode {thread_key: row.thread_key})
+WHERE x.at >= row.at AND NOT x.id IN $going
+WITH row, x ORDER BY x.at, x.created_at
+WITH row, collect(x.id)[0..$limit] AS near
+UNWIND near AS id
+RETURN DISTINCT id
+"""
+"""The episodes that were read with some others before them, as what they may go back to."""
+
+MENTIONED = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})-[:MENTIONS]->(n:Entity)
+RETURN e.id AS episode, n.id AS id
+"""
+
+STATED = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})-[:STATES]->(f:Fact)
+RETURN DISTINCT e.id AS episode, f.id AS id
+"""
+
+ABOUT = """
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+RETURN DISTINCT f.id AS id
+"""
+
+ENTITIES = """
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})
+OPTIONAL MATCH (x:Episode)-[:MENTIONS]->(n)
+WHERE NOT x.id IN $going
+RETURN n.id AS id, n.key AS key, n.name AS name, n.aliases AS aliases, coalesce(n.revision, 0) AS revision,
+  indegree(n, 'MENTIONS') AS mentioned, min(x.at) AS first_seen, max(x.at) AS last_seen
+ORDER BY key
+"""
+"""Entities, with when they are mentioned by what stays, if they are."""
+
+MENTIONING = """
+UNWIND $ids AS id
+MATCH (e:Episode)-[:MENTIONS]->(n:Entity {id: id})
+RETURN DISTINCT e.id AS id
+"""
+
+FACTS = """
+UNWIND $ids AS id
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {id: id})
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WITH f, s, collect(DISTINCT o.id) AS objects
+MATCH (x:Episode)-[st:STATES]->(f)
+RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording AS wording, f.told_by AS told_by,
+  f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({
+    id: x.id, said_at: x.at, valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
+    confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
+    end_precision: coalesce(st.end_precision, 'instant'),
+    quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
+  }) AS statements
+ORDER BY id
+"""
+
+SAID_OF_FACTS = """
+UNWIND $words AS row
+MATCH (f:Fact {id: row.id})
+MATCH (t:Term {s: row.word})
+WITH f, t
+MATCH (t)-[:IN_EPISODE]->(x:Episode)-[:STATES]->(f)
+WITH f, t, x
+WHERE NOT x.id IN $aside
+RETURN DISTINCT f.id AS id, t.s AS word
+"""
+
+SAID_OF_ENTITIES = """
+UNWIND $words AS row
+MATCH (n:Entity {id: row.id})
+MATCH (t:Term {s: row.word})
+WITH n, t
+MATCH (t)-[:IN_EPISODE]->(x:Episode)-[:MENTIONS]->(n)
+WITH n, t, x
+WHERE NOT x.id IN $aside
+RETURN DISTINCT n.id AS id, t.s AS word
+"""
+"""Which words are also in other episodes that mention the same; those *aside* carry words of what goes."""
+
+BELIEFS = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})-[h:HELD|PROPOSED]->(b:Belief)
+RETURN f.id AS fact, b {.id, .cause, .created_at, .expired_at, .valid_at, .invalid_at, .said_at, .known_from,
+  .precision, end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'} AS belief
+"""
+
+VERDICTS = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})-[:JUDGED]->(v:Verdict)
+OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
+RETURN v.id AS id, v.new AS new, v.known AS known, v.reason AS reason, v.episode AS episode, collect(d.id) AS decisions
+"""
+
+LEARNED_PREDICATES = """
+MATCH (p:Predicate)
+WHERE p.origin IN ['learned', 'rules']
+RETURN p.name AS name
+"""
+
+COMMUNITIES = """
+UNWIND $ids AS id
+MATCH (c:Community)-[:HAS_MEMBER]->(n:Entity {id: id})
+RETURN DISTINCT c.id AS id
+"""
+
+_UNCHANGED = """
+UNWIND $based_on AS row
+OPTIONAL MATCH (n:Entity {id: row.id})
+WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision AND indegree(n, 'MENTIONS') = row.mentioned THEN 0
+    ELSE 1 END) AS changed
+UNWIND $threads AS row
+OPTIONAL MATCH (x:Episode {thread_key: row.key})
+WHERE x.at >= row.since AND x.at <= row.until
+WITH changed, row, count(x) AS size
+WITH changed, sum(CASE WHEN size = row.size THEN 0 ELSE 1 END) AS added
+UNWIND $episodes AS row
+OPTIONAL MATCH (x:Episode {id: row.id})
+WITH changed, added, sum(CASE WHEN x.status = row.status THEN 0 ELSE 1 END) AS read
+MATCH (e:Meta {id: 'schema'})
+WHERE changed + added + read = 0
+SET e.communities = coalesce(e.communities, 0) + 1
+WITH e
+"""
+"""That nothing was said, read or changed meanwhile of what the rest is based on.
+
+Communities that are being summarised meanwhile are done anew: they may tell of what goes.
+"""
+
+_CORRECT = """
+CALL {
+  WITH e
+  UNWIND $links AS row
+  MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after})
+  MERGE (p)-[:NEXT]->(n)
+}
+CALL {
+  WITH e
+  UNWIND $places AS row
+  MATCH (d:Episode {id: row.id})
+  SET d.n = row.n
+  WITH d, row
+  OPTIONAL MATCH (old:Term)-[p:IN_EPISODE]->(d)
+  WHERE NOT old.s IN [term IN row.terms | term.term]
+  DELETE p
+  WITH DISTINCT d, row
+  UNWIND row.terms AS term
+  MERGE (t:Term {s: term.term})
+  MERGE (t)-[q:IN_EPISODE]->(d)
+  SET q.f = term.f
+}
+CALL {
+  WITH e
+  UNWIND $evidence AS row
+  MATCH (f:Fact {id: row.id})
+  SET f.wording = row.wording, f.confidence = row.confidence, f.said_at = row.said_at, f.told_at = row.told_at,
+    f.told_by = row.told_by, f.told_end = row.told_end
+}
+CALL {
+  WITH e
+  UNWIND $retold AS row
+  MATCH (f:Fact {id: row.id})
+  SET f.sentence = row.sentence, f.embedding = vecf32(row.embedding), f.n = row.n
+  WITH f, row
+  OPTIONAL MATCH (old:Term)-[p:IN_FACT]->(f)
+  WHERE NOT old.s IN [term IN row.terms | term.term]
+  DELETE p
+  WITH DISTINCT f, row
+  UNWIND row.terms AS term
+  MERGE (t:Term {s: term.term})
+  MERGE (t)-[q:IN_FACT]->(f)
+  SET q.f = term.f
+}
+CALL {
+  WITH e
+  UNWIND $unrefuted AS row
+  MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact})
+  SET s.refuted = false
+}
+CALL {
+  WITH e
+  UNWIND $entities AS row
+  MATCH (n:Entity {key: row.key})
+  SET n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen, n.summary = '',
+    n.stale = $now, n.revision = coalesce(n.revision, 0) + 1, n.n = row.n
+  WITH n, row
+  OPTIONAL MATCH (old:Term)-[p:IN_ENTITY]->(n)
+  WHERE NOT old.s IN [term IN row.terms | term.term]
+  DELETE p
+  WITH DISTINCT n, row
+  UNWIND row.terms AS term
+  MERGE (t:Term {s: term.term})
+  MERGE (t)-[q:IN_ENTITY]->(n)
+  SET q.f = term.f
+}
+CALL {
+  WITH e
+  UNWIND $renamed AS row
+  MATCH (n:Entity {key: row.key})
+  SET n.name = row.name, n.embedding = vecf32(row.embedding)
+}
+CALL {
+  WITH e
+  UNWIND $unnamed AS row
+  MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key})
+  DELETE r
+}
+CALL {
+  WITH e
+  UNWIND $scrubbed AS row
+  MATCH (v:Verdict {id: row.id})
+  SET v.reason = row.reason, v.episode = row.episode
+}
+CALL {
+  WITH e
+  UNWIND $unread AS id
+  MATCH (x:Episode {id: id})
+  SET x.status = 'saved'
+}
+"""
+"""What stays says only what it says without the rest."""
+
+
+def _removed(label: str, name: str, condition: str = "", key: str = "id") -> str:
+    """Return the part of a query that removes the nodes of *label* whose *key* is in the parameter *name*."""
+    return f"""
+CALL {{
+  WITH e
+  UNWIND ${name} AS id
+  MATCH (gone:{label} {{{key}: id}}){condition}
+  DELETE gone
+}}"""
+
+
+_REMOVE = (
+    _removed("Decision", "gone_decisions")
+    + _removed("Verdict", "gone_verdicts")
+    + _removed("Belief", "gone_beliefs")
+    + _removed("Fact", "gone_facts")
+    + _removed("Community", "gone_communities")
+    + _removed("Entity", "gone_entities")
+    + _removed("Episode", "gone_episodes")
+    + _removed("Alias", "gone_aliases", "\n  WHERE outdegree(gone) = 0", "key")
+    + """
+CALL {
+  WITH e
+  UNWIND $gone_predicates AS name
+  MATCH (gone:Predicate {name: name})
+  OPTIONAL MATCH (f:Fact)
+  WHERE f.predicate = name OR f.wording = name
+  WITH gone, count(f) AS uses
+  WHERE uses = 0
+  DELETE gone
+}"""
+)
+
+_BELIEVE = (
+    """
+CALL {
+  WITH e
+  UNWIND $reopened AS row
+  MATCH (b:Belief {id: row.id})
+  SET b.expired_at = row.until
+}"""
+    + part.REVISE
+)
+
+FORGET = (
+    _UNCHANGED
+    + _CORRECT
+    + _REMOVE
+    + _BELIEVE
+    + """
+CALL {
+  WITH e
+  MATCH (gone:Term)
+  WHERE outdegree(gone) = 0
+  DELETE gone
+}
+RETURN e.id AS id
+"""
+)
+"""Remove everything that goes, and correct what stays; there is no row if something of it changed meanwhile.
+
+A name, a predicate or a term goes when nothing has it any more, so these come after what had it. All terms are looked
+through: words of a summary may be left from before.
+"""

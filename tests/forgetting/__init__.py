@@ -1,0 +1,48 @@
+"""Forgetting: what was said is gone, and all else is as if it had never been said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kg_memory import GraphMemory
+
+Look = Callable[..., list[dict[str, Any]]]
+ALL = (
+    "MATCH (n) RETURN labels(n)[0] AS what, properties(n) AS held",
+    "MATCH ()-[r]->() RETURN type(r) AS what, properties(r) AS held",
+)
+
+
+def residue(rows: Look, *texts: str) -> list[tuple[str, str, Any]]:
+    """Return each property of a node or an edge that holds one of *texts*, whatever the case: where, which and what."""
+    found = []
+    for query in ALL:
+        for row in rows(query):
+            for name, value in row["held"].items():
+                held = str(value).casefold()
+                if name != "embedding" and any(text.casefold() in held for text in texts):
+                    found.append((row["what"], name, value))
+    return found
+
+
+def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[tuple[Any, ...]]:
+    """Return what is believed of all time about *names*: what, when, and who said so."""
+    return {
+        (
+            fact.sentence, fact.predicate, fact.valid_at, fact.invalid_at, fact.known_from, fact.precision,
+            fact.end_precision, fact.confidence, fact.reviewed, tuple(each.quote for each in fact.sources),
+        )
+        for name in names
+        for fact in memory.history(name, namespace=namespace, limit=1000)
+    }  # fmt: skip
+
+
+def carried(rows: Look) -> dict[tuple[str, int], dict[str, int]]:
+    """Return the words that each episode carries, and how often."""
+    found: dict[tuple[str, int], dict[str, int]] = {}
+    for row in rows(
+        "MATCH (t:Term)-[p:IN_EPISODE]->(e:Episode) RETURN t.s AS term, p.f AS f, e.content AS said, e.n AS n"
+    ):
+        found.setdefault((row["said"], row["n"]), {})[row["term"]] = row["f"]
+    return found

@@ -1,0 +1,114 @@
+"""Forgetting a message gives what there would be if it had never been said, on a real database."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kg_memory import GraphMemory
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.launch import Server
+from kg_memory.settings import Settings
+from tests.forgetting import Look, believed, carried, residue
+from tests.scripted import HashEmbeddings, Scripted
+
+PEOPLE, PLACES = ("Ann", "Bob"), ("Oslo", "Paris", "Rome")
+NUMBERS = itertools.count()
+FORMS = (
+    "I moved to {place}", "I live in {place} undated", "I live in {place} since 2023-0{month}-05",
+    "I lived in {place} until 2024-0{month}-20", "I met {other} in {place}", "fine, thanks",
+)  # fmt: skip
+SAID = st.builds(
+    lambda form, who, other, place, month: (who, form.format(place=place, other=other, month=month)),
+    st.sampled_from(FORMS), st.sampled_from(PEOPLE), st.sampled_from(PEOPLE), st.sampled_from(PLACES),
+    st.integers(1, 9),
+)  # fmt: skip
+HOURS = st.integers(0, 40)
+GRAPH = {
+    "threads": "MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b",
+    "entities": "MATCH (e:Entity) RETURN e.name AS name, e.aliases AS aliases, e.first_seen AS first, e.last_seen AS last",
+    "names": "MATCH (a:Alias)-[:NAMES]->(e:Entity) RETURN a.key AS key, e.name AS name",
+    "facts": "MATCH (f:Fact) RETURN f.sentence AS sentence, f.told_at AS told_at, f.told_end AS told_end, f.said_at AS at",
+    "terms": "MATCH (t:Term)-[p:IN_FACT]->(f:Fact) RETURN t.s AS term, p.f AS f, f.sentence AS sentence",
+    "verdicts": "MATCH (v:Verdict) RETURN v.kind AS kind, v.ruling AS ruling",
+}
+
+
+@pytest.fixture(scope="module")
+def scripted(server: Server):
+    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        yield memory
+
+
+def looking(memory: GraphMemory, namespace: str) -> Look:
+    return lambda cypher, **params: memory._database.query(graph_key(namespace), cypher, params, write=False)
+
+
+def all_of(memory: GraphMemory, namespace: str) -> dict[str, Any]:
+    """Return what there is, but for ids, summaries and the times of the system's clock."""
+    look = looking(memory, namespace)
+    told = {name: sorted(map(repr, look(query))) for name, query in GRAPH.items()}
+    return {**told, "words": carried(look), "believed": believed(memory, namespace, [*PEOPLE, *PLACES])}
+
+
+def check(memory: GraphMemory, messages: Sequence[dict[str, Any]], place: int) -> None:
+    """Forget the message at *place*, and compare with a namespace in which it was never said."""
+    number = next(NUMBERS)
+    first, second = f"forgotten {number}", f"never said {number}"
+    added = memory.add_many(messages, namespace=first)
+    receipt = memory.forget(episode=added[place].episode, namespace=first)
+    others = [each for each in messages if each is not messages[place]]
+    memory.add_many(others, namespace=second)
+    assert receipt.unread == ()
+    assert all_of(memory, first) == all_of(memory, second)
+    assert residue(looking(memory, first), added[place].episode, messages[place]["content"]) == []
+
+
+@settings(max_examples=5, deadline=None, phases=[Phase.generate])
+@given(data=st.data())
+def test_what_is_left_is_as_if_the_message_had_never_been_said(scripted, data):
+    said = data.draw(st.lists(SAID, min_size=2, max_size=6))
+    hours = data.draw(st.lists(HOURS, min_size=len(said), max_size=len(said), unique=True))
+    messages = [
+        {
+            "content": f"{content}, message{number}", "speaker": who, "thread": "t",
+            "at": datetime(2024, 5, 1 + hour // 24, hour % 24, tzinfo=UTC),
+        }
+        for number, ((who, content), hour) in enumerate(zip(said, hours, strict=True))
+    ]  # fmt: skip
+    check(scripted, messages, data.draw(st.integers(0, len(said) - 1)))
+
+
+def test_a_message_that_came_late_lends_its_words_no_more(scripted):
+    order = (0, 3, 6, 9, 12, 1, 2, 30)
+    messages = [
+        {"content": f"message{hour} word{hour}", "speaker": "Ann", "thread": "t",
+         "at": datetime(2024, 5, 1 + hour // 24, hour % 24, tzinfo=UTC)}
+        for hour in order
+    ]  # fmt: skip
+    for place in (1, 5):
+        check(scripted, messages, place)
+
+
+def test_several_messages_of_a_thread_go_at_once_and_the_rest_follow_each_other(scripted):
+    messages = [
+        {"content": f"{content} message{number}", "speaker": "Ann", "thread": "t", "at": f"2024-05-01T0{number}:00"}
+        for number, content in enumerate(
+            ("hello", "I moved to Oslo", "I moved to Oslo", "fine", "I moved to Oslo", "bye")
+        )
+    ]
+    number = next(NUMBERS)
+    first, second = f"forgotten {number}", f"never said {number}"
+    scripted.add_many(messages, namespace=first)
+    [fact] = scripted.facts_about("Ann", namespace=first)
+    assert len(scripted.forget(fact=fact.id, namespace=first).episodes) == 3
+    scripted.add_many([each for each in messages if "Oslo" not in each["content"]], namespace=second)
+    assert all_of(scripted, first) == all_of(scripted, second)
+    assert residue(looking(scripted, first), "oslo") == []

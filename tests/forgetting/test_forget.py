@@ -1,0 +1,283 @@
+"""What goes with a message and what stays, on a real server."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.connect import graph_key
+from tests.forgetting import residue
+
+
+def test_a_forgotten_message_leaves_nothing(verbs, rows):
+    verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-01", thread="t")
+    empty = verbs.add("I met Zebulon in Kyoto.", speaker="Ann", at="2024-01-02", thread="t")
+    verbs.add("I like tea.", speaker="Ann", at="2024-01-02T00:01", thread="t")
+    done = verbs.forget(episode=empty.episode)
+    assert (done.episodes, len(done.facts), len(done.entities)) == ((empty.episode,), 2, 2)
+    assert residue(rows, "zebulon", "kyoto", "met", empty.episode) == []
+    assert [each.sentence for each in verbs.facts_about("Ann")] == ["Ann lives in Oslo"]
+    with pytest.raises(InputError, match="forgotten"):
+        verbs.forget(episode=empty.episode)
+
+
+def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
+    world.moves("Oslo", "2024-01-01")
+    then = world.now()
+    added = world.moves("Paris", "2024-06-01")
+    assert world.lived()[0][2] == "2024-06-01"
+    done = world.forget(episode=added.episode)
+    assert world.lived() == [("Ann lives in Oslo", "2024-01-01", None)]
+    assert len(done.restored) == 1
+    assert residue(rows, "Paris", "2024-06-01", added.episode) == []
+    assert world.lived(believed_at=then) == world.lived()
+    assert world.add("I moved to Paris.", speaker="Ann", at="2024-06-01") == added
+    assert world.lived()[0][2] == "2024-06-01"
+
+
+def test_what_others_say_too_stays_with_their_words_and_dates(world, rows):
+    first = world.add("I moved to Oslo, secretly.", speaker="Ann", at="2024-01-01", source_id="m1")
+    world.add("I still live in Oslo.", speaker="Ann", at="2024-03-01", source_id="m2")
+    [before] = world.facts_about("Ann")
+    assert [each.source_id for each in before.sources] == ["m1", "m2"]
+    done = world.forget(episode=first.episode)
+    [fact] = world.facts_about("Ann")
+    assert (fact.id, f"{fact.valid_at:%Y-%m-%d}") == (before.id, "2024-03-01")
+    assert [each.source_id for each in fact.sources] == ["m2"]
+    assert (done.facts, done.entities, done.changed) == ((), (), (before.id,))
+    assert residue(rows, "secretly", first.episode) == []
+
+
+def test_a_sentence_that_only_a_forgotten_message_gave_is_told_in_other_words(world, rows, model):
+    told = dict(model.rules)
+
+    def facts(fields):
+        found = told["facts"](fields)
+        if "hideout" in fields["episode"]["content"]:
+            found["facts"][0] |= {"sentence": "Ann has a hideout in Oslo", "predicate": "resides in"}
+        return found
+
+    model.rules["facts"] = facts
+    first = world.add("My hideout is in Oslo.", speaker="Ann", at="2024-01-01")
+    world.moves("Oslo", "2024-02-01")
+    assert [each.sentence for each in world.facts_about("Ann")] == ["Ann has a hideout in Oslo"]
+    world.forget(episode=first.episode)
+    [fact] = world.facts_about("Ann")
+    assert (fact.sentence, fact.wording) == ("Ann lives in Oslo", "LIVES_IN")
+    assert residue(rows, "hideout", first.episode) == []
+    assert world.search("Where does Ann live?").facts[0].id == fact.id
+
+
+def test_an_episode_that_is_known_only_together_with_what_went_is_read_again(world, rows, model):
+    told = dict(model.rules)
+
+    def extract(fields):
+        before = [each["content"] for each in fields["previous"]]
+        found = told["extract_message"](fields)
+        if "there" in fields["episode"]["content"] and "I moved to Oslo." in before:
+            found["entities"].append({"name": "Oslo", "type": "Place"})
+        return found
+
+    def facts(fields):
+        found = told["facts"](fields)
+        if "there" in fields["episode"]["content"] and len(fields["entities"]) > 1:
+            found["facts"] = told["facts"]({**fields, "episode": {**fields["episode"], "content": "Oslo"}})["facts"]
+        return found
+
+    model.rules |= {"extract_message": extract, "facts": facts}
+    first = world.moves("Oslo", "2024-01-01")
+    second = world.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
+    assert second.facts == ("Ann lives in Oslo",)
+    done = world.forget(episode=first.episode)
+    assert done.unread == (second.episode,)
+    assert residue(rows, "oslo", first.episode) == []
+    assert world.stats().waiting == 1
+    world.resume()
+    assert (world.stats().waiting, world.facts_about("Ann"), residue(rows, "oslo")) == (0, [], [])
+
+
+def test_a_fact_goes_with_every_message_that_states_it(world, rows):
+    for at in ("2024-01-01", "2024-02-01"):
+        world.moves("Oslo", at)
+    kept = world.add("I know Bob.", speaker="Ann", at="2024-03-01")
+    [fact] = [each for each in world.facts_about("Ann") if "Oslo" in each.objects]
+    look = world.forget(fact=fact.id, dry_run=True)
+    assert (look.dry_run, len(look.episodes), look.facts) == (True, 2, (fact.id,))
+    assert sorted(look.texts.values()) == [
+        "Ann lives in Oslo",
+        "Ann: I moved to Oslo.",
+        "Ann: I moved to Oslo.",
+        "Oslo",
+    ]
+    assert len(world.episodes()) == 3
+    done = world.forget(fact=fact.id, by="Ann", reason="asked for")
+    assert done.model_dump(exclude={"at", "texts", "dry_run", "by", "reason"}) == look.model_dump(
+        exclude={"at", "texts", "dry_run", "by", "reason"}
+    )
+    assert (done.texts, done.by, done.reason, done.dry_run) == ({}, "Ann", "asked for", False)
+    assert residue(rows, "oslo", fact.id, *done.episodes) == []
+    assert [each.id for each in world.episodes()] == [kept.episode]
+    with pytest.raises(InputError, match="there is no fact"):
+        world.forget(fact=fact.id)
+
+
+def test_an_episode_that_waits_unread_is_forgotten(world, rows):
+    [saved] = world.save([{"content": "I met Zebulon.", "speaker": "Ann", "thread": "t"}])
+    world.save([{"content": "And then?", "speaker": "Bob", "thread": "t"}])
+    world.forget(episode=saved.episode)
+    assert (residue(rows, "zebulon", saved.episode), world.stats().waiting) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({}, "either episode or fact"),
+        ({"episode": "a", "fact": "b"}, "either episode or fact"),
+        ({"episode": "no such id"}, "there is no episode 'no such id'"),
+        ({"fact": "'}) DETACH DELETE n //"}, "there is no fact"),
+        ({"episode": ""}, "there is no episode"),
+        ({"episode": "\x00\ud800"}, "there is no episode"),
+        ({"episode": 7}, "there is no episode 7"),
+        ({"episode": "a", "by": " "}, "say who asks"),
+        ({"episode": "a", "reason": "x" * 2001}, "make it shorter"),
+    ],
+)
+def test_what_cannot_be_forgotten_is_told(world, given, match):
+    world.moves("Oslo", "2024-01-01")
+    with pytest.raises(InputError, match=match):
+        world.forget(**given)
+    assert len(world.facts_about("Ann")) == 1
+
+
+def test_a_namespace_that_holds_nothing_has_nothing_to_forget(world):
+    with pytest.raises(InputError, match="there is no episode"):
+        world.forget(episode="a")
+    assert world.namespace not in world.memory.namespaces()
+
+
+def test_a_name_that_only_a_forgotten_message_said_is_not_known_any_more(world, rows, model):
+    model.rules["resolve"] = lambda fields: {
+        "resolutions": [
+            {"entity": each["id"], "same_as": place, "name": "Robert Zebulon"}
+            for each in fields["entities"]
+            if each["name"] == "Robert Zebulon"
+            for place, known in enumerate(each["candidates"])
+            if known["name"] == "Robert"
+        ]
+    }
+    model.rules["extract_message"] = lambda fields: {
+        "entities": [
+            {"name": name, "type": "Person"}
+            for name in ("Ann", "Robert Zebulon" if "Zebulon" in fields["episode"]["content"] else "Robert")
+        ]
+    }
+    model.rules["facts"] = lambda fields: {
+        "facts": [
+            {"subject": 0, "predicate": "knows", "objects": [1], "sentence": f"Ann knows {fields['entities'][1]['name']}",
+             "quote": "Robert", "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0}
+        ]
+    }  # fmt: skip
+    world.add("I know Robert.", speaker="Ann", at="2024-01-01", thread="a")
+    full = world.add("Robert Zebulon is a friend.", speaker="Ann", at="2024-02-01", thread="b")
+    world.add("Robert called.", speaker="Ann", at="2024-03-01", thread="c")
+    assert {each.name for each in world.entities()} == {"Ann", "Robert Zebulon"}
+    world.forget(episode=full.episode)
+    assert residue(rows, "zebulon", full.episode) == []
+    assert {each.name for each in world.entities()} == {"Ann", "Robert"}
+    assert [each.sentence for each in world.facts_about("Robert")] == ["Ann knows Robert"]
+    assert world.facts_about("Robert Zebulon") == []
+
+
+def test_a_verdict_stays_with_its_facts_and_without_the_words_of_what_went(world, rows, model):
+    told = dict(model.rules)
+
+    def judge(fields):
+        found = told["judge"](fields)
+        for each in found["verdicts"]:
+            each["reason"] = "she said zebulon"
+        return found
+
+    model.rules["judge"] = judge
+    world.moves("Oslo", "2024-01-01")
+    first = world.moves("Paris", "2024-06-01", ", zebulon")
+    world.moves("Paris", "2024-07-01")
+    world.forget(episode=first.episode)
+    assert world.lived() == [
+        ("Ann lives in Oslo", "2024-01-01", "2024-07-01"),
+        ("Ann lives in Paris", "2024-07-01", None),
+    ]
+    assert residue(rows, "zebulon", first.episode) == []
+    [verdict] = rows("MATCH (v:Verdict) RETURN v.ruling AS ruling, v.reason AS reason")
+    assert verdict == {"ruling": "supersedes", "reason": ""}
+
+
+def test_what_was_decided_goes_with_what_it_was_about(world, rows):
+    world.moves("Oslo", "2024-01-01")
+    world.doubts()
+    second = world.moves("Paris", "2024-06-01")
+    [review] = world.reviews()
+    world.decide(review.id, "accept", reason="she told me of Paris herself")
+    world.forget(episode=second.episode)
+    assert (world.reviews(), world.reviews(decided=True)) == ([], [])
+    assert rows("MATCH (n) WHERE n:Verdict OR n:Decision RETURN n") == []
+    assert residue(rows, "paris") == []
+    assert world.lived() == [("Ann lives in Oslo", "2024-01-01", None)]
+
+
+def test_a_relation_that_only_a_forgotten_message_named_is_no_predicate_any_more(world, rows, model):
+    told = dict(model.rules)
+
+    def facts(fields):
+        found = told["facts"](fields)
+        for each in found["facts"] if "frobbed" in fields["episode"]["content"] else ():
+            each |= {"predicate": "frobbed", "sentence": "Ann frobbed Bob"}
+        return found
+
+    model.rules["facts"] = facts
+    gone = world.add("I frobbed Bob.", speaker="Ann", at="2024-01-01")
+    assert [each.name for each in world.predicates()] == ["FROBBED"]
+    world.forget(episode=gone.episode)
+    assert (world.predicates(), residue(rows, "frob")) == ([], [])
+
+
+def test_a_community_that_may_tell_of_it_goes_and_one_that_is_being_made_is_made_anew(world, rows, database):
+    world.moves("Oslo", "2024-01-01")
+    gone = world.moves("Paris", "2024-06-01")
+    world.add("Tom knows Eve", speaker="Tom", at="2024-06-02", thread="b")
+    make = """
+MATCH (e:Entity {name: $member})
+CREATE (c:Community {id: $member, name: $name, summary: 'all about it'})-[:HAS_MEMBER]->(e)
+"""
+    for member, name in (("Ann", "friends in Paris"), ("Tom", "others")):
+        database.query(graph_key(world.namespace), make, {"member": member, "name": name}, write=True)
+    world.forget(episode=gone.episode)
+    assert rows("MATCH (c:Community) RETURN c.name AS name") == [{"name": "others"}]
+    assert rows("MATCH (m:Meta {id: 'schema'}) RETURN m.communities AS written") == [{"written": 1}]
+
+
+def test_a_summary_that_a_model_wrote_is_written_anew_without_the_last_one(world, rows, model):
+    model.rules["summarise"] = lambda fields: {
+        "summaries": [
+            {"entity": each["id"], "summary": f"{each['summary']} {' '.join(each['facts'])}"[:900]}
+            for each in fields["entities"]
+        ]
+    }
+    friends = [f"Friend{number}{'x' * 150}" for number in range(4)]
+    told = [world.add(f"I know {each}.", speaker="Ann", at=f"2024-01-0{day}") for day, each in enumerate(friends, 1)]
+    [ann] = [each for each in world.entities() if each.name == "Ann"]
+    assert "Friend3x" in ann.summary
+    world.forget(episode=told[-1].episode)
+    assert residue(rows, "Friend3x") == []
+    [ann] = [each for each in world.entities() if each.name == "Ann"]
+    assert "Friend2x" in ann.summary
+
+
+def test_the_same_message_is_a_new_episode_after_it_was_forgotten(verbs, rows):
+    said = {"content": "I moved to Oslo.", "speaker": "Ann", "at": "2024-01-01", "source_id": "m1"}
+    first = verbs.add(**said)
+    for _ in range(2):
+        verbs.forget(episode=first.episode)
+        assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
+        assert verbs.add(**said) == first
+    [fact] = verbs.facts_about("Ann")
+    assert verbs.search("Where does Ann live?").facts[0].id == fact.id

@@ -1,0 +1,58 @@
+"""Forgetting while others write: nothing is lost, nothing comes back."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.forgetting import forget as forgetting
+from tests.forgetting import residue
+
+
+def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(world, rows):
+    gone = [world.moves("Oslo", f"2024-01-0{day}", f" zebulon{day}", thread="t") for day in (1, 2, 3)]
+    with ThreadPoolExecutor(4) as pool:
+        removing = [pool.submit(world.forget, episode=each.episode) for each in gone]
+        adding = [pool.submit(world.moves, "Oslo", f"2024-01-1{day}", thread="t") for day in (1, 2, 3)]
+        for each in (*removing, *adding):
+            each.result()
+    assert residue(rows, "zebulon", *(each.episode for each in gone)) == []
+    [fact] = world.facts_about("Ann")
+    assert [f"{each.at:%d}" for each in fact.sources] == ["11", "12", "13"]
+    assert f"{fact.valid_at:%Y-%m-%d}" == "2024-01-11"
+    assert len(rows("MATCH (:Episode)-[n:NEXT]->(:Episode) RETURN n.x")) == 2
+
+
+def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, model):
+    told = model.rules["facts"]
+
+    def facts(fields):
+        [episode] = world.episodes()
+        world.forget(episode=episode.id)
+        return told(fields)
+
+    model.rules["facts"] = facts
+    with pytest.raises(InputError, match="forgotten while it was read"):
+        world.moves("Oslo", "2024-01-01")
+    assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
+
+
+def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, monkeypatch):
+    added = world.moves("Oslo", "2024-01-01")
+    monkeypatch.setattr(forgetting, "ATTEMPTS", 2)
+    driver, real = world.memory.driver, world.memory.driver.clock
+    seen = iter(range(10))
+
+    def clock():
+        monkeypatch.setattr(driver, "clock", real)
+        world.add(f"I know Friend{next(seen)}.", speaker="Ann", at="2024-02-01")
+        monkeypatch.setattr(driver, "clock", clock)
+        return real()
+
+    monkeypatch.setattr(driver, "clock", clock)
+    with pytest.raises(DatabaseUnavailable, match="2 times"):
+        world.forget(episode=added.episode)
+    monkeypatch.setattr(driver, "clock", real)
+    assert "Oslo" in {each for fact in world.facts_about("Ann") for each in fact.objects}

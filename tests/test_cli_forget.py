@@ -1,0 +1,64 @@
+"""The command that forgets: it shows what goes and asks, and on a real database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli_home import Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
+
+TALK = [
+    {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "source_id": "m1"},
+    {"content": "I moved to Oslo.", "speaker": "Nora", "at": "2024-09-21T17:00:00Z", "source_id": "m2"},
+]
+
+
+@pytest.fixture
+def told(run: Run, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A namespace in which the talk was read."""
+    name = request.node.name
+    assert run("ingest", lines(tmp_path, TALK), "-n", name)[0] == 0
+    return name
+
+
+def last(run: Run, space: str) -> str:
+    """Return the id of the last message."""
+    return str(result(run, "episodes", "-n", space)[0]["id"])
+
+
+def test_a_dry_run_shows_what_would_go_and_changes_nothing(run: Run, told: str) -> None:
+    id_ = last(run, told)
+    code, out, _ = run("forget", "--episode", id_, "--dry-run", "-n", told)
+    assert code == 0
+    assert "I moved to Oslo." in out
+    assert "This goes: 1 message, 1 fact, 1 entity." in out
+    assert "holds again" in out
+    assert id_ in run("episodes", "--ids", "-n", told)[1]
+
+
+def test_a_fact_is_forgotten_without_a_question_where_yes_is_given(run: Run, told: str) -> None:
+    [fact] = [each for each in result(run, "facts", "Nora", "-n", told) if each["objects"] == ["Oslo"]]
+    done = result(run, "forget", "--fact", fact["id"], "--yes", "--by", "Nora", "--reason", "asked for", "-n", told)
+    assert (done["facts"], done["by"], done["reason"], done["texts"]) == ([fact["id"]], "Nora", "asked for", {})
+    [left] = result(run, "facts", "Nora", "-n", told)
+    assert (left["objects"], left["invalid_at"]) == (["Bergen"], None)
+    code, _, err = run("forget", "--fact", fact["id"], "--yes", "-n", told)
+    assert (code, "there is no fact" in err) == (1, True)
+
+
+def test_nothing_is_forgotten_where_nobody_can_be_asked(run: Run) -> None:
+    for options in ([], ["--json"]):
+        code, out, err = run("forget", "--episode", "e", *options)
+        assert (code, out, "--yes" in err) == (1, "", True)
+
+
+def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, told: str) -> None:
+    id_ = last(run, told)
+    for key, code, episodes in (("n", 1, 2), ("y", 0, 1)):
+        terminal = Terminal("forget", "--episode", id_, "-n", told)
+        shown = terminal.until("[y/N] ")
+        assert "I moved to Oslo." in shown
+        terminal.press(key)
+        assert terminal.end() == code
+        assert len(result(run, "episodes", "-n", told)) == episodes
