@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from kg_memory.adapters.background import BackgroundMemory, Failure
     from kg_memory.adapters.key_value import KGKeyValueStore
     from kg_memory.adapters.middleware import KGMemoryMiddleware
-    from kg_memory.adapters.nodes import recall_node, remember_node
+    from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
     from kg_memory.adapters.store import KGStore
-    from kg_memory.adapters.tools import langmem_tools, letta_tools, memory_tools
+    from kg_memory.adapters.tools import CoreMemory, langmem_tools, letta_tools, memory_tools
 
 _HOMES = {
     "BackgroundMemory": "background",
+    "CoreMemory": "tools",
     "Failure": "background",
     "KGKeyValueStore": "key_value",
     "KGMemoryMiddleware": "middleware",
@@ -28,10 +29,12 @@ _HOMES = {
     "memory_tools": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
+    "with_memory": "nodes",
 }
 
 __all__ = [
     "BackgroundMemory",
+    "CoreMemory",
     "Failure",
     "KGKeyValueStore",
     "KGMemoryMiddleware",
@@ -42,6 +45,7 @@ __all__ = [
     "memory_tools",
     "recall_node",
     "remember_node",
+    "with_memory",
 ]
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, MessageLikeRepresentation, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    MessageLikeRepresentation,
+    convert_to_messages,
+)
 
 from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput
@@ -18,6 +25,7 @@ from kg_memory.readers.times import parse_time
 
 SOURCE = "langchain"
 USER, ASSISTANT = "user", "assistant"
+_ROLES = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
 _TIMES = ("timestamp", "created_at", "at", "created")
 
 
@@ -27,34 +35,54 @@ def episodes_of(
     thread: str | None = None,
     user: str | None = None,
     assistant: str | None = None,
+    last_turn: bool = False,
 ) -> list[EpisodeInput]:
     """Return what was said in *messages*, in their order: by people and the assistant, not by prompts and tools.
 
     A message's own name says who spoke, else *user* and *assistant* do. The same message in the same thread is the
-    same episode however often it is handed in; an edited one is another.
+    same episode however often it is handed in; an edited one is another. *last_turn* leaves out what came before the
+    last words of people that nobody has answered yet, or answered last.
+    Errors: `InputError` for what are no messages.
     """
+    names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
+    given = messages_of(messages)
+    first = _last_turn(given) if last_turn else 0
     found: list[EpisodeInput] = []
-    seen: Counter[str] = Counter()
-    for message in convert_to_messages(list(messages)):
-        if not isinstance(message, HumanMessage | AIMessage):
+    seen: Counter[tuple[str, str]] = Counter()
+    for place, message in enumerate(given):
+        role, content = _role(message), text_of(message)
+        if role is None or not content.strip():
             continue
-        content = text_of(message)
-        if not content.strip():
-            continue
-        own = message.id or "#" + _digest(str(seen[message.type + content]))
-        seen[message.type + content] += 1
-        other = user or USER if isinstance(message, HumanMessage) else assistant or ASSISTANT
-        found.append(
-            EpisodeInput(
-                content=content,
-                speaker=message.name or other,
-                at=_time(message),
-                thread=thread,
-                source=SOURCE,
-                source_id=f"{thread or ''}/{own}/{_digest(message.type + content)}",
+        nth = seen[role, content]
+        seen[role, content] += 1
+        if place >= first:
+            found.append(
+                EpisodeInput(
+                    content=content,
+                    speaker=message.name or names[role],
+                    at=_time(message),
+                    thread=thread,
+                    source=SOURCE,
+                    source_id=_source_id(thread, message.id, role, content, nth),
+                )
             )
-        )
     return found
+
+
+def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
+    """Return *messages*, which may be dicts and tuples too, as LangChain's.
+
+    Errors: `InputError`.
+    """
+    if isinstance(messages, str | bytes | Mapping | BaseMessage) or not isinstance(messages, Iterable):
+        raise InputError(f"the messages are one {type(messages).__name__}: give a list of messages")
+    try:
+        return convert_to_messages(messages)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"not all of them are messages ({reason}): give LangChain messages or role-content dicts"
+        ) from error
 
 
 def text_of(message: BaseMessage) -> str:
@@ -62,17 +90,42 @@ def text_of(message: BaseMessage) -> str:
     content = message.content
     if isinstance(content, list):
         content = [part for part in content if isinstance(part, str) or part.get("type") in ("text", "output_text")]
-    try:
-        return plain_text(content)
-    except InputError:
-        return ""
+    return plain_text(content)
 
 
 def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
-    """Return what a person said last in *messages*, if anybody did."""
-    people = (each for each in convert_to_messages(list(messages)) if isinstance(each, HumanMessage))
-    said = [text_of(message) for message in people]
-    return next((text for text in reversed(said) if text.strip()), None)
+    """Return what a person said last in *messages*, if anybody did.
+
+    Errors: `InputError`.
+    """
+    said = (text_of(each) for each in reversed(messages_of(messages)) if _role(each) == USER)
+    return next((text for text in said if text.strip()), None)
+
+
+def _role(message: BaseMessage) -> str | None:
+    """Return which side said *message*; ``None`` for what nobody said."""
+    if isinstance(message, ChatMessage):
+        return _ROLES.get(message.role.lower())
+    if isinstance(message, HumanMessage):
+        return USER
+    return ASSISTANT if isinstance(message, AIMessage) else None
+
+
+def _last_turn(messages: Sequence[BaseMessage]) -> int:
+    """Return where the last turn begins: with the last people's words, all that stand before the next answer."""
+    place = max((place for place, each in enumerate(messages) if _role(each) == USER), default=0)
+    while place and _role(messages[place - 1]) != ASSISTANT:
+        place -= 1
+    return place
+
+
+def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
+    """Return what tells a message from all others; one without an id is told by how often it was said before."""
+    digest = hashlib.sha256()
+    for part in (thread or "", own or f"#{nth}", role, content):
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:%b" % (len(encoded), encoded))
+    return "/".join(part for part in (thread, own, digest.hexdigest()[:16]) if part)
 
 
 def _time(message: BaseMessage) -> datetime | None:
@@ -83,7 +136,3 @@ def _time(message: BaseMessage) -> datetime | None:
             with contextlib.suppress(InputError):
                 return parse_time(value)
     return None
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

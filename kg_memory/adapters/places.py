@@ -24,30 +24,22 @@ class NamespaceTemplate:
     def __init__(self, template: str) -> None:
         if not isinstance(template, str) or not template:
             raise SettingsError(f"the namespace is {template!r}: give a string such as 'ann' or '{{user_id}}'")
-        try:
-            parts = list(Formatter().parse(template))
-        except ValueError as error:
-            raise SettingsError(f"the namespace {template!r} is no template ({error}): write '{{user_id}}'") from None
         self.template = template
-        self.names = tuple(name for _, name, _, _ in parts if name is not None)
-        self._parts = [(text, name) for text, name, _, _ in parts]
-        between = "".join(text for text, name in self._parts[1:] if name is not None)
-        self._escaped = frozenset(between + "%") if len(self.names) > 1 else frozenset()
-        for place, (_, name, form, conversion) in enumerate(parts):
-            if name is None:
-                continue
-            if not name.isidentifier() or form or conversion:
-                raise SettingsError(f"the namespace {template!r} has {{{name}}}: write a plain name like {{user_id}}")
-            if place and not parts[place][0]:
-                raise SettingsError(f"the namespace {template!r} has two names side by side: put a '/' between them")
+        self._parts, self._end = _parsed(template)
+        self.names = tuple(name for _, name in self._parts)
+        between = "".join(text for text, _ in self._parts[1:])
+        self._escaped = frozenset(between + "%") if between else frozenset()
+        for text, name in self._parts[1:]:
+            if not text or "%" in text:
+                raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
 
     def fill(self, *sources: Any) -> str:
         """Return the namespace, with each name as the first of *sources* (mappings or objects) that has it says.
 
         Errors: `InputError` when none has it, or its value is no id: nobody's memory is taken for somebody's.
         """
-        filled = (text + ("" if name is None else self._value(name, sources)) for text, name in self._parts)
-        return checked_namespace("".join(filled))
+        filled = "".join(text + self._value(name, sources) for text, name in self._parts)
+        return checked_namespace(filled + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
         found = (_get(source, name) for source in sources)
@@ -77,17 +69,40 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
     return Place(template.fill(context, configurable), None if thread is None else str(thread))
 
 
-def place_here(template: NamespaceTemplate) -> Place:
-    """Return where the graph's step that is running now works; outside of a graph, only a name in full will do."""
+def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
+    """Return where the step that is running now works; outside of a graph, only *config* or a name in full will do.
+
+    A *config* takes the place of the one that the step runs with.
+    """
     try:
-        config = get_config()
+        running = get_config()
     except RuntimeError:
-        return place_of(template, None, None)
+        return place_of(template, None, config)
+    runtime = get_runtime() if "configurable" in running else None
+    context = None if runtime is None else runtime.context  # none where a runnable runs outside of a graph
+    return place_of(template, context, running if config is None else config)
+
+
+def _parsed(template: str) -> tuple[list[tuple[str, str]], str]:
+    """Return the names in *template*, each with the text before it, and the text behind the last.
+
+    Errors: `SettingsError`.
+    """
     try:
-        context = get_runtime().context
-    except (KeyError, RuntimeError):
-        context = None  # a runnable that runs outside of a graph
-    return place_of(template, context, config)
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        raise SettingsError(f"the namespace {template!r} is no template ({error}): write '{{user_id}}'") from None
+    parts: list[tuple[str, str]] = []
+    before = ""
+    for text, name, form, conversion in pieces:
+        before += text
+        if name is None:
+            continue  # a brace that was written twice
+        if not name.isidentifier() or form or conversion:
+            raise SettingsError(f"the namespace {template!r} has {{{name}}}: write a plain name like {{user_id}}")
+        parts.append((before, name))
+        before = ""
+    return parts, before
 
 
 def _get(source: Any, name: str) -> Any:

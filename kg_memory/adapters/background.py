@@ -1,0 +1,384 @@
+"""Remembering in the background: what is said is saved at once, and read when its conversation pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Self, TypeVar
+from weakref import WeakSet
+
+from kg_memory import calls
+from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
+from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.memory import GraphMemory
+from kg_memory.model import Added, EpisodeInput, EpisodeStatus
+from kg_memory.retries import Failure as Outage
+from kg_memory.retries import Patience
+from kg_memory.scopes import renew_in_children
+from kg_memory.temporal import instant
+
+logger = logging.getLogger("kg_memory")
+
+T = TypeVar("T")
+Given = EpisodeInput | dict[str, Any] | str
+UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)
+"""What passes: it is waited for."""
+PATIENCE = Patience(attempts=8, first=1.0, longest=60.0)
+PASSING = Outage(None, passing=True, wait=None, reason="")
+KEPT_FAILURES = 1000
+AT_ONCE = 1000
+NOW = 0.0
+"""When that is due which nothing postpones any more."""
+CLOSED = "this background memory was closed: open another"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An episode that was saved but could not be read, after so many attempts; `resume` reads it.
+
+    `episode` is its id, or ``None`` where what an earlier process left could not be looked up.
+    """
+
+    episode: str | None
+    namespace: str
+    error: str
+    attempts: int
+    at: datetime
+
+
+@dataclass(eq=False, slots=True)
+class _Task:
+    """What one submission saved and has to be read; without `given`, what was left unread `before`."""
+
+    namespace: str
+    ids: list[str] = field(default_factory=list)
+    given: list[dict[str, Any]] | None = None
+    before: datetime | None = None
+    future: Future[list[Added]] = field(default_factory=Future)
+
+
+@dataclass(eq=False, slots=True)
+class _Thread:
+    """The tasks of a conversation in their order, and when (monotonic seconds) they are due."""
+
+    began: float
+    due: float
+    tasks: list[_Task] = field(default_factory=list)
+
+
+class BackgroundMemory:
+    """Saves episodes when they are submitted, and reads them later, on a thread of its own.
+
+    An episode is read *after_seconds* without another submission for its thread of conversation, or when the first
+    of them has waited *at_most_seconds*. Where the model or the database is unavailable, it is tried again with
+    *patience*. What could not be read is told to *on_failure* and listed in `failures`; it stays saved.
+    What an earlier process left unread in a namespace is read at the first submission to it, unless *resume* is off.
+    At the exit of the process, reading goes on for *exit_seconds* at most; the next process reads the rest.
+    """
+
+    def __init__(
+        self,
+        memory: GraphMemory,
+        *,
+        after_seconds: float = 1.0,
+        at_most_seconds: float = 60.0,
+        on_failure: Callable[[Failure], None] | None = None,
+        resume: bool = True,
+        patience: Patience = PATIENCE,
+        exit_seconds: float = 10.0,
+    ) -> None:
+        self.memory = memory
+        self.after_seconds = _seconds("after_seconds", after_seconds)
+        self.at_most_seconds = _seconds("at_most_seconds", at_most_seconds)
+        self.exit_seconds = _seconds("exit_seconds", exit_seconds)
+        self._on_failure = on_failure
+        self._resume = resume
+        self._patience = patience
+        self._failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
+        self._closed = False
+        """Whether no more is taken."""
+        self._ended = False
+        """Whether no more is read."""
+        self.forked()
+        renew_in_children(self)
+        _unfinished.add(self)
+
+    def forked(self) -> None:
+        """Start afresh in a child: what waits here is read by the parent."""
+        self._changed = threading.Condition()
+        self._threads: dict[tuple[str, object], _Thread] = {}
+        self._reading: list[_Task] = []
+        self._worker: threading.Thread | None = None
+        self._met: set[str] = set()
+
+    def submit(
+        self,
+        episodes: Iterable[Given],
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        thread: str | None = None,
+        after_seconds: float | None = None,
+    ) -> Future[list[Added]]:
+        """Save *episodes*, and return the future of their being read; they are durable when this returns.
+
+        *thread* is the conversation of those that name none. Cancelling the future leaves them saved and unread.
+        Its error is the outage that outlasted the attempts; see `Added.problem` for an episode that cannot be read.
+        Errors: `InputError`, `DatabaseError`.
+        """
+        after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
+        left = self._meet(task.namespace)
+        try:
+            saved = self.memory.save(task.given or (), namespace=namespace)
+        except BaseException:
+            self._leave(task.namespace)
+            raise
+        return self._queue(task, saved, after, left)
+
+    async def asubmit(
+        self,
+        episodes: Iterable[Given],
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        thread: str | None = None,
+        after_seconds: float | None = None,
+    ) -> Future[list[Added]]:
+        """`submit`, for asyncio; ``await asyncio.wrap_future(...)`` waits for what it returns."""
+        after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
+        left = self._meet(task.namespace)
+        try:
+            saved = await self.memory.asave(task.given or (), namespace=namespace)
+        except BaseException:
+            self._leave(task.namespace)
+            raise
+        return await asyncio.to_thread(self._queue, task, saved, after, left)
+
+    @property
+    def pending(self) -> int:
+        """How many submitted episodes are still to be read."""
+        with self._changed:
+            return sum(len(each.ids) for each in self._tasks())
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What could not be read, latest last; only the last thousand are kept."""
+        return tuple(self._failures)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Read now all that waits, and tell whether that ended within *timeout* seconds."""
+        with self._changed:
+            tasks = self._tasks()
+            for each in self._threads.values():
+                each.due = NOW
+            self._changed.notify_all()
+        return not wait([each.future for each in tasks], timeout).not_done
+
+    async def aflush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as `flush` has it
+        """`flush`, for asyncio."""
+        return await asyncio.to_thread(self.flush, timeout)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Read all that waits, for *timeout* seconds at most, and take no more; the rest stays saved."""
+        self._closed = True
+        self.flush(timeout)
+        with self._changed:
+            self._ended = True
+            left = self._tasks()
+            self._threads.clear()
+            self._changed.notify_all()
+        if not all(each.future.done() for each in left):
+            for each in left:
+                each.future.cancel()
+            count, names = sum(len(each.ids) for each in left), sorted({each.namespace for each in left})
+            logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
+
+    async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `close` has it
+        """`close`, for asyncio."""
+        await asyncio.to_thread(self.close, timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # Taking in
+
+    def _after(self, seconds: float | None) -> float:
+        if self._closed:
+            raise DatabaseUnavailable(CLOSED)
+        return self.after_seconds if seconds is None else _seconds("after_seconds", seconds)
+
+    def _task(self, namespace: str, episodes: Iterable[Given], thread: str | None) -> _Task:
+        """Return *episodes* as they are saved and read: with a date, so that both times they have one id."""
+        calls.several(episodes)
+        dated = (calls.dated(each, self.memory.driver.clock) for each in episodes)
+        given = [{**each, "thread": each.get("thread") or thread} for each in dated]
+        return _Task(checked_namespace(namespace), given=given)
+
+    def _meet(self, namespace: str) -> _Task | None:
+        """Return, at the first submission to *namespace*, the task to read what was left there until now."""
+        now = instant(self.memory.driver.clock())
+        with self._changed:
+            if not self._resume or namespace in self._met:
+                return None
+            self._met.add(namespace)
+        return _Task(namespace, before=now)
+
+    def _leave(self, namespace: str) -> None:
+        """Have what is saved and unread in *namespace* read at the next submission to it."""
+        with self._changed:
+            self._met.discard(namespace)
+
+    def _queue(self, task: _Task, saved: list[Added], after: float, left: _Task | None) -> Future[list[Added]]:
+        task.ids = [each.episode for each in saved]
+        now = time.monotonic()
+        with self._changed:
+            if self._closed:
+                raise DatabaseUnavailable(CLOSED)
+            if left is not None:
+                self._threads.setdefault((task.namespace, _LEFT), _Thread(now, now)).tasks.append(left)
+            name = task.given[-1]["thread"] if task.given else None
+            thread = self._threads.setdefault((task.namespace, name), _Thread(now, now))
+            thread.tasks.append(task)
+            if thread.due != NOW:
+                thread.due = min(now + after, thread.began + max(self.at_most_seconds, after))
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="kg-memory-background", daemon=True)
+                self._worker.start()
+            self._changed.notify_all()
+        return task.future
+
+    def _tasks(self) -> list[_Task]:
+        return [*self._reading, *(task for each in self._threads.values() for task in each.tasks)]
+
+    # Reading, on the worker's thread
+
+    def _work(self) -> None:
+        """Read what is due until nothing waits; the next submission starts another worker."""
+        while self._take():
+            for task in self._reading:
+                self._read(task)
+
+    def _take(self) -> bool:
+        """Wait until a conversation is due and take it; tell whether there was one."""
+        with self._changed:
+            self._reading = []
+            while self._threads:
+                name, first = min(self._threads.items(), key=lambda item: item[1].due)
+                seconds = first.due - time.monotonic()
+                if seconds <= 0:
+                    self._reading = self._threads.pop(name).tasks
+                    return True
+                self._changed.wait(seconds)
+            self._worker = None
+            return False
+
+    def _read(self, task: _Task) -> None:
+        """Read the episodes of *task* in order."""
+        if not task.future.set_running_or_notify_cancel():
+            return
+        added: list[Added] = []
+        try:
+            for id_, given in self._episodes(task):
+                read = partial(self.memory.add_many, [given], namespace=task.namespace)
+                added += self._patiently(id_, task.namespace, read)
+                if problem := added[-1].problem:
+                    self._fail(id_, task.namespace, problem, 1)
+        except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next
+            for id_ in task.ids[len(added) + 1 :]:
+                self._fail(id_, task.namespace, error, 0)
+            self._leave(task.namespace)
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(added)
+
+    def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Return what *task* has to read, with the ids."""
+        if task.before is not None:
+            return self._left(task.namespace, task.before)
+        return zip(task.ids, task.given or (), strict=True)
+
+    def _left(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield what was saved in *namespace* before that instant and is unread; not what waits here."""
+        with self._changed:
+            known = {id_ for each in self._tasks() for id_ in each.ids}
+        while True:
+            limit = AT_ONCE + len(known)
+            listed = partial(self.memory.episodes, namespace=namespace, status=EpisodeStatus.SAVED, limit=limit)
+            found = self._patiently(None, namespace, listed)
+            for each in reversed(found):
+                if each.id not in known and each.created_at < before:
+                    known.add(each.id)
+                    yield each.id, calls.again(each)
+            if len(found) < limit:
+                return
+            known.update(each.id for each in found)
+
+    def _patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
+        """Return what *call* returns, and call it again after each outage while there is patience."""
+        attempt = 1
+        while True:
+            try:
+                return call()
+            except Exception as error:
+                seconds = self._pause(error, attempt)
+                if seconds is None or self._ends_within(seconds):
+                    self._fail(id_, namespace, error, attempt)
+                    raise
+            attempt += 1
+
+    def _pause(self, error: Exception, attempt: int) -> float | None:
+        """Return the seconds until the next attempt, or None to give up."""
+        if not isinstance(error, UNAVAILABLE) or self.memory.driver.database.closed:
+            return None
+        return self._patience.before(attempt + 1, PASSING)
+
+    def _ends_within(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._ended, seconds)
+
+    def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
+        failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
+        self._failures.append(failure)
+        what = "what an earlier process left" if id_ is None else f"episode {id_}"
+        logger.warning("%s in %r is saved but not read (%d attempts): %s", what, namespace, attempts, error)
+        if self._on_failure is not None:
+            try:
+                self._on_failure(failure)
+            except Exception:
+                logger.exception("on_failure failed")
+
+
+_LEFT = object()
+"""In place of a thread: what earlier processes left."""
+_unfinished: WeakSet[BackgroundMemory] = WeakSet()
+
+
+def _finish() -> None:
+    for each in list(_unfinished):
+        each.close(each.exit_seconds)
+
+
+atexit.register(_finish)
+
+
+def _seconds(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise InputError(f"{name} is {value!r}: give a number of seconds from 0")
+    return float(value)

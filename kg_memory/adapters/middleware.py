@@ -1,0 +1,262 @@
+"""`KGMemoryMiddleware`: a memory for agents made by `langchain.agents.create_agent`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from contextvars import Context
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables.config import ensure_config, set_config_context
+from langchain_core.tools import BaseTool
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
+from kg_memory.adapters.echo import without_echo
+from kg_memory.adapters.messages import episodes_of, last_question, text_of
+from kg_memory.adapters.nodes import with_memory
+from kg_memory.adapters.places import NamespaceTemplate, place_of
+from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
+from kg_memory.flow import Flow, arun, run
+from kg_memory.memory import GraphMemory
+from kg_memory.model import EpisodeInput
+from kg_memory.reading import counted
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain.agents.middleware.types import PrivateStateAttr
+except ImportError as error:
+    message = "the agent middleware needs langchain: pip install 'kg-memory[agents]'"
+    raise MissingExtra(message) from error
+
+logger = logging.getLogger("kg_memory")
+
+Remember = Literal["background", "inline", "off"]
+OnError = Literal["continue", "raise"]
+UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so where the answer would need it."
+RECALLING_TOOLS = frozenset({"search_memory", "memory_history", "archival_memory_search", "conversation_search"})
+
+
+class Turn(TypedDict):
+    """One turn of the conversation: where it belongs, what was recalled for it, and which messages are saved."""
+
+    namespace: str
+    thread: str | None
+    recalled: str
+    reached: bool
+    saved: list[str]
+
+
+class MemoryState(AgentState[Any]):
+    """An agent's state with the turn under way: no input sets it and no output shows it, but checkpoints have it."""
+
+    kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
+
+
+class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
+    """Recalls what the last question needs before the model is called, and remembers the turn behind the answer.
+
+    The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
+    is the conversation: without them there is an `InputError` before any model call. What is recalled, *max_tokens*
+    at most, is added to the system message of each model call of the turn; no stored message has it.
+    What people say is saved before the model is called. The whole turn is read behind the answer: in the
+    *background*, which has `BackgroundMemory.flush`; ``inline``, so that the agent ends when it is read; or it is not
+    remembered at all (``off``). Sentences of the assistant that only repeat what was recalled are left out.
+    During an outage of the database or the models, and where a message cannot be stored, *on_error* ``continue`` lets
+    the agent answer: the log has a warning, and the model is told; ``raise`` ends the run. All else is raised.
+    *tools* are more tools for the agent, ``True`` those of `memory_tools`. *user* and *assistant* are the speakers of
+    messages without a name.
+    """
+
+    state_schema = MemoryState
+
+    def __init__(
+        self,
+        memory: GraphMemory,
+        namespace: str = "{user_id}",
+        *,
+        recall: bool = True,
+        max_tokens: int = 1500,
+        remember: Remember = "background",
+        background: BackgroundMemory | None = None,
+        tools: Sequence[BaseTool] | bool = (),
+        user: str | None = None,
+        assistant: str | None = None,
+        on_error: OnError = "continue",
+    ) -> None:
+        super().__init__()
+        self.memory = memory
+        self.background = background or BackgroundMemory(memory)
+        self.tools = _tools(memory, namespace) if tools is True else list(tools or ())
+        self._template = NamespaceTemplate(namespace)
+        self._recall = recall
+        self._max_tokens = counted("max_tokens", max_tokens)
+        self._remember = _one_of("remember", remember, ("background", "inline", "off"))
+        self._names = {"user": user, "assistant": assistant}
+        self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
+
+    def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
+        turn = self._turn(runtime)
+        with _apart() as context:
+            return context.run(run, self._begin(state, turn), _perform)
+
+    async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
+        turn = self._turn(runtime)
+        with _apart() as context:
+            return await asyncio.create_task(arun(self._begin(state, turn), _aperform), context=context)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        return handler(_reminded(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        return await handler(_reminded(request))
+
+    def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
+        turn = state.get("kg_memory_turn") or self._turn(runtime)
+        with _apart() as context:
+            return context.run(run, self._end(state, turn), _perform)
+
+    async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
+        turn = state.get("kg_memory_turn") or self._turn(runtime)
+        with _apart() as context:
+            return await asyncio.create_task(arun(self._end(state, turn), _aperform), context=context)
+
+    def _turn(self, runtime: Runtime[Any]) -> Turn:
+        """Return a turn that begins here."""
+        place = place_of(self._template, runtime.context, get_config())
+        return Turn(namespace=place.namespace, thread=place.thread, recalled="", reached=True, saved=[])
+
+    def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
+        """Recall what the turn needs, then save what people said; else a question would be found by its own words."""
+        messages = _spoken(state)
+        while messages and not isinstance(messages[-1], HumanMessage):
+            messages.pop()
+        question = last_question(messages)
+        failed: KGMemoryError | None = None
+        if self._recall and question is not None:
+            named = {"max_tokens": self._max_tokens, "namespace": turn["namespace"], "thread": turn["thread"]}
+            try:
+                turn["recalled"] = yield Do(self.memory, "context", question, named)
+            except KGMemoryError as error:
+                failed = error
+        yield from self._save(turn, self._said(messages, turn))
+        if failed is not None:
+            turn["reached"] = False
+            self._pass_over("recall", failed)
+        return {"kg_memory_turn": turn}
+
+    def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
+        """Remember the turn."""
+        messages = _spoken(state)
+        told = "\n".join((turn["recalled"], *(text_of(each) for each in messages if _is_recalled(each))))
+        said = self._said([_without_echo(each, told) for each in messages], turn)
+        yield from self._save(turn, said)
+        if self._remember != "inline":
+            return
+        read = [each for each in said if each.source_id in turn["saved"]]
+        try:
+            added = yield Do(self.memory, "add_many", read, {"namespace": turn["namespace"]})
+        except KGMemoryError as error:
+            self._pass_over("read what was said", error)
+            return
+        for each in added:
+            if each.problem:
+                logger.warning("episode %s is saved but not read: %s", each.episode, each.problem)
+
+    def _said(self, messages: list[BaseMessage], turn: Turn) -> list[EpisodeInput]:
+        """Return the last turn of *messages*."""
+        return episodes_of(messages, thread=turn["thread"], last_turn=True, **self._names)
+
+    def _save(self, turn: Turn, said: list[EpisodeInput]) -> Flow[None]:
+        """Save what is not saved yet of what was *said*, and have it read where that is for the background."""
+        if self._remember == "off":
+            return
+        on, verb = (self.memory, "save") if self._remember == "inline" else (self.background, "submit")
+        for each in said:
+            if each.source_id in turn["saved"]:
+                continue
+            try:
+                yield Do(on, verb, [each], {"namespace": turn["namespace"]})
+            except KGMemoryError as error:
+                self._pass_over("save what was said", error)
+            else:
+                turn["saved"].append(each.source_id or "")
+
+    def _pass_over(self, what: str, error: KGMemoryError) -> None:
+        """Go on after an outage, or without a message that cannot be stored, and say so. Errors: *error* else."""
+        if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
+            raise error
+        logger.warning("the agent goes on, but its memory could not %s: %s", what, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Call a verb of a memory with what is given; its ``a`` twin on an event loop."""
+
+    on: Any
+    verb: str
+    given: Any
+    named: dict[str, Any]
+
+
+def _perform(do: Do) -> Any:
+    return getattr(do.on, do.verb)(do.given, **do.named)
+
+
+async def _aperform(do: Do) -> Any:
+    return await getattr(do.on, f"a{do.verb}")(do.given, **do.named)
+
+
+def _apart() -> AbstractContextManager[Context]:
+    """Return a context in which the memory's graphs are traced below the agent, but are no part of its state."""
+    return set_config_context({**ensure_config(), "configurable": {}})
+
+
+def _reminded(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Return *request* with what was recalled in its system message."""
+    turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
+    text = "" if turn is None else turn["recalled"] if turn["reached"] else UNREACHABLE
+    if not text:
+        return request
+    if not hasattr(request, "system_message"):  # langchain 1.0
+        prompt = request.system_prompt
+        [system] = with_memory([SystemMessage(prompt)] if prompt else [], text)
+        return request.override(system_prompt=system.content)  # type: ignore[call-arg]
+    [system] = with_memory([request.system_message] if request.system_message else [], text)
+    return request.override(system_message=SystemMessage.model_validate(system))
+
+
+def _spoken(state: MemoryState) -> list[BaseMessage]:
+    """Return the messages, without those that another middleware wrote in somebody's name, such as summaries."""
+    return [each for each in state["messages"] if not each.additional_kwargs.get("lc_source")]
+
+
+def _is_recalled(message: BaseMessage) -> bool:
+    return isinstance(message, ToolMessage) and message.name in RECALLING_TOOLS
+
+
+def _without_echo(message: BaseMessage, told: str) -> BaseMessage:
+    if not isinstance(message, AIMessage):
+        return message
+    return message.model_copy(update={"content": without_echo(text_of(message), told)})
+
+
+def _tools(memory: GraphMemory, namespace: str) -> list[BaseTool]:
+    from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
+
+    return memory_tools(memory, namespace=namespace)
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> Any:
+    if value not in known:
+        raise SettingsError(f"{name} is {value!r}: use one of {', '.join(known)}")
+    return value

@@ -1,0 +1,146 @@
+"""A LangChain retriever of what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, get_args
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
+from pydantic import ConfigDict, Field, field_validator
+
+from kg_memory import calls
+from kg_memory.adapters.places import NamespaceTemplate, place_here
+from kg_memory.errors import InputError
+from kg_memory.looking_back import During, Time
+from kg_memory.memory import GraphMemory
+from kg_memory.model import Community, Entity, Episode, Fact, Found
+from kg_memory.reading import counted
+from kg_memory.retrieval.state import Kind
+
+TIMES = ("as_of", "during", "believed_at", "unreviewed")
+SETTINGS = ("k", "kinds", "thread", *TIMES)
+
+
+class KGRetriever(BaseRetriever):
+    """Finds the *k* best documents of a question: facts, and what was said word for word.
+
+    *kinds* are facts, episodes, entities and communities, each ranked by itself: the documents are the first of each,
+    in the order of *kinds*, then the second of each, and so on. The rest is as in `GraphMemory.search`. All of it can
+    be given by call too (``retriever.invoke(question, k=3)``) and by LangChain's ``configurable_fields``.
+    The *namespace* is filled in from the runtime's context where a graph runs, else from ``config["configurable"]``,
+    whose ``thread_id`` is the *thread* unless one is given. A *memory* left out is the one that the environment's
+    settings name; ``retriever.memory.close()`` closes it. An empty question finds nothing.
+    A document is a fact's sentence, an episode's words or a summary. Its metadata is the rest of what was found, named
+    as in `kg_memory.model` and JSON-plain, with the *kind* and, for a fact, its first source.
+    Errors: `InputError`, `DatabaseError`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    memory: GraphMemory = Field(default_factory=GraphMemory, exclude=True, repr=False)
+    namespace: str = "{user_id}"
+    k: int = 10
+    kinds: tuple[Kind, ...] = ("facts", "episodes")
+    as_of: Time | None = None
+    during: During | None = None
+    believed_at: Time | None = None
+    unreviewed: bool = False
+    thread: str | None = None
+
+    @field_validator("namespace")
+    @classmethod
+    def _is_template(cls, namespace: str) -> str:
+        return NamespaceTemplate(namespace).template
+
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
+        config = ensure_config(config)
+        return super().invoke(input, config, running=config, **kwargs)
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
+        config = ensure_config(config)
+        return await super().ainvoke(input, config, running=config, **kwargs)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        running: RunnableConfig | None = None,
+        **given: Any,
+    ) -> list[Document]:
+        if _is_empty(query):
+            return []
+        settings = self._settings(given)
+        asked, config = self._asked(query, settings, running), patch_config(running, callbacks=run_manager.get_child())
+        return documents(calls.found(self._graph().invoke(asked, config)), settings["kinds"], settings["k"])
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        running: RunnableConfig | None = None,
+        **given: Any,
+    ) -> list[Document]:
+        if _is_empty(query):
+            return []
+        settings = self._settings(given)
+        asked, config = self._asked(query, settings, running), patch_config(running, callbacks=run_manager.get_child())
+        state = await self._graph().ainvoke(asked, config)
+        return documents(calls.found(state), settings["kinds"], settings["k"])
+
+    def _settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a call: those *given* with it, else the retriever's own."""
+        if unknown := given.keys() - set(SETTINGS):
+            raise InputError(f"the retriever has no {sorted(unknown)}: use {', '.join(SETTINGS)}")
+        settings = {name: getattr(self, name) if given.get(name) is None else given[name] for name in SETTINGS}
+        return {**settings, "k": counted("k", settings["k"]), "kinds": _checked_kinds(settings["kinds"])}
+
+    def _graph(self) -> Any:
+        # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
+        return self.memory.retrieval.copy({"checkpointer": False})
+
+    def _asked(self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None) -> dict[str, Any]:
+        """Return *query* as the retrieval graph takes it."""
+        place = place_here(NamespaceTemplate(self.namespace), running)
+        limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
+        return calls.question(query, place.namespace, limits, times, settings["thread"] or place.thread)
+
+
+def documents(found: Found, kinds: Iterable[Kind], k: int) -> list[Document]:
+    """Return the *k* best of *found* as documents: the first of each of *kinds*, then the second of each, and so on."""
+    ranked = [
+        (rank, place, _document(kind, item))
+        for place, kind in enumerate(kinds)
+        for rank, item in enumerate(islice(getattr(found, kind), k))
+    ]
+    return [document for *_, document in sorted(ranked, key=lambda one: one[:2])][:k]
+
+
+def _document(kind: Kind, item: Fact | Episode | Entity | Community) -> Document:
+    """Return *item* as a document; its metadata is the rest of it, JSON-plain, and for a fact its first source."""
+    plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
+    match item:
+        case Fact(sentence=text, sources=sources):
+            first = sources[0].model_dump(mode="json") if sources else {}
+            plain |= first | {"episodes": [each.episode for each in sources]}
+        case Episode(content=text):
+            plain |= {"episode": item.id, "episode_kind": str(item.kind)}
+        case Entity() | Community():
+            text = f"{item.name}: {item.summary}" if item.summary else item.name
+    return Document(page_content=text, id=item.id, metadata={**plain, "kind": kind})
+
+
+def _checked_kinds(kinds: Any) -> tuple[Kind, ...]:
+    chosen = tuple(kinds) if isinstance(kinds, Iterable) else ()
+    if not chosen or set(chosen) - set(get_args(Kind)) or len(set(chosen)) < len(chosen):
+        raise InputError(f"kinds is {kinds!r}: give some of {', '.join(get_args(Kind))}, each once")
+    return chosen
+
+
+def _is_empty(query: Any) -> bool:
+    return isinstance(query, str) and not query.strip()

@@ -1,0 +1,108 @@
+"""Our own tools: search, remember, forget and look back, with dates, sources and ids."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, Field
+
+from kg_memory.adapters.messages import USER
+from kg_memory.adapters.places import NamespaceTemplate
+from kg_memory.adapters.tools.lines import history_lines
+from kg_memory.adapters.tools.making import Answer, Here, call, tool
+from kg_memory.adapters.tools.steps import MOST, forget, most_of, remember, search, shown
+from kg_memory.flow import Flow
+from kg_memory.memory import GraphMemory
+from kg_memory.model import Fact
+
+
+class SearchMemory(BaseModel):
+    """Search the long-term memory of this user: dated facts and what was said, with sources.
+
+    Use it before you answer anything that earlier conversations may have told: the user's life, people, work,
+    preferences, plans and dates. Do not use it for general knowledge, or for what this conversation already shows.
+    """
+
+    query: str = Field(description="What to look for: a question or key words, with names.")
+    as_of: str | None = Field(
+        default=None,
+        description="Only for a question about the past: the time that it is about, as a date or in words such as "
+        "'2019', '2024-05-03' or 'last March'. Leave it out for what is so now.",
+    )
+    limit: int | None = Field(default=None, description=f"At most so many lines of each kind, {MOST} at most.")
+
+
+class Remember(BaseModel):
+    """Remember something for later conversations.
+
+    Use it when the user asks you to remember something, or tells something lasting about themselves or their world: a
+    preference, a fact, a plan, a change ("I moved to Oslo"). What it contradicts is ended, not lost, so there is no
+    need to forget the old first. Do not use it for small talk, for what this memory told you, or for guesses.
+    """
+
+    content: str = Field(
+        description="The statement in the user's own words, complete in itself, with names and dates in it."
+    )
+
+
+class ForgetMemory(BaseModel):
+    """Forget one message with all that was learned from it, or one fact with every message that tells it, for good.
+
+    Use it only when the user asks to have something forgotten; it cannot be undone. Search first, for the id.
+    Do not use it when something has changed: remember the new statement instead, and the past stays known.
+    """
+
+    id: str = Field(description="The id as it stands at the start of a line, such as 'fact:...' or 'episode:...'.")
+    reason: str = Field(default="", description="Why it is to be forgotten, in a few words.")
+
+
+class MemoryHistory(BaseModel):
+    """Look up how something was over time: all known periods of a person, place or thing, newest first, with sources.
+
+    Use it for "since when", "where before", "how often", "what changed". Do not use it for a single present fact.
+    """
+
+    name: str = Field(description="The person, place or thing, by its name alone, such as 'Ann' or 'Acme'.")
+    relation: str | None = Field(
+        default=None, description="Only this relation, such as 'lives in' or 'works at'; leave it out for all."
+    )
+
+
+def memory_tools(
+    memory: GraphMemory, namespace: str = "{user_id}", *, speaker: str = USER, limit: int = 10
+) -> list[BaseTool]:
+    """Return the tools ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``, sync and async.
+
+    The *namespace* is filled in where the tool runs, from the graph's context or ``configurable``; a model cannot name
+    another one. *speaker* says whose words ``remember`` is given, *limit* how many lines of each kind a search shows.
+    A call that the model can mend (an unknown id, a bad date) is answered as a failed one; an outage is raised.
+    Errors: `SettingsError` for a template that cannot be used.
+    """
+    template = NamespaceTemplate(namespace)
+    most = most_of(limit)
+    make = partial(tool, memory, template)
+    return [
+        make("search_memory", SearchMemory, partial(_search, most=most)),
+        make("remember", Remember, partial(_remember, speaker=speaker)),
+        make("forget_memory", ForgetMemory, _forget),
+        make("memory_history", MemoryHistory, _history),
+    ]
+
+
+def _search(here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int) -> Flow[Answer]:
+    found = yield from search(here, query, most if limit is None else limit, during=as_of)
+    return shown(found)
+
+
+def _remember(here: Here, content: str, *, speaker: str) -> Flow[Answer]:
+    return (yield from remember(here, content, speaker))
+
+
+def _forget(_: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
+    return (yield from forget(id, reason))
+
+
+def _history(_: Here, name: str, relation: str | None = None) -> Flow[Answer]:
+    facts: list[Fact] = yield from call("history", name, relation or None, limit=MOST)
+    return history_lines(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}

@@ -1,0 +1,181 @@
+"""The small agent: it recalls, answers and remembers, with a model and without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from kg_memory import GraphMemory
+from kg_memory.adapters.agent import SYSTEM_PROMPT, AgentContext, build_agent, from_memory
+from kg_memory.errors import InputError, SettingsError
+
+Say = Callable[..., str]
+CONTEXT = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
+<FACTS>
+- Ann lives in Bergen (2024-05-07 - now) [d9512289]
+- Ann works at Fjord Labs (2024-01-10 - now) [d9512289, 0a1b2c3d]
+- Ann has a cat (2024-01-10 - now) [d9512289]
+- Ann likes jazz (2024-01-10 - now) [d9512289]
+</FACTS>
+
+Who and what they are about.
+<ENTITIES>
+- Ann (Person): She lives in Bergen.
+</ENTITIES>
+
+What was said, word for word. [source] (time)
+<EPISODES>
+- [d9512289] (2024-01-10) Ann: I have moved.
+- [0a1b2c3d] (2024-01-11) Ann: Where do I live?
+</EPISODES>"""
+
+
+class Talker(GenericFakeChatModel):
+    """A chat model that says what it is given to say, and keeps what it was asked."""
+
+    asked: list[list[BaseMessage]] = []  # noqa: RUF012 - a field of a pydantic model
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> Any:
+        self.asked.append(messages)
+        return super()._generate(messages, *args, **options)
+
+
+@pytest.fixture(params=["sync", "async"])
+def say(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) -> Say:
+    """A way to say something to an agent without a model, sync and async, as a user and in a thread."""
+    agent = build_agent(memory).compile()
+
+    def call(text: str, thread: str, user: str = "ann") -> str:
+        given: Any = {"messages": [("user", text)]}
+        config: Any = {"configurable": {"thread_id": thread}}
+        context: Any = {"user_id": f"{namespace} {user}"}
+        if request.param == "sync":
+            return str(agent.invoke(given, config, context=context)["messages"][-1].content)
+        return str(asyncio.run(agent.ainvoke(given, config, context=context))["messages"][-1].content)
+
+    return call
+
+
+def test_what_is_told_in_one_thread_is_known_in_another_and_to_no_other_user(say):
+    assert say("Ann lives in Oslo.", "1") == "Noted."
+    assert "lives in Oslo (" in say("Where does Ann live?", "2")
+    assert say("Where does Ann live?", "2", user="zoë@example.com") == "I remember nothing about that."
+
+
+def test_what_was_only_read_out_of_memory_is_not_remembered(say, memory, namespace):
+    say("Ann lives in Oslo.", "1")
+    say("Where does Ann live?", "1")
+    told = {each.content for each in memory.episodes(namespace=f"{namespace} ann")}
+    assert told == {"Ann lives in Oslo.", "Where does Ann live?"}
+
+
+def test_a_model_is_told_what_is_remembered_and_its_answer_is_remembered_too(memory, namespace):
+    memory.add("Ann lives in Oslo.", at="2024-01-01", namespace=namespace)
+    model = Talker(messages=iter([AIMessage("In Oslo, dear Ann."), AIMessage("Still there.")]), asked=[])
+    agent = build_agent(memory, model=model).compile()
+    context: Any = {"user_id": namespace}
+    given: Any = {"messages": [("user", "Where does Ann live?")]}
+    ended = agent.invoke(given, context=context)
+    assert [each.content for each in ended["messages"]] == ["Where does Ann live?", "In Oslo, dear Ann."]
+    system, question = model.asked[0]
+    assert system.content.startswith(SYSTEM_PROMPT)
+    assert "Ann lives in Oslo (2024-01-01 - now)" in system.content
+    assert question.content == "Where does Ann live?"
+    assert "In Oslo, dear Ann." in {each.content for each in memory.episodes(namespace=namespace)}
+
+    agent.invoke(given, context={**context, "system_prompt": "Be brief."})
+    assert model.asked[1][0].content.startswith("Be brief.\n\n")
+
+
+async def test_the_words_of_a_model_are_streamed(memory, namespace):
+    model = GenericFakeChatModel(messages=iter([AIMessage("In Oslo I think")]))
+    agent = build_agent(memory, model=model).compile()
+    given: Any = {"messages": [("user", "Where does Ann live?")]}
+    context: Any = {"user_id": namespace}
+    words = [part.content async for part, _ in agent.astream(given, context=context, stream_mode="messages")]
+    assert [each for each in words if each.strip()] == ["In", "Oslo", "I", "think"]
+
+
+def test_the_model_is_chosen_by_the_run(memory, namespace):
+    agent = build_agent(memory, model=GenericFakeChatModel(messages=iter([]))).compile()
+    given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
+    offline: Any = {"user_id": namespace, "model": "offline"}
+    assert agent.invoke(given, context=offline)["messages"][-1].content == "Noted."
+    other: Any = {"user_id": namespace, "model": "gpt-none"}
+    with pytest.raises(SettingsError, match="no API key for the model gpt-none"):
+        agent.invoke(given, context=other)
+
+
+def test_nobodys_memory_is_taken_for_somebodys(memory):
+    agent = build_agent(memory).compile()
+    given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
+    with pytest.raises(InputError, match="needs 'user_id'"):
+        agent.invoke(given)
+    with pytest.raises(InputError, match="the context has no 'user_id'"):
+        agent.invoke(given, context={})
+    with pytest.raises(InputError, match="unknown key 'user': use user_id"):
+        agent.invoke(given, context={"user": "ann"})
+
+
+def test_an_agent_for_one_memory_needs_no_context_and_one_with_other_names_has_its_own(memory, namespace):
+    given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
+    assert build_agent(memory, namespace=namespace).compile().invoke(given)["messages"][-1].content == "Noted."
+
+    class Team(AgentContext):
+        user_id: str = "anybody"
+        team: str
+
+    context: Any = {"team": namespace}
+    build_agent(memory, namespace="{team}/{user_id}", context_schema=Team).compile().invoke(given, context=context)
+    assert any(each.endswith("/anybody") for each in memory.namespaces())
+
+
+def test_it_is_a_part_of_a_graph_with_another_context(memory, namespace):
+    agent = build_agent(memory).compile()
+    outer = StateGraph(MessagesState, dict).add_node("agent", agent).add_edge(START, "agent").compile()
+    given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
+    ended = outer.invoke(given, context={"user_id": namespace, "plan": "free"})
+    assert [each.content for each in ended["messages"]] == ["Ann lives in Oslo.", "Noted."]
+
+
+def test_the_picture_shows_the_inner_steps(memory):
+    drawn = set(build_agent(memory).compile().get_graph(xray=True).nodes)
+    assert drawn >= {"recall:when", "recall:construct", "answer", "remember:receive", "remember:summarise"}
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("I moved to Bergen.", "Noted."),
+        ("我搬到了卑尔根。", "Noted."),
+        ("", "I am listening."),
+    ],
+)
+def test_without_a_model_what_is_told_is_noted(said, answer):
+    assert from_memory(said, CONTEXT) == answer
+
+
+def test_without_a_model_it_reads_out_the_best_facts():
+    assert from_memory("Where do I live?", CONTEXT).splitlines() == [
+        "From memory:",
+        "- Ann lives in Bergen (2024-05-07 - now)",
+        "- Ann works at Fjord Labs (2024-01-10 - now)",
+        "- Ann has a cat (2024-01-10 - now)",
+    ]
+
+
+@pytest.mark.parametrize("said", ["Where do I live?", "where do I live", "我住在哪里？"])
+def test_without_facts_it_reads_out_what_was_said_and_nothing_where_there_is_nothing(said):
+    episodes = CONTEXT[CONTEXT.index("What was said") :]
+    assert from_memory(said, episodes) == "From memory:\n- (2024-01-10) Ann: I have moved."
+    assert from_memory(said, "") == "I remember nothing about that."
+
+
+def test_what_is_told_and_asked_at_once_gets_both():
+    assert from_memory("I have a dog! What is my cat called?", "") == "Noted. I remember nothing about that."

@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.adapters.background import BackgroundMemory
+from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, ModelUnavailable
+from kg_memory.model import EpisodeInput
+from kg_memory.retries import Patience
+from tests.children import ends_well_in_a_child
+
+QUICK = Patience(attempts=3, first=0.001, longest=0.01)
+
+
+@pytest.fixture
+def background(memory):
+    with BackgroundMemory(memory, after_seconds=30, patience=QUICK) as opened:
+        yield opened
+
+
+@pytest.fixture
+def add(background, namespace):
+    return partial(background.submit, namespace=namespace)
+
+
+def living(memory, namespace):
+    return {fact.sentence for fact in memory.facts_about("Ann", namespace=namespace)}
+
+
+def said(content, thread="t", number=0):
+    return EpisodeInput(content=content, speaker="Ann", thread=thread, source_id=f"{thread}{number}{content}")
+
+
+def unavailable(_):
+    raise ModelUnavailable("the model is down: try again later")
+
+
+def until(condition, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, add, memory, model, namespace):
+    future = add([said("Ann lives in Oslo"), said("Ann knows Bob")])
+    assert [each.content for each in memory.episodes(namespace=namespace, status="saved")] == [
+        "Ann knows Bob",
+        "Ann lives in Oslo",
+    ]
+    assert (background.pending, model.asked, future.done()) == (2, [], False)
+    assert background.flush(10)
+    assert [each.facts for each in future.result(0)] == [("Ann lives in Oslo",), ("Ann knows Bob",)]
+    assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}
+    assert (background.pending, background.failures, memory.stats(namespace=namespace).waiting) == (0, (), 0)
+
+
+def test_it_is_read_by_itself_after_the_pause(add):
+    assert add([said("Ann lives in Oslo")], after_seconds=0.01).result(10)[0].facts == ("Ann lives in Oslo",)
+
+
+def test_an_episode_without_a_date_is_read_as_the_one_that_was_saved(add, background, memory, namespace):
+    future = add(["Ann lives in Oslo", {"content": "Ann knows Bob"}], thread="t")
+    assert background.flush(10)
+    assert [each.new for each in future.result(0)] == [False, False]
+    stored = memory.episodes(namespace=namespace)
+    assert [each.thread for each in stored] == ["t", "t"]
+
+
+def test_a_busy_thread_postpones_its_own_reading_and_no_other(add):
+    first = add([said("Ann lives in Oslo")], after_seconds=0.3)
+    other = add([said("Bob lives in Rome", "other")], after_seconds=0.1)
+    for number in range(5):
+        time.sleep(0.1)
+        assert not first.done(), "the conversation was still going on"
+        last = add([said(f"Ann knows Friend{number}")], after_seconds=0.3)
+    assert other.done()
+    assert last.result(10)[0].facts == ("Ann knows Friend4",)
+    assert first.done()
+
+
+def test_a_thread_that_never_pauses_is_read_after_the_longest_wait(memory, namespace):
+    with BackgroundMemory(memory, after_seconds=0.2, at_most_seconds=0.3) as background:
+        first = background.submit([said("Ann lives in Oslo")], namespace=namespace)
+        for number in range(20):
+            time.sleep(0.05)
+            if first.done():
+                break
+            background.submit([said(f"Ann knows Friend{number}")], namespace=namespace)
+        assert first.done()
+
+
+def test_one_thread_is_read_in_its_order(add, background, model):
+    for number in range(6):
+        add([said(f"Ann knows Friend{number}", number=number)])
+    assert background.flush(20)
+    read = [each["episode"]["content"] for each in model.asks("extract_message")]
+    assert read == [f"Ann knows Friend{number}" for number in range(6)]
+
+
+def test_an_outage_is_waited_for(add, background, model):
+    down = iter([True, True])
+    model.rules["extract_message"] = lambda fields: (
+        unavailable(fields) if next(down, False) else {"entities": [{"name": "Ann", "type": "Person"}]}
+    )
+    future = add([said("Ann sings")])
+    assert background.flush(10)
+    assert future.result(0)[0].entities == ("Ann",)
+    assert background.failures == ()
+
+
+def test_an_outage_that_lasts_is_told_and_the_next_submission_reads_what_waits(memory, model, namespace, caplog):
+    told, whole = [], dict(model.rules)
+    background = BackgroundMemory(memory, after_seconds=0, patience=QUICK, on_failure=told.append)
+    model.rules["extract_message"] = unavailable
+    future = background.submit([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
+    with pytest.raises(ModelUnavailable):
+        future.result(10)
+    until(lambda: len(told) == 2)
+    assert tuple(told) == background.failures
+    ids = {each.id for each in memory.episodes(namespace=namespace)}
+    assert {each.episode for each in told} == ids
+    assert [(each.namespace, each.attempts) for each in told] == [(namespace, 3), (namespace, 0)]
+    assert "the model is down" in told[0].error
+    assert "is saved but not read" in caplog.text
+
+    model.rules |= whole
+    background.submit([said("Ann knows Cid")], namespace=namespace)
+    background.close(10)
+    assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob", "Ann knows Cid"}
+
+
+def test_an_episode_that_cannot_be_read_is_told_once_and_does_not_hold_up_the_others(add, background, model):
+    def some(fields):
+        if "bad" in fields["episode"]["content"]:
+            raise AnswerError("no usable answer: try another model")
+        return {"entities": []}
+
+    model.rules["extract_message"] = some
+    future = add([said("a bad one"), said("a good one")])
+    assert background.flush(10)
+    bad, good = future.result(0)
+    assert "no usable answer" in bad.problem
+    assert good.problem is None
+    [failure] = background.failures
+    assert (failure.episode, failure.attempts) == (bad.episode, 1)
+
+
+def test_a_callback_that_fails_stops_nothing(memory, model, namespace, caplog):
+    def broken(_):
+        raise ValueError("oops")
+
+    model.rules["extract_message"] = lambda _: (_ for _ in ()).throw(AnswerError("bad: try another"))
+    with BackgroundMemory(memory, after_seconds=0, on_failure=broken) as background:
+        futures = [background.submit([said(f"Ann {n}", str(n))], namespace=namespace) for n in range(2)]
+        assert all(each.result(10)[0].problem for each in futures)
+    assert "on_failure failed" in caplog.text
+
+
+def test_what_an_earlier_process_left_is_read_at_the_first_submission(memory, namespace, model):
+    memory.save([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
+    with BackgroundMemory(memory, after_seconds=30, resume=False) as background:
+        background.submit([said("Ann knows Cid")], namespace=namespace).cancel()
+    assert model.asked == []
+    with BackgroundMemory(memory, after_seconds=30) as background:
+        later = background.submit([said("Ann knows Dan")], namespace=namespace)
+        until(lambda: memory.stats(namespace=namespace).waiting == 1)
+        assert not later.done(), "what waits here is not what was left"
+    assert later.result(0)[0].facts == ("Ann knows Dan",)
+    assert len(living(memory, namespace)) == 4
+
+
+def test_a_cancelled_submission_stays_saved_and_unread(add, background, memory, namespace):
+    future = add([said("Ann lives in Oslo")])
+    assert future.cancel()
+    assert background.flush(10)
+    assert memory.stats(namespace=namespace).waiting == 1
+
+
+def test_a_wrong_submission_says_so_and_saves_nothing_wrong(add, background, memory, namespace):
+    with pytest.raises(InputError, match="give a list"):
+        add("Ann lives in Oslo")
+    with pytest.raises(InputError, match="after_seconds"):
+        add([said("Ann")], after_seconds=float("nan"))
+    with pytest.raises(InputError, match="after_seconds"):
+        BackgroundMemory(memory, after_seconds=-1)
+    with pytest.raises(InputError, match="namespace"):
+        background.submit([said("Ann")], namespace="")
+    assert memory.episodes(namespace=namespace) == []
+    with pytest.raises(InputError, match="content is empty"):
+        add(["Ann lives in Oslo", " "])
+    assert add([], after_seconds=0).result(10) == []
+    until(lambda: memory.stats(namespace=namespace).waiting == 0)
+    assert memory.stats(namespace=namespace).episodes == 1
+
+
+def test_flush_tells_when_the_time_was_too_short(add, background, model):
+    wait = threading.Event()
+    model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
+    add([said("Ann sings")])
+    assert background.flush(0.05) is False
+    assert background.pending == 1
+    wait.set()
+    assert background.flush(10)
+
+
+def test_what_is_submitted_during_a_flush_does_not_postpone_it(add, background, model):
+    wait = threading.Event()
+    model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
+    add([said("Ann sings", "busy")], after_seconds=0)
+    until(lambda: model.asked)
+    add([said("Ann sings")])
+    with ThreadPoolExecutor(1) as pool:
+        flushed = pool.submit(background.flush, 10)
+        time.sleep(0.05)
+        add([said("Ann dances")])
+        wait.set()
+        assert flushed.result(10)
+
+
+def test_close_says_what_stays_unread_and_takes_no_more(memory, model, namespace, caplog):
+    model.rules["extract_message"] = unavailable
+    background = BackgroundMemory(memory, patience=Patience(attempts=9, first=60))
+    one = background.submit([said("Ann lives in Oslo")], namespace=namespace)
+    two = background.submit([said("Bob lives in Rome", "other")], namespace=namespace)
+    with caplog.at_level(logging.WARNING):
+        background.close(0.2)
+    assert "2 episodes" in caplog.text
+    with pytest.raises(DatabaseUnavailable, match="closed"):
+        background.submit([said("Ann")], namespace=namespace)
+    with pytest.raises((ModelUnavailable, CancelledError)):
+        one.result(10)
+    with pytest.raises((ModelUnavailable, CancelledError)):
+        two.result(10)
+    assert memory.stats(namespace=namespace).waiting == 2
+    background.close(0)
+
+
+def test_after_the_memory_was_closed_it_says_so_at_once(server, model, embeddings, settings, namespace):
+    memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
+    background = BackgroundMemory(memory)
+    future = background.submit([said("Ann lives in Oslo")], namespace=namespace)
+    memory.close()
+    with pytest.raises(DatabaseUnavailable, match="closed"):
+        background.submit([said("Ann")], namespace=namespace)
+    assert background.flush(5)
+    with pytest.raises(DatabaseUnavailable, match="closed"):
+        future.result(0)
+    background.close()
+
+
+def test_no_thread_runs_while_nothing_waits(memory, namespace):
+    def workers():
+        return [each for each in threading.enumerate() if each.name == "kg-memory-background"]
+
+    until(lambda: not workers())
+    background = BackgroundMemory(memory, after_seconds=0)
+    assert workers() == []
+    background.submit([said("Ann lives in Oslo")], namespace=namespace)
+    assert background.flush(10)
+    until(lambda: not workers())
+    background.submit([said("Ann knows Bob")], namespace=namespace)
+    background.close(10)
+    assert background.pending == 0
+
+
+def test_many_threads_and_two_backgrounds_lose_and_double_nothing(memory, namespace):
+    both = [BackgroundMemory(memory, after_seconds=0.01) for _ in range(2)]
+
+    def speak(number):
+        episode = said(f"Ann knows Friend{number % 10}", f"t{number % 5}", number)
+        return [each.submit([episode], namespace=namespace) for each in both]
+
+    with ThreadPoolExecutor(8) as pool:
+        futures = [future for pair in pool.map(speak, range(12)) for future in pair]
+    for each in both:
+        each.close(30)
+    assert all(each.result(0)[0].problem is None for each in futures)
+    stats = memory.stats(namespace=namespace)
+    assert (stats.episodes, stats.waiting, stats.facts) == (12, 0, 10)
+
+
+async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namespace):
+    wait = threading.Event()
+    model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
+    async with BackgroundMemory(memory, after_seconds=0) as background:
+        future = await background.asubmit([said("Ann sings")], namespace=namespace)
+        assert len(await memory.aepisodes(namespace=namespace)) == 1
+        for _ in range(10):
+            await asyncio.sleep(0.002)
+        assert not future.done()
+        wait.set()
+        assert await background.aflush(10)
+        [added] = await asyncio.wrap_future(future)
+        assert added.problem is None
+        with pytest.raises(InputError):
+            await background.asubmit(["Ann lives in Oslo", ""], namespace=namespace)
+    with pytest.raises(DatabaseUnavailable, match="closed"):
+        await background.asubmit([said("Ann")], namespace=namespace)
+
+
+def test_a_forked_child_has_a_queue_of_its_own(add, background, memory, namespace):
+    add([said("Ann lives in Oslo")])
+
+    def work():
+        child = background.pending == 0
+        future = background.submit([said("Ann knows Bob")], namespace=namespace, after_seconds=0)
+        return child and bool(future.result(10)) and background.flush(10)
+
+    assert ends_well_in_a_child(work)
+    assert background.pending == 1
+    assert background.flush(10)
+    assert living(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}

@@ -1,0 +1,61 @@
+"""Processes that submit and then end, or are killed, before anything was read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.adapters.background import BackgroundMemory
+from tests.scripted import HashEmbeddings, Scripted
+
+ROOT = Path(__file__).parents[2]
+SPEAK = """
+import sys
+from tests.adapters.test_background_kill import speak
+speak(*sys.argv[1:])
+"""
+MESSAGES = ("Ann lives in Oslo.", "Ann knows Bob.")
+
+
+def speak(url: str, namespace: str) -> None:
+    """Submit two messages, and two more whose reading never ends; say so, and end when the standard input does."""
+    settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
+    waits = Scripted(extract_message=lambda _: threading.Event().wait(60))
+    for model, name, seconds in ((Scripted(), "", 30), (waits, "slow", 0.2)):
+        memory = GraphMemory(settings, model=model, embeddings=HashEmbeddings())
+        background = BackgroundMemory(memory, after_seconds=60, exit_seconds=seconds)
+        for each in MESSAGES:
+            background.submit([each], namespace=namespace + name, thread="t")
+    sys.stdout.write("submitted\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+def begin(url: str, namespace: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", SPEAK, url, namespace]
+    return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_nothing_is_lost_however_the_process_ends(server, memory, namespace):
+    killed, ended = begin(server.url, namespace + "killed"), begin(server.url, namespace + "ended")
+    for child in (killed, ended):
+        assert child.stdout.readline() == "submitted\n", child.stderr.read()
+    killed.kill()
+    assert [killed.wait(), killed.communicate()[1]] == [-9, ""]
+    said = ended.communicate(timeout=90)[1]
+    assert ended.returncode == 0
+    assert said.count("the next start reads them") == said.count("2 episodes") == 1
+
+    read = memory.stats(namespace=namespace + "ended")
+    assert (read.episodes, read.waiting, read.facts) == (2, 0, 2)
+    for name in ("killed", "endedslow"):
+        left = memory.stats(namespace=namespace + name)
+        assert (left.episodes, left.waiting, left.facts) == (2, 2, 0)
+        with BackgroundMemory(memory) as background:
+            background.submit(["Ann knows Cid."], namespace=namespace + name)
+        after = memory.stats(namespace=namespace + name)
+        assert (after.episodes, after.waiting, after.facts) == (3, 0, 3)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kg_memory.adapters.echo import without_echo
+from kg_memory.words import tokens
+
+RECALLED = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
+<FACTS>
+- Ann lives in Oslo (2024-05-14 - now) [m2]
+- Ann moved from Bergen to Oslo (2024-05-14) [m2]
+- Hans works at R&amp;D &lt;Labs&gt; (by 2024-05-14 - now) [m3]
+- Ann has 3 cats (date unknown - now) [m4]
+- 安娜住在奥斯陆 (2024-05-14 - now) [m5]
+</FACTS>
+
+What was said, word for word. [source] (time)
+<EPISODES>
+- [m2] (2024-05-14) Ann: I moved to Oslo last week! My rent is $900, and I do not like Bergen.
+- [m6] (2024-05-15) Ann: It was -5 degrees. Bob works at Acme.
+- [m7] (2024-05-15) 安娜: 我住在奥斯陆。
+</EPISODES>"""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ann lives in Oslo.",
+        "You live in Oslo.",
+        "As you told me earlier, you moved to Oslo last week!",
+        "I remember that Hans works at R&D <Labs>.",
+        "Your rent is $900, and you do not like Bergen.",
+        "You have **3** cats.",
+        "安娜住在奥斯陆。",
+        "我记得安娜住在奥斯陆。",
+        "你之前提到过你住在奥斯陆！",
+        "Sure! You live in Oslo.",
+    ],
+)
+def test_a_restatement_of_what_was_recalled_is_left_out(said):
+    assert without_echo(said, RECALLED) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ann does not live in Oslo.",
+        "You never lived in Oslo.",
+        "Ann lived in Oslo before.",
+        "Ann will live in Oslo.",
+        "Ann lives in Rome.",
+        "Bob lives in Oslo.",
+        "Ann moved from Oslo to Bergen.",
+        "Ann works at Acme.",
+        "You told Bob.",
+        "Han works at R&D <Labs>.",
+        "Ann has 4 cats.",
+        "Ann has 3.5 cats.",
+        "Your rent is $9000, and you do not like Bergen.",
+        "Your rent is €900, and you do not like Bergen.",
+        "Your rent is $900, and you like Bergen.",
+        "It was 5 degrees.",
+        "Ann lives in Oslo since 2023-05-14.",
+        "Ann lives in Oslo with Cid.",
+        "安娜不住在奥斯陆。",
+        "安娜住在巴黎。",
+        "安娜以前住在奥斯陆。",
+        "Yes.",
+        "",
+        "\n \x00",
+    ],
+)
+def test_what_says_something_else_is_kept_to_the_letter(said):
+    assert without_echo(said, RECALLED) == said
+
+
+def test_only_the_echo_is_left_out_of_a_longer_answer():
+    said = "You live in Oslo. There is a new ferry to Nesodden! You have 3 cats.\n\nShall I book it for 2 people?"
+    assert without_echo(said, RECALLED) == "There is a new ferry to Nesodden! \n\nShall I book it for 2 people?"
+
+
+def test_without_a_memory_nothing_is_an_echo():
+    assert without_echo("You live in Oslo.", "") == "You live in Oslo."
+
+
+def test_two_lines_together_make_no_echo():
+    assert without_echo("Ann lives at Acme.", "- Ann lives (now)\n- at Acme (now)") == "Ann lives at Acme."
+
+
+WORDS = st.sampled_from(
+    ["river", "stone", "Paris", "seven", "12", "blue", "not", "河", "石头", "the", "was", "I", "-3"]
+)
+SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(lambda words: " ".join(words) + ".")
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+@settings(max_examples=80, deadline=None)
+def test_a_text_that_shares_no_word_with_the_memory_is_untouched(text, recalled):
+    assume(not set(tokens(text)) & set(tokens(recalled)))
+    assert without_echo(text, recalled) == text
+
+
+@given(SENTENCES)
+@settings(max_examples=80, deadline=None)
+def test_an_exact_restatement_vanishes(sentence):
+    assume(tokens(sentence))
+    assert without_echo(sentence, f"- {sentence}") == ""
+
+
+@given(st.lists(SENTENCES, max_size=4), st.lists(SENTENCES, max_size=4))
+@settings(max_examples=80, deadline=None)
+def test_what_is_kept_has_no_echo_left(said, recalled):
+    lines = "\n".join(f"- {each}" for each in recalled)
+    kept = without_echo(" ".join(said), lines)
+    assert without_echo(kept, lines) == kept
+    assert set(tokens(kept)) <= set(tokens(" ".join(said)))

@@ -1,0 +1,178 @@
+"""Whose memory a step works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.runnables import RunnableLambda
+from langgraph.graph import START, MessagesState, StateGraph
+
+from kg_memory.adapters.places import NamespaceTemplate, Place, place_here, place_of
+from kg_memory.errors import InputError, SettingsError
+
+LITERALS = st.text(st.sampled_from("ab/%;2 F{}é"), max_size=4)
+IDS = st.text(st.sampled_from("ab/%;2F5B .@é"), min_size=1, max_size=8).filter(str.strip)
+
+
+@dataclass
+class User:
+    user_id: Any = None
+    org: Any = None
+
+
+def read_here(template: str) -> Any:
+    return RunnableLambda(lambda _: place_here(NamespaceTemplate(template)))
+
+
+def in_a_graph(template: str, *, context_schema: Any = None) -> tuple[Any, list[Place]]:
+    """Return a graph with one step, and where that step finds itself."""
+    found: list[Place] = []
+    here = NamespaceTemplate(template)
+
+    def note(_: Any) -> dict[str, Any]:
+        found.append(place_here(here))
+        return {}
+
+    async def anote(_: Any) -> dict[str, Any]:
+        return note(_)
+
+    graph = StateGraph(MessagesState, context_schema=context_schema)
+    graph.add_node("note", RunnableLambda(note, anote))
+    graph.add_edge(START, "note")
+    return graph.compile(), found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ann",
+        "ann@example.com",
+        "Ann Example",
+        "a.b.c",
+        "安",
+        "🎉",
+        "a/b",
+        "{user_id}",
+        "a\nb",
+        "\x00",
+        "\ud800",
+        "%2F;",
+        "0",
+    ],
+)
+def test_any_text_is_the_id_of_a_user(name):
+    assert NamespaceTemplate("{user_id}").fill({"user_id": name}) == name
+
+
+@pytest.mark.parametrize("value", ["", " ", "\n\t", True, False, 1.5, b"ann", ["ann"], {"id": "ann"}, ()])
+def test_what_is_no_id_is_refused_with_its_name(value):
+    with pytest.raises(InputError, match=r"user_id is .* which is no id: give a string"):
+        NamespaceTemplate("{user_id}").fill({"user_id": value})
+
+
+@pytest.mark.parametrize("source", [{}, None, {"user_id": None}, User(), {"user": "ann"}])
+def test_a_missing_id_is_refused_and_the_error_says_how_to_pass_it(source):
+    with pytest.raises(InputError, match=r"needs 'user_id': pass context="):
+        NamespaceTemplate("{user_id}").fill(source)
+
+
+def test_a_number_is_an_id():
+    assert NamespaceTemplate("u{user_id}").fill({"user_id": 0}) == "u0"
+
+
+def test_a_name_in_full_needs_nothing():
+    assert NamespaceTemplate("shared {{memory}}").fill() == "shared {memory}"
+
+
+def test_the_first_source_that_knows_the_id_counts():
+    template = NamespaceTemplate("{org}/{user_id}")
+    assert template.fill(User(user_id="ann"), {"user_id": "bob", "org": "x"}) == "x/ann"
+
+
+def test_a_slash_in_a_value_makes_no_other_users_namespace():
+    template = NamespaceTemplate("{org}/{user_id}")
+    assert template.fill({"org": "a/b", "user_id": "c"}) != template.fill({"org": "a", "user_id": "b/c"})
+
+
+@given(st.data(), LITERALS, LITERALS, LITERALS)
+def test_two_fillings_of_a_template_never_give_one_namespace(data, before, between, behind):
+    escaped = [text.replace("{", "{{").replace("}", "}}") for text in (before, between, behind)]
+    written = f"{escaped[0]}{{org}}{escaped[1]}{{user_id}}{escaped[2]}"
+    if not between or "%" in between:
+        with pytest.raises(SettingsError):
+            NamespaceTemplate(written)
+        return
+    template = NamespaceTemplate(written)
+    one, other = ({"org": data.draw(IDS), "user_id": data.draw(IDS)} for _ in range(2))
+    assert (template.fill(one) == template.fill(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "",
+        None,
+        3,
+        "{",
+        "}",
+        "{}",
+        "{0}",
+        "{user.id}",
+        "{user[id]}",
+        "{user id}",
+        "{user_id!r}",
+        "{user_id:>5}",
+        "{a}{b}",
+        "{a}%{b}",
+    ],
+)
+def test_a_template_that_cannot_be_used_is_refused_where_it_is_written(template):
+    with pytest.raises(SettingsError, match="the namespace"):
+        NamespaceTemplate(template)
+
+
+def test_the_context_counts_before_the_config_and_the_thread_is_the_configs():
+    config = {"configurable": {"user_id": "bob", "thread_id": 7}}
+    assert place_of(NamespaceTemplate("{user_id}"), {"user_id": "ann"}, config) == Place("ann", "7")
+    assert place_of(NamespaceTemplate("{user_id}"), None, config) == Place("bob", "7")
+
+
+def test_outside_of_any_run_only_a_name_in_full_or_a_config_will_do():
+    assert place_here(NamespaceTemplate("ann")) == Place("ann")
+    with pytest.raises(InputError):
+        place_here(NamespaceTemplate("{user_id}"))
+    assert place_here(NamespaceTemplate("{user_id}"), {"configurable": {"user_id": "bob"}}) == Place("bob")
+
+
+def test_a_runnable_outside_of_a_graph_has_its_config():
+    assert read_here("{user_id}").invoke(1, {"configurable": {"user_id": "bob", "thread_id": "t"}}) == Place("bob", "t")
+    with pytest.raises(InputError):
+        read_here("{user_id}").invoke(1)
+
+
+@pytest.mark.parametrize("context", [User("ann@example.com"), {"user_id": "ann@example.com"}])
+async def test_a_step_of_a_graph_reads_the_runs_context_sync_and_async(context):
+    graph, found = in_a_graph("{user_id}", context_schema=User)
+    config = {"configurable": {"thread_id": "t1", "user_id": "bob"}}
+    graph.invoke({"messages": []}, config, context=context)
+    await graph.ainvoke({"messages": []}, config, context=context)
+    assert found == [Place("ann@example.com", "t1")] * 2
+
+
+async def test_a_step_of_a_graph_without_a_context_reads_the_config_sync_and_async():
+    graph, found = in_a_graph("{org}/{user_id}")
+    config = {"configurable": {"user_id": 5, "org": "acme"}}
+    graph.invoke({"messages": []}, config)
+    await graph.ainvoke({"messages": []}, config)
+    assert found == [Place("acme/5")] * 2
+
+
+def test_a_step_of_a_graph_that_is_told_no_user_fails():
+    graph, found = in_a_graph("{user_id}")
+    with pytest.raises(InputError, match="user_id"):
+        graph.invoke({"messages": []}, {"configurable": {"thread_id": "t1"}})
+    assert found == []

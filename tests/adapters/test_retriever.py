@@ -1,0 +1,308 @@
+"""The LangChain retriever, on a real FalkorDB."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from langgraph.graph import START, MessagesState, StateGraph
+from pydantic import ValidationError
+
+from kg_memory.adapters.retriever import KGRetriever
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.falkor.launch import Server
+from kg_memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+SHARED = "tests/adapters/test_retriever.py"
+
+
+@pytest.fixture(scope="module")
+def ann(server: Server) -> Iterator[GraphMemory]:
+    """A memory of what Ann told, and Bob another."""
+    settings = Settings(merge_threshold=0.98, ask_threshold=0.6, url=server.url)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        told = {"speaker": "Ann", "thread": "t1", "namespace": f"{SHARED} ann"}
+        memory.add("Ann lives in Bergen", at="2022-01-01T10:00:00Z", source_id="m1", **told)
+        memory.add("Ann lives in Oslo", at="2023-05-02T10:00:00Z", source_id="m2", **told)
+        memory.add("Ann knows Will", at="2023-05-03T10:00:00Z", source_id="m3", **told)
+        memory.add("Bob lives in Rome", speaker="Bob", namespace=f"{SHARED} bob")
+        yield memory
+
+
+@pytest.fixture
+def retriever(ann: GraphMemory) -> KGRetriever:
+    return KGRetriever(memory=ann, namespace=f"{SHARED} ann")
+
+
+@pytest.fixture(params=["invoke", "ainvoke"])
+def find(request: pytest.FixtureRequest) -> Callable[..., list[Document]]:
+    """Run a retriever, sync or async."""
+
+    def go(retriever: Any, *given: Any, **named: Any) -> Any:
+        if request.param == "invoke":
+            return retriever.invoke(*given, **named)
+        return asyncio.run(retriever.ainvoke(*given, **named))
+
+    return go
+
+
+class TestStandard(RetrieversIntegrationTests):
+    """LangChain's own suite."""
+
+    @pytest.fixture(autouse=True)
+    def _filled(self, ann: GraphMemory) -> None:
+        self.ann = ann
+
+    @property
+    def retriever_constructor(self) -> type[KGRetriever]:
+        return KGRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"memory": self.ann, "namespace": f"{SHARED} ann"}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "Where does Ann live?"
+
+
+class Runs(BaseCallbackHandler):
+    """Keeps which run began within which."""
+
+    def __init__(self) -> None:
+        self.names: dict[UUID, str] = {}
+        self.parents: dict[UUID, UUID | None] = {}
+
+    def on_retriever_start(self, _: Any, query: str, **told: Any) -> None:
+        self._keep(**told)
+
+    def on_chain_start(self, _: Any, inputs: Any, **told: Any) -> None:
+        self._keep(**told)
+
+    def paths(self) -> set[tuple[str, ...]]:
+        return {self._path(run) for run in self.names}
+
+    def _keep(self, *, run_id: UUID, parent_run_id: UUID | None = None, name: str = "", **_: Any) -> None:
+        self.names[run_id], self.parents[run_id] = name, parent_run_id
+
+    def _path(self, run: UUID | None) -> tuple[str, ...]:
+        return () if run is None else (*self._path(self.parents[run]), self.names[run])
+
+
+def texts(found: list[Document]) -> list[str]:
+    return [each.page_content for each in found]
+
+
+def kinds(found: list[Document]) -> list[str]:
+    return [each.metadata["kind"] for each in found]
+
+
+def test_the_first_of_each_kind_comes_first(find, retriever):
+    found = find(retriever, "Where does Ann live?")
+    assert kinds(found)[:4] == ["facts", "episodes"] * 2
+    assert found[0].page_content == "Ann lives in Oslo"
+    for kind in ("facts", "episodes"):
+        scores = [each.metadata["score"] for each in found if each.metadata["kind"] == kind]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_the_same_question_gets_the_same_documents_in_the_same_order(retriever):
+    assert retriever.invoke("Ann") == retriever.invoke("Ann") == asyncio.run(retriever.ainvoke("Ann"))
+
+
+def test_a_fact_tells_its_dates_names_and_source(retriever):
+    fact = retriever.invoke("Where does Ann live?", kinds=("facts",))[0]
+    told = fact.metadata
+    assert (fact.page_content, told["subject"], told["predicate"], told["objects"]) == (
+        "Ann lives in Oslo",
+        "Ann",
+        "LIVES_IN",
+        ["Oslo"],
+    )
+    assert (told["valid_at"], told["invalid_at"], told["precision"]) == ("2023-05-02T10:00:00Z", None, "instant")
+    assert (told["source_id"], told["speaker"], told["at"]) == ("m2", "Ann", "2023-05-02T10:00:00Z")
+    assert (told["start"], told["end"], told["quote"]) == (13, 17, "Oslo")
+    assert told["episodes"] == [told["episode"]]
+    assert 0 < told["score"] <= 1
+    assert UUID(fact.id or "")
+
+
+def test_an_episode_tells_who_said_it_when_and_in_which_conversation(retriever):
+    [episode] = retriever.invoke("Who knows Will?", kinds=["episodes"], k=1)
+    told = episode.metadata
+    assert (episode.page_content, told["speaker"], told["thread"]) == ("Ann knows Will", "Ann", "t1")
+    assert (told["source_id"], told["at"], told["episode"]) == ("m3", "2023-05-03T10:00:00Z", episode.id)
+    assert told["kind"] == "episodes"
+
+
+def test_an_episode_that_is_out_of_date_says_so(retriever):
+    found = retriever.invoke("Bergen", kinds=["episodes"])
+    [old] = [each for each in found if each.page_content == "Ann lives in Bergen"]
+    assert [each["kind"] for each in old.metadata["remarks"]] == ["ended"]
+
+
+def test_an_entity_is_its_name_and_summary(retriever):
+    found = retriever.invoke("Ann", kinds=("entities",))
+    [ann] = [each for each in found if each.metadata["name"] == "Ann"]
+    assert ann.page_content == f"Ann: {ann.metadata['summary']}"
+    assert (ann.metadata["type"], ann.metadata["kind"]) == ("Person", "entities")
+    assert ann.metadata["summary"]
+
+
+def test_all_metadata_is_plain_json(retriever):
+    found = retriever.invoke("Ann Oslo Bergen", kinds=("facts", "entities", "communities", "episodes"))
+    assert {"facts", "entities", "episodes"} == set(kinds(found))
+    assert json.loads(json.dumps([each.metadata for each in found])) == [each.metadata for each in found]
+
+
+@pytest.mark.parametrize("question", ["", " ", "\n\t"])
+def test_an_empty_question_finds_nothing(find, retriever, question):
+    assert find(retriever, question) == []
+
+
+@pytest.mark.parametrize("question", [None, 3, ["Ann"]])
+def test_what_is_no_question_is_refused(find, retriever, question):
+    with pytest.raises(InputError, match="question"):
+        find(retriever, question)
+
+
+@pytest.mark.parametrize("question", ["Ann'}) DETACH DELETE n //", "\x00\ud800", "(" * 200, "🎉", "北京在哪里"])
+def test_any_text_may_be_asked(retriever, question):
+    assert len(retriever.invoke(question)) <= retriever.k
+    assert len(retriever.invoke("Ann")) > 3
+
+
+def test_settings_count_by_constructor_and_by_call(find, retriever, ann):
+    past = KGRetriever(memory=ann, namespace=f"{SHARED} ann", kinds=("facts",), as_of="2022-06-01")
+    assert "Ann lives in Bergen" in texts(find(past, "Where does Ann live?"))
+    assert "Ann lives in Bergen" not in texts(find(past, "Where does Ann live?", as_of="2024-01-01"))
+    during = find(retriever, "Where does Ann live?", kinds=["facts"], during=("2022", "2024"))
+    assert {"Ann lives in Bergen", "Ann lives in Oslo"} <= set(texts(during))
+    assert texts(find(retriever, "Ann", believed_at="2020-01-01", kinds=["facts"])) == []
+
+
+def test_settings_are_configurable_fields(find, retriever):
+    chosen = retriever.configurable_fields(k=ConfigurableField(id="k"), kinds=ConfigurableField(id="kinds"))
+    found = find(chosen, "Ann", {"configurable": {"k": 2, "kinds": ("facts",)}})
+    assert kinds(found) == ["facts"] * 2
+    assert len(find(chosen, "Ann")) > 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"k": 0}, {"k": -1}, {"k": True}, {"k": "3"}, {"kinds": ()}, {"kinds": ("fact",)}, {"kinds": ("facts", "facts")},
+     {"kinds": 3}, {"kinds": "facts"}, {"as_of": "no time"}, {"thread": 3}, {"top_k": 3}],
+)  # fmt: skip
+def test_bad_settings_of_a_call_are_refused(find, retriever, given):
+    with pytest.raises(InputError):
+        find(retriever, "Ann", **given)
+
+
+def test_bad_settings_of_the_retriever_are_refused_where_it_is_made(ann):
+    for given in ({"kinds": ("fact",)}, {"k": "many"}, {"namespc": "ann"}, {"memory": "here"}):
+        with pytest.raises(ValidationError):
+            KGRetriever(**{"memory": ann, **given})
+    with pytest.raises((SettingsError, ValidationError), match="write a plain name"):
+        KGRetriever(memory=ann, namespace="{0}")
+
+
+def test_two_users_never_see_each_others_facts(find, ann):
+    retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts", "entities", "episodes"))
+    hers, his = (find(retriever, "Ann Bob Oslo Rome", {"configurable": {"user_id": name}}) for name in ("ann", "bob"))
+    assert hers
+    assert his
+    assert not any("Rome" in each.page_content or "Bob" in each.page_content for each in hers)
+    assert not any("Oslo" in each.page_content or "Ann" in each.page_content for each in his)
+    assert find(retriever, "Ann Bob", {"configurable": {"user_id": "ann/bob"}}) == []
+    with pytest.raises(InputError, match="user_id"):
+        find(retriever, "Ann")
+
+
+def test_many_users_may_ask_at_once(ann):
+    retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
+    configs: Any = [{"configurable": {"user_id": name}} for name in ("ann", "bob") * 4]
+    for found in (retriever.batch(["lives"] * 8, configs), asyncio.run(retriever.abatch(["lives"] * 8, configs))):
+        assert [texts(each)[0] for each in found] == ["Ann lives in Oslo", "Bob lives in Rome"] * 4
+
+
+def test_in_a_chain_it_has_the_chains_config(find, ann):
+    retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
+    chain = RunnableLambda(lambda question: question["about"]) | retriever | texts
+    assert find(chain, {"about": "Rome"}, {"configurable": {"user_id": "bob"}}) == ["Bob lives in Rome"]
+
+
+def test_in_a_step_of_a_graph_it_has_the_runs_context(find, ann):
+    retriever = KGRetriever(memory=ann, namespace=f"{SHARED} {{user_id}}", kinds=("facts",))
+
+    def answer(_: Any) -> Any:
+        return {"messages": [("ai", texts(retriever.invoke("Rome"))[0])]}
+
+    async def aanswer(_: Any) -> Any:
+        return {"messages": [("ai", texts(await retriever.ainvoke("Rome"))[0])]}
+
+    graph = StateGraph(MessagesState, context_schema=dict[str, str])
+    graph.add_node("answer", RunnableLambda(answer, aanswer))
+    graph.add_edge(START, "answer")
+    state = find(graph.compile(), {"messages": []}, context={"user_id": "bob"})
+    assert state["messages"][-1].content == "Bob lives in Rome"
+
+
+def test_callbacks_reach_the_inner_steps(find, retriever):
+    runs = Runs()
+    find(retriever, "Ann", {"callbacks": [runs]})
+    assert ("KGRetriever",) in runs.paths()
+    assert ("KGRetriever", "retrieval") in runs.paths()
+    assert {path[2] for path in runs.paths() if len(path) > 2} >= {"when", "search", "rerank", "construct"}
+
+
+def test_an_error_is_told_to_the_callbacks(find, retriever):
+    told: list[BaseException] = []
+
+    class Errors(BaseCallbackHandler):
+        def on_retriever_error(self, error: BaseException, **_: Any) -> None:
+            told.append(error)
+
+    with pytest.raises(InputError):
+        find(retriever, "Ann", {"callbacks": [Errors()]}, k=0)
+    assert [type(each) for each in told] == [InputError]
+
+
+def test_the_thread_of_the_config_is_the_conversation_that_asks(find, retriever, ann):
+    seen: list[Any] = []
+
+    class Inputs(BaseCallbackHandler):
+        def on_chain_start(self, _: Any, inputs: Any, *, name: str = "", **__: Any) -> None:
+            seen.extend([inputs["thread"]] if name == "retrieval" else [])
+
+    config = {"configurable": {"thread_id": 7}, "callbacks": [Inputs()]}
+    find(retriever, "Ann", config)
+    find(retriever, "Ann", config, thread="t1")
+    find(KGRetriever(memory=ann, namespace=f"{SHARED} ann", thread="t2"), "Ann", config)
+    assert seen == ["7", "t1", "t2"]
+
+
+def test_a_memory_that_is_left_out_is_the_environments_and_can_be_closed(
+    find, server, monkeypatch, tmp_path: Path, namespace
+):
+    monkeypatch.setenv("KG_MEMORY_URL", server.url)
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+    retriever = KGRetriever(namespace=namespace)
+    assert retriever.configurable_fields(k=ConfigurableField(id="k")).memory is retriever.memory
+    assert find(retriever, "Ann") == []
+    retriever.memory.close()
+
+
+def test_its_dump_and_its_name_have_no_memory_in_them(retriever):
+    assert "memory=" not in repr(retriever)
+    assert "memory" not in retriever.model_dump()

@@ -1,0 +1,338 @@
+"""LangGraph's store: what belongs to this one; the contract is tested by the conformance suite."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from blockbuster import blockbuster_ctx
+from langgraph.store.base import (
+    GetOp,
+    InvalidNamespaceError,
+    ListNamespacesOp,
+    MatchCondition,
+    PutOp,
+    SearchOp,
+)
+
+from kg_memory.adapters import KGStore
+from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
+from kg_memory.items import changing
+from tests.scripted import HashEmbeddings
+
+
+@pytest.fixture
+def name():
+    return str(uuid4())
+
+
+@pytest.fixture
+def store(memory, name):
+    with KGStore(memory, name=name, index=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sent(store, monkeypatch):
+    """The queries that are sent, by round trip."""
+    trips = []
+    database = store.memory.driver.database
+    for verb in ("query", "read_all"):
+        monkeypatch.setattr(database, verb, _kept(trips, getattr(database, verb)))
+    return trips
+
+
+def _kept(trips, verb):
+    def call(key, asked, *rest, **options):
+        trips.append([asked] if isinstance(asked, str) else [cypher for cypher, _ in asked])
+        return verb(key, asked, *rest, **options)
+
+    return call
+
+
+def keys(items):
+    return [item.key for item in items]
+
+
+def test_what_a_batch_reads_takes_one_round_trip_and_what_it_writes_another(store, sent):
+    store.put(("a",), "0", {"n": 0})
+    store.get(("a",), "0")
+    sent.clear()
+    gets = [GetOp(("a", str(each % 3)), str(each)) for each in range(100)]
+    others = [SearchOp(("a",)), SearchOp(("b",), filter={"n": {"$gt": 1}}), ListNamespacesOp()]
+    puts = [PutOp(("a",), str(each), {"n": each}) for each in range(100)]
+    results = store.batch([*puts[:50], *gets, *others, *puts[50:]])
+    assert [len(trip) for trip in sent] == [4, 1]
+    assert results[150][0].key == "0"
+    assert results[152] == [("a",)]
+    assert keys(store.search(("a",), limit=3)) == ["99", "98", "97"]
+
+
+def test_many_gets_are_one_query(store, sent):
+    store.batch([PutOp(("a",), str(each), {"n": each}) for each in range(100)])
+    store.get(("a",), "0")
+    sent.clear()
+    found = store.batch([GetOp(("a",), str(each)) for each in range(100)])
+    assert [item.value["n"] for item in found] == list(range(100))
+    assert [len(trip) for trip in sent] == [1]
+
+
+def test_any_key_will_do(store):
+    for key in ("", " ", "\x00", "k" * 1_000_000, "日本", "\ud800", "a\x00b", "'\"\\`$", "fact:1", "\n"):
+        store.put(("a",), key, {"k": key})
+        assert store.get(("a",), key).key == key
+        assert store.get(("a",), key).value == {"k": key}
+        assert keys(store.search(("a",))) == [key]
+        store.delete(("a",), key)
+        assert store.get(("a",), key) is None
+        assert store.list_namespaces() == []
+
+
+def test_any_label_will_do_and_none_stands_for_another(store):
+    for label in ("a b", "@", "é", "\n", "%", "*x", "\ud800", "l" * 5000, "'})", "?", "_"):
+        store.put((label, "x"), "k", {"a": 1})
+        store.put((label + "y",), "k", {"a": 2})
+        assert [item.namespace for item in store.search((label,))] == [(label, "x")]
+        assert store.list_namespaces(prefix=(label,)) == store.list_namespaces(suffix=("x",)) == [(label, "x")]
+        store.delete((label, "x"), "k")
+
+
+def test_an_operation_without_its_method_is_the_same(store):
+    store.batch([PutOp(["a"], 1, {"n": 1})])
+    assert store.batch([GetOp(["a"], 1), SearchOp(["a"])])[0].key == "1"
+    assert store.search(["a"])[0].namespace == ("a",)
+
+
+def test_an_operation_on_a_bad_namespace_does_nothing_at_all(store):
+    for bad in (
+        PutOp(("a.b",), "k", {}),
+        GetOp(("",), "k"),
+        SearchOp((1,)),
+        ListNamespacesOp((MatchCondition("prefix", ("a.",)),)),
+    ):
+        with pytest.raises(InvalidNamespaceError):
+            store.batch([PutOp(("a",), "k", {"n": 1}), bad])
+    store.batch([PutOp(("langgraph", "own"), "k", {"n": 1})])
+    assert store.list_namespaces() == [("langgraph", "own")]
+
+
+BAD = (
+    (PutOp(("a",), "k", {"x": [1, datetime.now(UTC)]}), r"value\.x\[1\] is a datetime"),
+    (PutOp(("a",), "k", "text"), "put a dict"),
+    (PutOp(("a",), "k", {"x": 1}, ttl=float("nan")), "give minutes"),
+    (PutOp(("a",), "k", {"x": 1}, ttl=-1), "give minutes"),
+    (PutOp(("a",), "k", {"x": 1}, ttl="5"), "give minutes"),
+    (SearchOp(("a",), limit=-1), "the limit is -1"),
+    (SearchOp(("a",), offset=1.5), "the offset is 1.5"),
+    (SearchOp(("a",), query=b"x"), "give a string"),
+    (SearchOp(("a",), filter={"x": {"$in": 1}}), "no operator"),
+    (ListNamespacesOp(max_depth=-1), "the max_depth is -1"),
+    ("get", "no operation of a store"),
+)
+
+
+async def test_bad_input_gets_a_clear_error_and_nothing_of_its_batch_is_done(store):
+    for op, told in BAD:
+        with pytest.raises(ValueError, match=told):
+            store.batch([PutOp(("a",), "good", {"n": 1}), op])
+        with pytest.raises(ValueError, match=told):
+            await store.abatch([PutOp(("a",), "good", {"n": 1}), op])
+    assert store.list_namespaces() == []
+
+
+def test_a_large_batch_is_written_whole_in_parts(store, monkeypatch):
+    monkeypatch.setattr(changing, "LARGEST_AT_ONCE", 1000)
+    store.batch([PutOp(("a",), str(each), {"x": "y" * 300}) for each in range(20)] + [PutOp(("a",), "0", None)])
+    assert sorted(keys(store.search(("a",), limit=100)), key=int) == [str(each) for each in range(1, 20)]
+
+
+def test_a_store_opened_again_has_its_items_and_one_of_another_name_has_not(memory, store, name):
+    store.put(("a",), "k", {"n": 1})
+    assert KGStore(memory, name=name).get(("a",), "k").value == {"n": 1}
+    assert KGStore(memory, name=name + "x").get(("a",), "k") is None
+    assert memory.namespaces() == [each for each in memory.namespaces() if each != name]
+
+
+def test_the_time_of_a_put_grows_although_the_clock_does_not(memory, store):
+    store.put(("a",), "k", {"n": 1})
+    first = store.get(("a",), "k")
+    stopped = store._driver.clock()
+    store._driver.clock = lambda: stopped - 10**9
+    for number in range(3):
+        store.put(("a",), "k", {"n": number})
+        again = store.get(("a",), "k")
+        assert again.updated_at > first.updated_at
+        assert again.created_at == first.created_at
+        first = again
+
+
+async def test_threads_and_event_loops_share_a_store(store):
+    def in_a_thread(number):
+        store.put(("t", str(number)), "k", {"n": number})
+        assert store.get(("t", str(number)), "k").value == {"n": number}
+        asyncio.run(store.aput(("l", str(number)), "k", {"n": number}))
+        return len(store.search(("t",), filter={"n": number}))
+
+    with ThreadPoolExecutor(16) as pool:
+        futures = [pool.submit(in_a_thread, number) for number in range(48)]
+        await asyncio.gather(*(store.aput(("m", str(number)), "k", {"n": number}) for number in range(300)))
+        found = await asyncio.gather(*(store.aget(("m", str(number)), "k") for number in range(300)))
+        results = await asyncio.to_thread(lambda: [future.result() for future in futures])
+    assert results == [1] * 48
+    assert [item.value["n"] for item in found] == list(range(300))
+    assert len(store.list_namespaces(limit=1000)) == 48 + 48 + 300
+
+
+async def test_callers_at_once_are_served_together_and_a_bad_one_alone_is_refused(store, monkeypatch):
+    await store.aput(("a",), "0", {"n": 0})
+    writes = []
+    aquery = store.memory.driver.database.aquery
+
+    async def counted(key, cypher, params, *, write):
+        writes.append(write)
+        return await aquery(key, cypher, params, write=write)
+
+    monkeypatch.setattr(store.memory.driver.database, "aquery", counted)
+    puts = [store.aput(("a",), str(each), {"n": each}) for each in range(400)]
+    results = await asyncio.gather(*puts, store.aput(("a",), "bad", {"n": object()}), return_exceptions=True)
+    assert isinstance(results[-1], InputError)
+    assert sum(writes) <= 2
+    assert len(await store.asearch(("a",), limit=1000)) == 400
+
+
+async def test_the_last_of_several_writes_at_once_counts(store):
+    for value in ({"n": 2}, None):
+        writes = [PutOp(("a",), "k", {"n": 1}), PutOp(("a",), "k", None), PutOp(("a",), "k", value)]
+        await asyncio.gather(*(store.abatch([op]) for op in writes))
+        item = await store.aget(("a",), "k")
+        assert (item and item.value) == value
+
+
+async def test_nothing_blocks_the_event_loop(memory, name):
+    with blockbuster_ctx():
+        async with KGStore(memory, name=name) as store:
+            await asyncio.gather(*(store.aput(("a",), str(each), {"x": f"word{each}"}, ttl=5) for each in range(20)))
+            assert (await store.asearch(("a",), query="word3"))[0].key == "3"
+            assert await store.asweep_ttl() == 0
+            assert await store.alist_namespaces() == [("a",)]
+
+
+def test_expired_items_go_when_they_are_swept(memory, name):
+    with KGStore(memory, name=name, ttl={"default_ttl": 0, "refresh_on_read": False}) as store:
+        store.put(("a",), "gone", {"n": 1})
+        store.put(("b",), "kept", {"n": 1}, ttl=None)
+        store.put(("b",), "later", {"n": 1}, ttl=10)
+        store.put(("b",), "gone", {"n": 1})
+        assert store.sweep_ttl() == 2
+        assert store.list_namespaces() == [("b",)]
+        assert sorted(keys(store.search(()))) == ["kept", "later"]
+        assert store.sweep_ttl() == 0
+
+
+async def test_expired_items_are_not_seen_where_that_is_wanted(memory, name):
+    ttl = {"omit_expired": True, "refresh_on_read": True}
+    async with KGStore(memory, name=name, ttl=ttl) as store:
+        await store.aput(("a",), "k", {"x": "old"}, ttl=10)
+        await store.aput(("b",), "k", {"x": "old"})
+        assert (await store.aget(("a",), "k")).value == {"x": "old"}
+        await store.aput(("a",), "k", {"x": "old"}, ttl=0)
+        assert await store.aget(("a",), "k") is None
+        assert await store.asearch(("a",)) == await store.asearch(("a",), query="old") == []
+        assert await store.alist_namespaces() == [("b",)]
+        assert await store.asweep_ttl() == 1
+
+
+def test_reading_an_item_lets_it_live_on_unless_that_is_not_wanted(store):
+    def left():
+        rows = store.memory.driver.database.query(
+            store._driver.key(store.name), "MATCH (i:Item) RETURN i.expires_at AS at", {}, write=False
+        )
+        return rows[0]["at"]
+
+    store.put(("a",), "k", {"n": 1}, ttl=1)
+    for look in (lambda **on: store.get(("a",), "k", **on), lambda **on: store.search(("a",), **on)):
+        before = left()
+        look(refresh_ttl=False)
+        assert left() == before
+        look()
+        assert left() > before
+    store.put(("a",), "k", {"n": 1})
+    assert left() is None
+
+
+def test_the_sweeper_sweeps_until_it_is_stopped(store):
+    store.put(("a",), "k", {"n": 1}, ttl=0)
+    ended = store.start_ttl_sweeper(0.0005)
+    assert store.start_ttl_sweeper(0.0005) is ended
+    deadline = time.monotonic() + 10
+    while store.search(("a",)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not ended.done()
+    assert store.stop_ttl_sweeper(5)
+    assert ended.done()
+    assert store.stop_ttl_sweeper()
+    assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
+
+
+def test_the_sweeper_goes_on_after_the_database_was_away(store, monkeypatch, caplog):
+    answers = iter([DatabaseUnavailable("away: wait"), 0, 0])
+    called = threading.Event()
+
+    def sweep():
+        answer = next(answers, 0)
+        if isinstance(answer, Exception):
+            raise answer
+        called.set()
+        return answer
+
+    monkeypatch.setattr(store._sweeper, "_sweep", sweep)
+    store.start_ttl_sweeper(0.0001)
+    assert called.wait(5)
+    assert store.stop_ttl_sweeper(5)
+    assert "could not be deleted" in caplog.text
+
+
+def test_a_memory_of_its_own_is_closed_with_it(server, monkeypatch, name):
+    monkeypatch.setenv("KG_MEMORY_URL", server.url)
+    with KGStore(name=name, index=False) as store:
+        store.put(("a",), "k", {"n": 1})
+    with pytest.raises(DatabaseUnavailable, match="was closed"):
+        store.get(("a",), "k")
+
+
+async def test_a_memory_that_was_given_stays_open(memory, name):
+    async with KGStore(memory, name=name) as store:
+        await store.aput(("a",), "k", {"n": 1})
+    with pytest.raises(DatabaseUnavailable, match="was closed"):
+        await store.aget(("a",), "k")
+    assert (await KGStore(memory, name=name).aget(("a",), "k")).value == {"n": 1}
+
+
+def test_vectors_of_another_model_are_refused(memory, name):
+    KGStore(memory, name=name).put(("a",), "k", {"x": "y"})
+    other = KGStore(memory, name=name, index={"embed": HashEmbeddings(name="other")})
+    for call in (
+        lambda: other.search(("a",), query="y"),
+        lambda: other.put(("a",), "k", {}),
+        lambda: other.get(("a",), "k"),
+    ):
+        with pytest.raises(EmbeddingMismatch, match=r"of 'hash' \(64 dimensions\), not of 'other'"):
+            call()
+    longer = KGStore(memory, name=name, index={"embed": HashEmbeddings(dimensions=65)})
+    with pytest.raises(EmbeddingMismatch, match=r"\(64 dimensions\), not of 'hash' \(65\)"):
+        longer.search(("a",), query="y")
+    same = KGStore(memory, name=name, index={"embed": HashEmbeddings(), "dims": 64})
+    assert same.search(("a",), query="y")[0].score is not None
+    assert KGStore(memory, name=name, index=False).get(("a",), "k").value == {"x": "y"}
+
+
+@pytest.mark.parametrize("index", ["text", ["text"], 1])
+def test_a_wrong_index_is_refused(memory, index):
+    with pytest.raises(SettingsError, match="give True, False or a dict"):
+        KGStore(memory, index=index)

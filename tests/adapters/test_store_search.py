@@ -1,0 +1,176 @@
+"""Search by meaning in LangGraph's store: ranking, fields, models, and many items."""
+
+from __future__ import annotations
+
+import math
+from uuid import uuid4
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import PutOp
+
+from kg_memory.adapters import KGStore
+from kg_memory.errors import EmbeddingError, InputError
+from kg_memory.items import meaning
+from tests.scripted import HashEmbeddings
+
+
+class Colours(Embeddings):
+    """Counts of three words; a text without them has no direction."""
+
+    def embed_documents(self, texts):
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text):
+        return [float(text.split().count(word)) for word in ("red", "green", "blue")]
+
+
+@pytest.fixture
+def make(memory):
+    name = str(uuid4())
+
+    def store(**index):
+        return KGStore(memory, name=name, index={"embed": Colours(), **index})
+
+    return store
+
+
+def scores(items):
+    return {item.key: item.score and round(item.score, 5) for item in items}
+
+
+def test_an_item_counts_by_the_nearest_of_its_texts(make):
+    store = make(fields=["a", "b[*].c"])
+    store.put(("x",), "one", {"a": "blue", "b": [{"c": "green"}, {"c": "red"}], "d": "red"})
+    store.put(("x",), "two", {"a": "red blue"})
+    store.put(("x",), "none", {"d": "red"})
+    found = store.search(("x",), query="red")
+    assert scores(found) == {"one": 1.0, "two": round(math.sqrt(0.5), 5), "none": None}
+    assert [item.key for item in found] == ["one", "two", "none"]
+    assert [item.key for item in store.search(("x",), query="red", limit=1, offset=1)] == ["two"]
+    assert [item.key for item in store.search(("x",), query="red", limit=5, offset=2)] == ["none"]
+
+
+def test_a_put_says_itself_what_is_indexed(make):
+    store = make(fields=["a"])
+    store.put(("x",), "k", {"a": "blue", "b": "red"}, index=["b"])
+    assert scores(store.search(("x",), query="red")) == {"k": 1.0}
+    store.put(("x",), "k", {"a": "blue", "b": "red"})
+    assert scores(store.search(("x",), query="red")) == {"k": 0.0}
+    store.put(("x",), "k", {"a": "blue", "b": "red"}, index=False)
+    assert scores(store.search(("x",), query="red")) == {"k": None}
+    with pytest.raises(InputError, match="give a list of paths"):
+        store.put(("x",), "k", {"a": "blue"}, index="a")
+
+
+def test_a_text_without_a_direction_is_neither_near_nor_far(make):
+    store = make(fields=["a"])
+    for key, text in {"red": "red", "nothing": "colourless", "empty": ""}.items():
+        store.put(("x",), key, {"a": text})
+    assert scores(store.search(("x",), query="red")) == {"red": 1.0, "nothing": 0.0, "empty": 0.0}
+    assert set(scores(store.search(("x",), query="colourless"))) == {"red", "nothing", "empty"}
+    assert all(math.isfinite(item.score) for item in store.search(("x",), query="?"))
+
+
+async def test_vectors_go_with_their_items(make):
+    store = make(fields=["a", "b"])
+    key = store._driver.key(store.name)
+
+    def vectors():
+        return store.memory.driver.database.query(key, "MATCH (v:Vector) RETURN count(v) AS n", {}, write=False)[0]["n"]
+
+    await store.aput(("x",), "k", {"a": "red", "b": "blue"}, ttl=10)
+    await store.aput(("x",), "l", {"a": "red"}, ttl=0)
+    assert vectors() == 3
+    await store.aput(("x",), "k", {"a": "red"})
+    assert vectors() == 2
+    assert store.sweep_ttl() == 1
+    assert vectors() == 1
+    await store.adelete(("x",), "k")
+    assert vectors() == 0
+
+
+@pytest.mark.parametrize(
+    "filtered", [None, {"even": True}, {"n": {"$gte": 30}}, {"even": True, "n": {"$lt": 20}}, {"n": 7}]
+)
+@pytest.mark.parametrize("compared", [10_000, 10])
+def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch, filtered, compared):
+    monkeypatch.setattr(meaning, "COMPARED", compared)
+    monkeypatch.setattr(meaning, "RARE", 5)
+    store = make(fields=["a", "b"])
+    texts = [" ".join(["red"] * (each % 7) + ["green"] * (each % 5) + ["blue"] * (each % 3)) for each in range(60)]
+    store.batch(
+        PutOp(("x", str(each % 2)), str(each), {"a": text, "b": texts[-each], "n": each, "even": each % 2 == 0})
+        for each, text in enumerate(texts)
+    )
+    model = Colours()
+
+    def cosine(one, other):
+        one, other = model.embed_query(one), model.embed_query(other)
+        length = math.hypot(*one) * math.hypot(*other)
+        return sum(a * b for a, b in zip(one, other, strict=True)) / length if length else 0.0
+
+    for prefix in (("x",), ("x", "1")):
+        items = store.search(prefix, filter=filtered, limit=100)
+        expected = sorted((max(cosine("red blue", item.value[f]) for f in "ab") for item in items), reverse=True)
+        for limit, offset in ((5, 0), (10, 5), (100, 0)):
+            found = store.search(prefix, query="red blue", filter=filtered, limit=limit, offset=offset)
+            assert [item.score for item in found] == pytest.approx(expected[offset : offset + limit], abs=1e-5)
+
+
+def test_a_filter_comes_before_the_limit_over_many_pages(make, monkeypatch):
+    monkeypatch.setattr(meaning, "PAGE", 3)
+    monkeypatch.setattr(meaning, "LONGEST_PAGE", 10)
+    store = make()
+    store.batch(PutOp(("x",), str(each), {"n": each}, index=False) for each in range(50))
+    found = store.search(("x",), filter={"n": {"$lt": 9}}, limit=5, offset=2)
+    assert [item.value["n"] for item in found] == [6, 5, 4, 3, 2]
+    assert len(store.search(("x",), filter={"n": {"$gte": 0}}, limit=100)) == 50
+    assert store.search(("x",), limit=0, query="red") == store.search(("x",), offset=60) == []
+
+
+async def test_functions_embed_too(memory):
+    model = Colours()
+
+    async def embed(texts):
+        return model.embed_documents(texts)
+
+    for function in (embed, model.embed_documents):
+        store = KGStore(memory, name=str(uuid4()), index={"embed": function, "fields": ["a"], "dims": 3})
+        await store.aput(("x",), "k", {"a": "red"})
+        assert scores(await store.asearch(("x",), query="red")) == {"k": 1.0}
+
+
+def test_a_vector_of_another_length_than_the_index_says_is_refused(make):
+    store = make(dims=4)
+    with pytest.raises(EmbeddingError, match="3 dimensions, but the index says dims=4"):
+        store.put(("x",), "k", {"a": "red"})
+    assert store.get(("x",), "k") is None
+
+
+def test_the_whole_value_is_found_by_the_memory_s_own_model(memory):
+    store = KGStore(memory, name=str(uuid4()))
+    store.put(("x",), "ann", {"text": "Ann lives in Oslo"})
+    store.put(("x",), "bob", {"text": "Bob plays chess"})
+    assert [item.key for item in store.search((), query="Oslo")] == ["ann", "bob"]
+    for listing in ("", None):
+        assert [(item.key, item.score) for item in store.search((), query=listing)] == [("bob", None), ("ann", None)]
+
+
+def test_an_index_that_comes_later_finds_what_is_put_from_then_on(memory):
+    name = str(uuid4())
+    KGStore(memory, name=name, index=False).put(("x",), "old", {"text": "red"})
+    store = KGStore(memory, name=name, index={"embed": HashEmbeddings()})
+    assert [(item.key, item.score) for item in store.search(("x",), query="red")] == [("old", None)]
+    store.put(("x",), "new", {"text": "red"})
+    assert [item.key for item in store.search(("x",), query="red")] == ["new", "old"]
+
+
+def test_texts_of_a_batch_are_embedded_in_one_call(memory):
+    model = HashEmbeddings()
+    calls = []
+    embed = model.embed_documents
+    model.embed_documents = lambda texts: calls.append(len(texts)) or embed(texts)
+    store = KGStore(memory, name=str(uuid4()), index={"embed": model, "fields": ["a", "b"]})
+    store.batch(PutOp(("x",), str(each), {"a": f"word{each}", "b": "same"}) for each in range(30))
+    assert calls == [31]

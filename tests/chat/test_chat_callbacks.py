@@ -1,0 +1,74 @@
+"""Whoever runs a graph hears of the model's calls in it, one by one and side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from kg_memory.falkor.launch import Server
+from kg_memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings
+
+FOUND = {
+    "entities": [{"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}],
+    "missed": [], "unsupported": [], "resolutions": [], "facts": [], "verdicts": [], "predicates": [], "summaries": [],
+}  # fmt: skip
+CHUNK = 60
+TEXT = "Ann lives in Oslo and likes it there. \n\n" * 8
+
+
+class Same(BaseChatModel):
+    """Gives the same answer to whatever is asked, and knows on how many threads it was asked."""
+
+    threads: set[int]
+
+    @property
+    def _llm_type(self) -> str:
+        return "same"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        self.threads.add(threading.get_ident())
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(json.dumps(FOUND)))])
+
+
+class Heard(BaseCallbackHandler):
+    """Keeps the names of the model's calls, and those of what they were made in."""
+
+    def __init__(self) -> None:
+        self.names: dict[UUID, str] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def on_chain_start(self, _: Any, inputs: Any, *, run_id: UUID, name: str = "", **__: Any) -> None:
+        self.names[run_id] = name
+
+    def on_chat_model_start(
+        self, _: Any, messages: Any, *, parent_run_id: UUID | None = None, name: str = "", **__: Any
+    ) -> None:
+        self.calls.append((self.names[parent_run_id] if parent_run_id else "", name))
+
+
+@pytest.mark.parametrize("verb", ["invoke", "ainvoke"])
+def test_callbacks_of_a_run_reach_the_calls_of_the_model_side_by_side(
+    server: Server, namespace: str, verb: str
+) -> None:
+    heard, model = Heard(), Same(threads=set())
+    settings = Settings(url=server.url, chunk_size=CHUNK, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as memory:
+        given, config = {"content": TEXT, "kind": "text", "namespace": namespace}, {"callbacks": [heard]}
+        if verb == "invoke":
+            memory.ingestion.invoke(given, config)
+        else:
+            asyncio.run(memory.ingestion.ainvoke(given, config))
+    assert len(model.threads) > 1
+    assert heard.calls.count(("extract", "kg_memory.extract_text")) > 3
+    assert {step for step, _ in heard.calls} >= {"extract", "reflect", "facts"}
