@@ -66,9 +66,14 @@ def steady(model: Embeddings, patience: Patience | None = None, sleepers: Sleepe
     return _Steady(model, patience or Patience(), sleepers or Sleepers())
 
 
+def unsteady(model: Embeddings) -> Embeddings:
+    """Return what `steady` was given."""
+    return model.model if isinstance(model, _Steady) else model
+
+
 def vector_model_name(model: Embeddings) -> str:
     """Return the name that tells *model*'s vectors from those of other models."""
-    inner = model.model if isinstance(model, _Steady) else model
+    inner = unsteady(model)
     for attribute in ("name", "model", "model_name", "model_id"):
         value = getattr(inner, attribute, None)
         if isinstance(value, str) and value:

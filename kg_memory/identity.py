@@ -97,6 +97,11 @@ def verdict_id(namespace: str, one: str, other: str) -> str:
     return _uuid(namespace, "verdict", *sorted((one, other)))
 
 
+def community_id(namespace: str, oldest: str) -> str:
+    """Return the id of the community whose member since longest is the entity with that id."""
+    return _uuid(namespace, "community", oldest)
+
+
 def decision_id(namespace: str, verdict: str, at: int) -> str:
     """Return the id of what was decided about a verdict at that instant."""
     return _uuid(namespace, "decision", verdict, str(at))

@@ -35,7 +35,7 @@ def test_the_help_names_every_command_and_comes_at_once() -> None:
     assert time.monotonic() - began < 2  # 0.2 s on a quiet machine
     commands = (
         "setup demo ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
-        "conflicts review predicates"
+        "conflicts review predicates communities"
     )
     for name in commands.split():
         assert f"  {name} " in shown

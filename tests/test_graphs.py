@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,45 +18,45 @@ NODES = {
         "receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise",
     ],
     "retrieval": ["when", "search", "rerank", "construct"],
+    "communities": ["detect", "compare", "summarise", "save"],
     "review": ["load", "ask", "apply"],
+    "agent": ["recall", "answer", "remember"],
 }  # fmt: skip
 
 LOAD = """
 import importlib.util, json, sys
-path, name = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("loaded", path)
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-graph = getattr(module, name)
-drawn = (graph.compile() if hasattr(graph, "compile") else graph).get_graph()
-print(json.dumps([[node for node in drawn.nodes if not node.startswith("__")], sorted(graph.nodes)]))
+found = {}
+for name, path in json.loads(sys.argv[1]).items():
+    file, variable = path.split(":")
+    spec = importlib.util.spec_from_file_location("loaded_" + name, file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found[name] = getattr(module, variable)
+drawn = {name: each.compile().get_graph() for name, each in found.items() if name != "store"}
+print(json.dumps({name: [node for node in each.nodes if not node.startswith("__")] for name, each in drawn.items()}))
 """
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The nodes of the graphs, loaded by their paths as the server does: from files, beside the store."""
+    folder = tmp_path_factory.mktemp("graphs") / "db"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("KG_MEMORY_", "OPENAI_"))}
+    environment = {
+        **kept, "PYTHONPATH": str(ROOT), "KG_MEMORY_DATA_DIR": str(folder), "KG_MEMORY_MODEL": "offline",
+    }  # fmt: skip
+    paths = {name: each["path"] for name, each in DECLARED["graphs"].items()} | {"store": DECLARED["store"]["path"]}
+    command = [sys.executable, "-c", LOAD, json.dumps(paths)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not folder.exists(), "a graph was loaded, and connected"
+    return dict(json.loads(done.stdout))
 
 
 def test_the_declared_graphs_are_those_of_the_pictures():
     assert DECLARED["graphs"].keys() == NODES.keys()
+    assert all(each["description"] for each in DECLARED["graphs"].values())
 
 
-@pytest.mark.parametrize("name", NODES)
-def test_a_graph_loads_without_a_key_or_a_server_and_has_its_nodes(name, tmp_path):
-    path, variable = DECLARED["graphs"][name]["path"].split(":")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("KG_MEMORY_", "OPENAI_"))}
-    environment = {
-        **kept,
-        "PYTHONPATH": str(ROOT),
-        "KG_MEMORY_DATA_DIR": str(tmp_path / "db"),
-        "KG_MEMORY_MODEL": "offline",
-    }
-    loaded = subprocess.run(
-        [sys.executable, "-c", LOAD, str(ROOT / path), variable],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert loaded.returncode == 0, loaded.stderr
-    drawn, _ = json.loads(loaded.stdout)
-    assert drawn == NODES[name]
-    assert not (tmp_path / "db").exists()
+def test_the_graphs_load_without_a_key_or_a_server_and_have_their_nodes(loaded):
+    assert loaded == NODES

@@ -1,6 +1,6 @@
 """What one refresh of the communities carries through the graph: small and JSON-plain.
 
-Never the links: of 100,000 entities and 500,000 facts they would make a checkpoint of a hundred megabytes, so one
+Never the links: of 100,000 entities and 500,000 facts they would make a checkpoint of sixty megabytes, so one
 step reads them and keeps what they amount to, the groups.
 """
 

@@ -101,6 +101,7 @@ RULES = [
         prompts.JUDGE,
         ["single event in the past", "a second value that is told as an addition", "where a person should"],
     ),
+    (prompts.COMMUNITY, ["Use only what the items say", "two to three short sentences", "key terms", "true now"]),
     (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now", "only as past"]),
 ]
 

@@ -1,0 +1,38 @@
+"""What is handed to the retrieval graph itself, past `GraphMemory`: what is of no use is told, and harms nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.retrieval.graph import build
+from kg_memory.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"question": 5}, "question is 5: give a string"),
+        ({"question": ["a"]}, "question is .*: give a string"),
+        ({"thread": 5}, "thread is 5: give a string"),
+        ({"limit": "ten"}, "limit is 'ten': give a whole number"),
+        ({"limit": 1.5}, "limit is 1.5: give a whole number"),
+        ({"limit": True}, "limit is True: give a whole number"),
+        ({"max_tokens": "many"}, "max_tokens is 'many': give a whole number"),
+        ({"as_of": 5}, "as_of is 5: give"),
+        ({"during": {}}, "during is {}: give"),
+        ({"namespace": 5}, "the namespace is 5: give a string"),
+    ],
+)
+def test_what_is_of_no_use_is_told(driver, given: dict[str, Any], told: str):
+    graph = build(driver, Settings()).compile()
+    with pytest.raises(InputError, match=told):
+        graph.invoke({"question": "Where does Ann live?", **given})
+
+
+@pytest.mark.parametrize("given", [{"question": None}, {"question": "\x00\ud800"}, {"limit": 0}, {"limit": 10**30}])
+def test_what_is_odd_finds_nothing(driver, given: dict[str, Any]):
+    found = build(driver, Settings()).compile().invoke({"question": "x", "namespace": "nobody's", **given})
+    assert found["context"] == ""

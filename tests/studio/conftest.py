@@ -1,0 +1,123 @@
+"""``langgraph dev`` as Studio meets it: a real server in a process of its own, started once for all tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+from kg_memory import GraphMemory, Settings
+from tests.scripted import Scripted
+
+ROOT = Path(__file__).parents[2]
+BOOT = 120
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running ``langgraph dev``, its log, and the folder of its embedded database."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    data: Path
+
+    def stop(self) -> int:
+        """Interrupt it as a person at the terminal does, and return its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        return self.process.wait(30)
+
+
+def unsure(fields: Any) -> Any:
+    """Find that one home takes the place of the other, but not for sure."""
+    told = {"verdict": "supersedes", "confidence": 0.7, "holds": "new", "reason": "She may only visit."}
+    return {
+        "verdicts": [
+            {"fact": fact["id"], "known": known["id"], **told}
+            for fact in fields["facts"]
+            for known in fact["existing"]
+            if known["predicate"] == fact["predicate"] == "LIVES_IN" and known["subject"] == fact["subject"]
+        ]
+    }
+
+
+@pytest.fixture(scope="package")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a memory in which two facts wait for review."""
+    folder = tmp_path_factory.mktemp("studio") / "data"
+    settings = Settings(data_dir=folder, idle_seconds=1)
+    with GraphMemory.open(settings=settings, model=Scripted(judge=unsure), embeddings="offline") as memory:
+        for speaker in ("Ann", "Bob"):
+            memory.add("I live in Oslo.", speaker=speaker, at="2024-01-01", namespace="team")
+            memory.add("I live in Paris.", speaker=speaker, at="2024-02-01", namespace="team")
+    return folder
+
+
+@pytest.fixture(scope="package")
+def server(data: Path) -> Iterator[Server]:
+    """The server, on a copy of what it needs, with no key and no blocking allowed."""
+    place = data.parent / "app"
+    place.mkdir()
+    shutil.copy(ROOT / "langgraph.json", place)
+    shutil.copy(ROOT / "pyproject.toml", place)
+    shutil.copytree(ROOT / "graphs", place / "graphs")
+    (place / "kg_memory").symlink_to(ROOT / "kg_memory")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
+    environment |= {
+        "KG_MEMORY_DATA_DIR": str(data), "KG_MEMORY_MODEL": "offline", "KG_MEMORY_IDLE_SECONDS": "1",
+        "LANGSMITH_TRACING": "false", "LANGGRAPH_NO_VERSION_CHECK": "true", "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    log = data.parent / "log"
+    with log.open("w") as told:
+        process = subprocess.Popen(
+            command, cwd=place, env=environment, stdout=told, stderr=told, start_new_session=True
+        )
+        running = Server(f"http://127.0.0.1:{port}", process, log, data)
+        try:
+            _wait(running)
+            yield running
+        finally:
+            try:
+                running.stop()
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@pytest.fixture
+def client(server: Server) -> SyncLangGraphClient:
+    """What speaks to the server as Studio does: over its REST API."""
+    return get_sync_client(url=server.url, api_key="")
+
+
+def _wait(server: Server) -> None:
+    deadline = time.monotonic() + BOOT
+    while True:
+        try:
+            with urllib.request.urlopen(f"{server.url}/ok", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            pass
+        assert server.process.poll() is None, server.log.read_text()
+        assert time.monotonic() < deadline, server.log.read_text()
+        time.sleep(0.2)

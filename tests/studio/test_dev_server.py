@@ -1,0 +1,212 @@
+"""What LangGraph Studio does over the REST API of ``langgraph dev``: real server, real HTTP, no key, no blocking."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.falkor import launch
+from kg_memory.prompts import EXTRACT_MESSAGE
+
+GRAPHS = {"ingestion", "retrieval", "communities", "review", "agent"}
+STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise"]
+
+
+@pytest.fixture
+def assistants(client) -> dict[str, str]:
+    """The ids of the assistants, by the names of their graphs."""
+    return {each["graph_id"]: each["assistant_id"] for each in client.assistants.search(limit=20)}
+
+
+@pytest.fixture
+def thread(client) -> str:
+    return str(client.threads.create()["thread_id"])
+
+
+def events(client, thread: str | None, graph: str, given: Any, **options: Any) -> dict[str, list[Any]]:
+    """Return what a run streams, by the kind of event; none is an error."""
+    found: dict[str, list[Any]] = {}
+    for each in client.runs.stream(thread, graph, input=given, **options):
+        found.setdefault(each.event, []).append(each.data)
+    assert "error" not in found, found["error"]
+    return found
+
+
+def chat(client, thread: str, text: str, **options: Any) -> str:
+    """Say *text* to the agent and return its answer."""
+    said = {"messages": [{"role": "user", "content": text}]}
+    return str(client.runs.wait(thread, "agent", input=said, **options)["messages"][-1]["content"])
+
+
+def test_each_graph_has_an_assistant_and_is_drawn_with_its_steps(client, assistants):
+    assert assistants.keys() == GRAPHS
+    drawn = {
+        name: {node["id"] for node in client.assistants.get_graph(id_, xray=True)["nodes"]}
+        for name, id_ in assistants.items()
+    }
+    assert drawn["ingestion"] == {"__start__", *STEPS, "__end__"}
+    assert drawn["retrieval"] == {"__start__", "when", "search", "rerank", "construct", "__end__"}
+    assert drawn["communities"] == {"__start__", "detect", "compare", "summarise", "save", "__end__"}
+    assert drawn["review"] == {"__start__", "load", "ask", "apply", "__end__"}
+    assert drawn["agent"] >= {"recall:search", "recall:construct", "answer", *(f"remember:{each}" for each in STEPS)}
+
+
+def test_inputs_are_flat_with_descriptions_defaults_and_choices(client, assistants):
+    schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
+    for name in GRAPHS - {"agent"}:
+        given = schemas[name]["input_schema"]
+        assert all("$ref" not in each and each["description"] for each in given["properties"].values()), name
+        assert all(
+            "default" in each for key, each in given["properties"].items() if key not in given.get("required", ())
+        )
+        assert schemas[name]["state_schema"]
+        assert schemas[name]["output_schema"]
+    given = schemas["ingestion"]["input_schema"]
+    assert given["required"] == ["content"]
+    assert (given["properties"]["kind"]["enum"], given["properties"]["kind"]["default"]) == (
+        ["message", "text", "json"], "message",
+    )  # fmt: skip
+    assert schemas["retrieval"]["input_schema"]["properties"]["limit"]["default"] == 10
+    assert list(schemas["agent"]["input_schema"]["properties"]) == ["messages"]
+
+
+def test_contexts_have_choices_and_the_prompts_of_the_nodes(client, assistants):
+    schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
+    chosen = schemas["ingestion"]["context_schema"]["properties"]
+    assert chosen["conflict_strategy"]["enum"] == ["recency", "confidence", "model", "trust"]
+    assert chosen["conflict_strategy"]["default"] == "recency"
+    prompt = chosen["extract_message_prompt"]
+    assert (prompt["langgraph_nodes"], prompt["langgraph_type"]) == (["extract"], "prompt")
+    assert prompt["default"] == EXTRACT_MESSAGE.text
+    edited = {node for each in chosen.values() if each.get("langgraph_type") for node in each["langgraph_nodes"]}
+    assert edited == {"extract", "reflect", "resolve", "facts", "judge", "summarise"}
+    agent = schemas["agent"]["context_schema"]["properties"]
+    assert (agent["user_id"]["default"], agent["system_prompt"]["langgraph_nodes"]) == ("studio", ["answer"])
+    assert "temporal_decay_rate" in schemas["retrieval"]["context_schema"]["properties"]
+
+
+def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
+    modes = ["updates", "custom", "values"]
+    told = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": "streamed"}
+    found = events(client, thread, "ingestion", told, stream_mode=modes)
+    assert [step for each in found["updates"] for step in each] == STEPS
+    assert [each["step"] for each in found["custom"]] == STEPS
+    assert {"step": "facts", "facts": 1, "predicates": 0} in found["custom"]
+    assert found["values"][-1]["done"] is True
+    history = client.threads.get_history(thread, limit=20)
+    assert max(len(str(each["values"])) for each in history) < 6000
+
+    asked = {"question": "Where does Ann live?", "namespace": "streamed"}
+    found = events(client, client.threads.create()["thread_id"], "retrieval", asked, stream_mode=modes)
+    assert [step for each in found["updates"] for step in each] == ["when", "search", "rerank", "construct"]
+    assert [each["step"] for each in found["custom"]] == ["when", "search", "rerank", "construct"]
+    assert "Ann lives in Oslo" in found["values"][-1]["context"]
+
+    found = events(client, None, "communities", {"namespace": "streamed"}, stream_mode=modes)
+    assert [each["step"] for each in found["custom"]] == [step for each in found["updates"] for step in each]
+    assert found["values"][-1]["found"] == 1
+
+
+def test_a_context_that_is_given_takes_effect_and_a_wrong_one_is_told(client, thread):
+    told = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": "context"}
+    edited = {"facts_prompt": "Read $episode and $nonsense."}
+    found = list(client.runs.stream(thread, "ingestion", input=told, context=edited))
+    assert found[-1].event == "error"
+    assert "unknown name $nonsense: use $entities, $episode" in str(found[-1].data)
+
+
+def test_the_agent_remembers_over_threads_and_each_user_apart(client):
+    def ask(text: str, **options: Any) -> str:
+        return chat(client, str(client.threads.create()["thread_id"]), text, **options)
+
+    assert ask("I live in Bergen.") == "Noted."
+    assert "lives in Bergen" in ask("Where do I live?")
+    other = {"context": {"user_id": "Zoë Müller <zoe@example.com>"}}
+    assert ask("Where do I live?", **other) == "I remember nothing about that."
+
+
+def test_the_agents_messages_are_streamed_with_the_news_of_its_inner_steps(client, thread):
+    said = {"messages": [{"role": "user", "content": "I like jazz."}]}
+    modes = ["messages-tuple", "custom"]
+    found = events(client, thread, "agent", said, stream_mode=modes, stream_subgraphs=True)
+    [message] = [data[0]["content"] for kind, all_ in found.items() if kind.startswith("messages") for data in all_]
+    assert message == "Noted."
+    steps = [each["step"] for kind, all_ in found.items() if kind.startswith("custom|") for each in all_]
+    assert steps == ["when", "search", "rerank", "construct", *STEPS]
+
+
+def test_a_breakpoint_stops_before_a_node_where_the_state_is_edited_and_the_run_goes_on(client, thread):
+    told = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": "edited"}
+    client.runs.wait(thread, "ingestion", input=told, interrupt_before=["date"])
+    state = client.threads.get_state(thread)
+    assert state["next"] == ["date"]
+    facts = [{**each, "sentence": "Ann has a flat in Oslo"} for each in state["values"]["facts"]]
+    client.threads.update_state(thread, {"facts": facts}, as_node="facts")
+    client.runs.wait(thread, "ingestion", input=None)
+    ended = client.threads.get_state(thread)
+    assert ended["next"] == []
+    assert [fact["sentence"] for fact in ended["values"]["facts"]] == ["Ann has a flat in Oslo"]
+
+    history = client.threads.get_history(thread, limit=30)
+    [before] = [each for each in history if each["next"] == ["date"] and each["values"]["facts"] != facts]
+    forked = events(client, thread, "ingestion", None, checkpoint=before["checkpoint"], stream_mode=["updates"])
+    assert [step for each in forked["updates"] for step in each] == STEPS[5:]
+    assert "Ann has a flat" not in str(forked["updates"])
+
+
+def test_what_waits_is_asked_by_an_interrupt_and_the_answer_of_the_person_decides_it(client, thread, server):
+    stopped = client.runs.wait(thread, "review", input={"namespace": "team", "by": "Cy"})
+    [interrupt] = stopped["__interrupt__"]
+    asked = interrupt["value"]
+    assert [each["name"] for each in asked["action_requests"]] == ["accept_fact", "accept_fact"]
+    assert {each["args"]["fact"] for each in asked["action_requests"]} == {"Ann lives in Paris", "Bob lives in Paris"}
+    assert asked["review_configs"] == [
+        {"action_name": "accept_fact", "allowed_decisions": ["approve", "edit", "reject"]}
+    ]
+
+    answers = {
+        "Ann lives in Paris": {"type": "approve"},
+        "Bob lives in Paris": {"type": "reject", "message": "he was joking"},
+    }
+    decisions = [answers[each["args"]["fact"]] for each in asked["action_requests"]]
+    ended = client.runs.wait(thread, "review", command={"resume": {"decisions": decisions}})
+    assert {each["sentence"]: each["ruling"] for each in ended["decided"]} == {
+        "Ann lives in Paris": "supersedes", "Bob lives in Paris": "refused",
+    }  # fmt: skip
+
+    with GraphMemory.open(settings=Settings(data_dir=server.data, idle_seconds=1), model="offline") as memory:
+        now = {name: memory.facts_about(name, namespace="team", as_of="2024-03-01") for name in ("Ann", "Bob")}
+        assert {name: [fact.sentence for fact in facts] for name, facts in now.items()} == {
+            "Ann": ["Ann lives in Paris"], "Bob": ["Bob lives in Oslo"],
+        }  # fmt: skip
+        assert memory.reviews(namespace="team") == []
+
+
+def test_the_servers_store_is_that_of_the_memory(client):
+    client.store.put_item(["users", "ann"], key="city", value={"text": "lives in Oslo", "n": 1})
+    client.store.put_item(["users", "bob"], key="city", value={"text": "plays the cello"})
+    assert client.store.get_item(["users", "ann"], key="city")["value"] == {"text": "lives in Oslo", "n": 1}
+    found = client.store.search_items(["users"], query="Which music does anybody make?")["items"]
+    assert [each["namespace"] for each in found] == [["users", "bob"], ["users", "ann"]]
+    [item] = client.store.search_items(["users"], filter={"n": 1})["items"]
+    assert item["namespace"] == ["users", "ann"]
+    assert client.store.list_namespaces(prefix=["users"])["namespaces"] == [["users", "ann"], ["users", "bob"]]
+    client.store.delete_item(["users", "ann"], key="city")
+    assert client.store.list_namespaces(prefix=["users"])["namespaces"] == [["users", "bob"]]
+
+
+def test_it_ends_without_an_error_and_leaves_no_process_and_nothing_blocked(server):
+    assert server.stop() == 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(server.process.pid, 0)
+    deadline = time.monotonic() + 20
+    while launch.is_running(server.data):
+        assert time.monotonic() < deadline, "the embedded server did not end"
+        time.sleep(0.1)
+    log = server.log.read_text()
+    assert "BlockingError" not in log
+    assert "Failed to get" not in log, "a schema"

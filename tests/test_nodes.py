@@ -1,0 +1,193 @@
+"""What is so for every node: the run's own settings and prompts, what a failed try has paid for, and the news."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from kg_memory.asking import Asking, Kept
+from kg_memory.effects import Ask
+from kg_memory.errors import InputError, ModelUnavailable
+from kg_memory.flow import Every, run
+from kg_memory.ingestion.graph import build
+from kg_memory.nodes import news, unrounded
+from kg_memory.prompts import FACTS, SUMMARISE
+from kg_memory.prompts.answers import ExtractedFacts, Summaries
+from kg_memory.temporal import OPEN_END, OPEN_START
+
+Invoke = Callable[..., Any]
+LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))
+EMPTY = Summaries(summaries=[])
+
+
+@pytest.fixture(params=["sync", "async"])
+def invoke(request: pytest.FixtureRequest) -> Invoke:
+    """A way to run a graph, sync and async."""
+
+    def call(graph: Any, *args: Any, **options: Any) -> Any:
+        return (
+            graph.invoke(*args, **options) if request.param == "sync" else asyncio.run(graph.ainvoke(*args, **options))
+        )
+
+    return call
+
+
+class Outage:
+    """Fails at the pieces that say some words, while it lasts; counts what each piece was answered."""
+
+    def __init__(self, rule: Callable[[Any], Any], words: str) -> None:
+        self.rule, self.words, self.lasts = rule, words, True
+        self.answered: Counter[str] = Counter()
+
+    def __call__(self, fields: Any) -> Any:
+        content = fields["episode"]["content"]
+        if self.lasts and self.words in content:
+            raise ModelUnavailable("the model is away: try again later")
+        self.answered[content] += 1
+        return self.rule(fields)
+
+
+@pytest.mark.parametrize("step", ["extract_text", "facts"])
+def test_a_run_that_failed_resumes_at_its_node_and_asks_nothing_again(invoke, driver, settings, namespace, model, step):
+    graph = build(driver, settings.with_(chunk_size=60, reflections=0)).compile(checkpointer=InMemorySaver())
+    outage = model.rules[step] = Outage(model.rules[step], ", 5, and")
+    thread = {"configurable": {"thread_id": "1"}}
+    with pytest.raises(ModelUnavailable):
+        invoke(graph, {"content": LONG, "kind": "text", "namespace": namespace}, thread)
+    with pytest.raises(ModelUnavailable):
+        invoke(graph, None, thread)
+    assert graph.get_state(thread).next == (step.removesuffix("_text"),)
+    outage.lasts = False
+    ended = invoke(graph, None, thread)
+    assert ended["done"]
+    assert len(outage.answered) == len(ended["pieces"]) > 3
+    assert set(outage.answered.values()) == {1}
+    # What other steps asked, they asked once; the piece that failed was tried three times.
+    asked = Counter((each.prompt.name, str(each.fields)) for each in model.asked)
+    assert sorted(asked.values()) == [1] * (len(asked) - 1) + [3]
+
+
+def test_nothing_is_asked_twice_over_a_breakpoint(invoke, driver, settings, namespace, model):
+    graph = build(driver, settings).compile(checkpointer=InMemorySaver(), interrupt_before=["facts", "save"])
+    thread = {"configurable": {"thread_id": "1"}}
+    invoke(graph, {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}, thread)
+    for _ in range(2):
+        ended = invoke(graph, None, thread)
+    assert ended["done"]
+    assert set(Counter((each.prompt.name, str(each.fields)) for each in model.asked).values()) == {1}
+
+
+def test_a_step_that_succeeds_keeps_no_answer():
+    kept = Kept()
+    asking = Asking("ann", kept)
+    with asking.kept_on_failure():
+        flow = asking.through(_asks("a"))
+        next(flow)
+        with pytest.raises(StopIteration):
+            flow.send(EMPTY)
+    assert len(kept) == 0
+
+
+def test_answers_that_the_step_itself_stumbles_over_are_asked_for_anew():
+    kept = Kept()
+    asking = Asking("ann", kept)
+    with pytest.raises(IndexError), asking.kept_on_failure():
+        run(asking.through(_stumbles()), lambda _: EMPTY)
+    assert (len(asking.answered), len(kept)) == (1, 0)
+
+
+def test_the_answers_of_one_namespace_are_not_those_of_another():
+    kept = Kept()
+    ask = Ask(SUMMARISE, {"entities": "a"})
+    kept.put("ann", [(ask, EMPTY)])
+    assert kept.take("bob", ask) is None
+    assert kept.take("ann", Ask(FACTS, {"entities": "a"})) is None
+    assert kept.take("ann", Ask(SUMMARISE, {"entities": "b"})) is None
+    assert kept.take("ann", ask) is EMPTY
+    assert kept.take("ann", ask) is None
+
+
+def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
+    kept = Kept(limit=2)
+    for name in "abc":
+        asking = Asking("ann", kept)
+        flow = asking.through(_asks(name))
+        next(flow)
+        with pytest.raises(StopIteration):
+            flow.send(EMPTY)
+        with pytest.raises(KeyboardInterrupt), asking.kept_on_failure():
+            raise KeyboardInterrupt
+    found = {name: kept.take("ann", Ask(SUMMARISE, {"entities": name})) for name in "abc"}
+    assert found == {"a": None, "b": EMPTY, "c": EMPTY}
+
+
+def test_the_context_of_a_run_changes_its_settings_and_its_prompts(invoke, driver, settings, namespace, model):
+    graph = build(driver, settings).compile()
+    given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
+    context = {"reflections": 0, "instructions": "Mind the boats.", "facts_prompt": "Read $episode, it costs $$5."}
+    invoke(graph, given, context=context)
+    assert model.asks("reflect") == []
+    assert [each["instructions"] for each in model.asks("extract_message")] == ["Mind the boats."]
+    [asked] = [each.prompt for each in model.asked if each.prompt.name == "facts"]
+    assert (asked.text, asked.answer) == ("Read $episode, it costs $$5.", ExtractedFacts)
+    # The next run is as the memory was opened.
+    invoke(graph, {**given, "content": "I live in Paris."})
+    assert len(model.asks("reflect")) == 1
+    assert model.asked[-2].prompt.text != "Read $episode, it costs $$5."
+
+
+def test_a_context_that_does_not_fit_is_told_before_anything_is_stored(invoke, driver, settings, namespace, rows):
+    graph = build(driver, settings).compile()
+    with pytest.raises(InputError, match="unknown key 'user_id': use instructions"):
+        invoke(graph, {"content": "I live in Oslo.", "namespace": namespace}, context={"user_id": "ann"})
+    assert rows("MATCH (e:Episode) RETURN e.id AS id") == []
+
+
+def test_inside_of_a_graph_with_a_context_of_its_own_a_node_runs_as_the_memory_was_opened(driver, settings, namespace):
+    inner = build(driver, settings).compile()
+
+    def remember(state: MessagesState) -> dict[str, Any]:
+        assert inner.invoke({"content": state["messages"][-1].content, "namespace": namespace})["done"]
+        return {}
+
+    outer = StateGraph(MessagesState, dict).add_node("remember", remember).add_edge(START, "remember").compile()
+    outer.invoke({"messages": [("user", "I live in Oslo.")]}, context={"user_id": "ann", "reflections": "many"})
+
+
+def test_each_step_tells_what_it_did_in_numbers(driver, settings, namespace):
+    graph = build(driver, settings).compile()
+    given = {"content": "Ann knows Bob.", "speaker": "Ann", "namespace": namespace}
+    told = list(graph.stream(given, stream_mode="custom"))
+    assert [each["step"] for each in told] == list(graph.builder.nodes)
+    assert told[1] == {"step": "extract", "entities": 2}
+    assert "Bob" not in str(told)
+
+
+def test_news_are_counts_and_yes_or_no_and_no_words():
+    update = {
+        "facts": [{}, {}], "done": True, "context": "Ann lives in Oslo", "saved_at": 1795270169079168, "score": 0.5, "gone": None,
+        "found": 3, "based_on": {"id": 2}, "hits": {"facts": {"words": [["a", 1]], "meaning": []}}, "asked": {"reading": "what is so now"},
+    }  # fmt: skip
+    assert news(update) == {"facts": 2, "done": True, "found": 3, "hits": {"facts": {"words": 1, "meaning": 0}}}
+
+
+def test_open_ends_that_javascript_rounded_are_exact_again():
+    rounded = {"facts": [{"invalid_at": 1152921504606847000, "valid_at": -1152921504606847000, "start": 3}]}
+    assert unrounded(rounded) == {"facts": [{"invalid_at": OPEN_END, "valid_at": OPEN_START, "start": 3}]}
+    assert float(OPEN_END) == 1152921504606847000.0
+
+
+def _stumbles() -> Any:
+    [answer] = yield Every((_asks("a"),))
+    return answer.summaries[5]
+
+
+def _asks(name: str) -> Any:
+    answer = yield Ask(SUMMARISE, {"entities": name})
+    return answer
