@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,7 +26,7 @@ def draw():
 def test_the_graphs_in_the_readme_are_those_of_the_code(memory, draw):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     graphs = draw.drawn(memory)
-    assert set(graphs) == {"ingestion", "retrieval"}
+    assert set(graphs) == {"ingestion", "retrieval", "communities"}
     assert all(mermaid in readme for mermaid in graphs.values())
     assert draw.redrawn(readme, graphs) == readme, "run `python docs/draw.py`"
 
@@ -37,10 +39,10 @@ def test_every_link_to_a_file_leads_to_one(page):
     assert missing == []
 
 
-def test_the_table_names_every_step_of_both_graphs(memory):
+def test_the_table_names_every_step_of_the_graphs(memory):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     told = set(re.findall(r"^\| (\w+) \|", readme, re.MULTILINE))
-    for graph in (memory.ingestion, memory.retrieval):
+    for graph in (memory.ingestion, memory.retrieval, memory.communities_graph):
         steps = {name for name in graph.get_graph().nodes if not name.startswith("__")}
         assert steps <= told
 
@@ -60,3 +62,20 @@ def test_the_library_example_runs_as_it_is_printed(tmp_path, capsys, monkeypatch
     printed = capsys.readouterr().out
     assert "Oslo" in printed
     assert "Bergen" in printed
+
+
+def test_the_snippets_for_agents_run_as_they_are_printed(memory):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme[readme.index("## In your agent") : readme.index("## The picture")]
+    told = {
+        "memory": memory,
+        "model": GenericFakeChatModel(messages=iter([AIMessage("Noted."), AIMessage("In Oslo.")])),
+    }
+    for snippet in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
+        exec(compile(snippet, "README.md", "exec"), told)
+    said = {"messages": [("user", "Where do I live?")], "memory_context": ""}
+    assert told["graph"].invoke(said, context={"user_id": "ann"})["messages"][-1].content == "In Oslo."
+    found = told["store"].search(("users", "ann"), query="Where does Ann live?")
+    assert "Oslo" in str([each.value for each in found])
+    assert {each.metadata["kind"] for each in told["retriever"].invoke("Where does Ann live?")} == {"facts", "episodes"}
+    assert memory.facts_about("Ann", namespace="ann")
