@@ -1,6 +1,6 @@
-"""What was so, when, and what did we believe of it: ``python examples/03_truth_over_time.py``
+"""What was so on a day, and how did we come to believe it? The messages come out of order, and one takes another back.
 
-The messages come out of order, and one takes back what another said.
+Runs offline, without a key: ``python examples/09_as_of_a_date.py``
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ SAID = (
     ("2024-05-01", "I no longer work at Fjord Labs."),
 )
 
-with GraphMemory.open() as memory:
+with GraphMemory.open(model="offline") as memory:
     for day, text in SAID:
         memory.add(text, speaker="Ann", at=day, namespace="example-time", thread="t1")
 

@@ -1,7 +1,7 @@
-"""Remember a file of messages with progress, and ask about it: ``python examples/02_many_messages.py [FILE]``
+"""Remember a file of messages with progress, and list what became known. Run it twice: what is known is skipped.
 
 A file may be JSON Lines, an OpenAI or LangChain message list, a LoCoMo or BEAM file, or a plain text chat.
-Run it twice: what is known already is skipped.
+OpenAI's model reads if there is an OPENAI_API_KEY, else rules do: ``python examples/11_many_messages.py [FILE]``
 """
 
 import sys

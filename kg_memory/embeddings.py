@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
-from langchain_openai import OpenAIEmbeddings
 from pydantic import SecretStr
 
 from kg_memory.effects import Vector
@@ -44,6 +43,9 @@ def embedding_model(
         raise SettingsError(
             f"no API key for the embedding model {name}: set OPENAI_API_KEY, or a base_url, or use 'offline'"
         )
+    # OpenAI's client takes half a second to import, and embedding offline does without it.
+    from langchain_openai import OpenAIEmbeddings  # noqa: PLC0415
+
     model = OpenAIEmbeddings(
         model=name,
         openai_api_base=base_url,

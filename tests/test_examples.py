@@ -1,23 +1,106 @@
-"""Every example runs as a user runs it."""
+"""Every example runs as a user runs it; a chat model, where one is asked, knows only what the memory tells it."""
 
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("[0-9]*.py"))
+from kg_memory.falkor import binaries, launch
+from tests.chat_server import chat_server
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+ASKING = [each for each in EXAMPLES if re.search("ChatOpenAI|init_chat_model", each.read_text(encoding="utf-8"))]
+BERGEN, OSLO = "You told me: in Bergen.", "You told me: in Oslo."
+SHOWN = {
+    "01_remember_and_recall": [
+        "in Oslo",
+        "(week of 2024-09-09 - now)",
+        "Ann lives in Bergen",
+        "said: 'I live in Bergen.'",
+    ],
+    "02_agent_middleware": ["Noted.", OSLO, "I do not know."],
+    "03_nodes_in_a_graph": ["Noted.", OSLO],
+    "04_store_in_a_graph": ["the item: {'text': 'Ann lives in Oslo.'}", "Ann lives in Oslo.  (1)", "(fact:"],
+    "05_retriever_in_a_chain": [OSLO, BERGEN],
+    "06_background_memory": ["to be read: 2", "already: I live in Oslo.", "to be read: 0, failed: 0", "Ann works at"],
+    "07_several_users": ["for ann@example.com:", "in Oslo", "for bo.berg:", "in Bergen", "for 李雷:", "北京"],
+    "08_any_openai_server": ["Lisa lives in Oslo"],
+    "09_as_of_a_date": ["What was so in the summer of 2023\n    LIVES_IN Oslo: 2021"],
+    "10_human_review": [
+        "by Bo, 2024-03-02",
+        "Decided: reject Ann lives in Oslo",
+        "Believed:\n    Ann lives in Bergen",
+        "memory.undo(",
+    ],
+    "11_many_messages": ["2 messages, 2 new", "(Place)", "Ann lives in Oslo: I moved to Oslo!"],
+    "12_tools": ["calls remember({'content': 'I live in Oslo.'})", "calls search_memory(", OSLO],
+}
+"""What each example prints, in this order."""
+HIDDEN = {"07_several_users": ("for bo.berg:", "Oslo")}
+"""What one does not print behind what."""
+CHAT = "2024-01-10 09:30 Ann: I live in Bergen.\n2024-05-14 18:05 Ann: I moved to Oslo!\n"
+NO_KEY = "This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's)."
+
+
+@pytest.fixture(scope="module")
+def server():
+    with chat_server() as url:
+        yield url
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A way to run an example with a data folder of its own; it leaves no process behind."""
+    if "KG_MEMORY_BIN_DIR" not in os.environ:
+        binaries.fetch()
+    folder = tmp_path / "db"
+    settings = {"KG_MEMORY_DATA_DIR": str(folder), "KG_MEMORY_IDLE_SECONDS": "0", "PYTHONPATH": str(ROOT)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+
+    def call(name, *arguments, **environment):
+        command = [sys.executable, ROOT / "examples" / f"{name}.py", *arguments]
+        whole = {**kept, **settings, **environment}
+        return subprocess.run(command, capture_output=True, text=True, env=whole, check=False, timeout=120)
+
+    yield call
+    deadline = time.monotonic() + 30
+    while launch.is_running(folder):
+        assert time.monotonic() < deadline, "the example left its database server behind"
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_runs_and_says_something(example, tmp_path):
-    settings = {"KG_MEMORY_DATA_DIR": str(tmp_path / "db"), "KG_MEMORY_MODEL": "offline", "KG_MEMORY_IDLE_SECONDS": "0"}
-    environment = {**os.environ, **settings, "PYTHONPATH": str(example.parent.parent)}
-    ran = subprocess.run([sys.executable, example], capture_output=True, text=True, env=environment, check=False)
+def test_the_example_runs_and_shows_what_it_says(example, run, server, tmp_path):
+    (tmp_path / "chat.txt").write_text(CHAT, encoding="utf-8")
+    given = {"08_any_openai_server": [server, "scripted", "hash"], "11_many_messages": [tmp_path / "chat.txt"]}
+    access = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": server} if example in ASKING else {}
+    ran = run(example.stem, *given.get(example.stem, []), **access)
     assert ran.returncode == 0, ran.stderr
-    assert "Oslo" in ran.stdout or "messages" in ran.stdout
+    place = 0
+    for expected in SHOWN[example.stem]:
+        place = ran.stdout.find(expected, place)
+        assert place >= 0, f"{expected!r} is not where it should be in:\n{ran.stdout}\n{ran.stderr}"
+    behind, text = HIDDEN.get(example.stem, (ran.stdout, "\0"))
+    assert text not in ran.stdout.split(behind, 1)[1]
 
 
-def test_there_are_examples():
-    assert len(EXAMPLES) >= 2
+def test_without_a_key_it_says_what_to_set(run):
+    ran = run("03_nodes_in_a_graph")
+    assert ran.returncode == 1
+    assert ran.stderr == f"{NO_KEY}\n"
+    assert all(NO_KEY in each.read_text(encoding="utf-8") for each in ASKING)
+
+
+def test_the_examples_are_numbered_and_short():
+    numbers = [int(each.stem[:2]) for each in EXAMPLES]
+    assert numbers == list(range(1, len(EXAMPLES) + 1))
+    for each in EXAMPLES:
+        text = each.read_text(encoding="utf-8")
+        assert text.startswith('"""')
+        assert f"python examples/{each.name}" in text
+        assert len(text.splitlines()) <= 45

@@ -1,0 +1,42 @@
+"""Answer questions from memory by a LangChain chain: retriever | format | prompt | model.
+
+It asks a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's).
+Then: ``python examples/05_retriever_in_a_chain.py``
+"""
+
+import os
+import sys
+
+from langchain_core.documents import Document
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnablePassthrough
+from langchain_openai import ChatOpenAI
+
+from kg_memory import GraphMemory
+from kg_memory.adapters import KGRetriever
+
+if not os.environ.get("OPENAI_API_KEY"):
+    sys.exit("This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's).")
+
+
+def lines(documents: list[Document]) -> str:
+    return "\n".join(f"- {each.page_content} (since {each.metadata['valid_at']})" for each in documents)
+
+
+prompt = ChatPromptTemplate.from_messages([("system", "Answer from these facts:\n{facts}"), ("user", "{question}")])
+
+# The memory reads by rules here, which costs nothing. Leave `model` out, and a chat model reads for it too.
+with GraphMemory.open(model="offline") as memory:
+    memory.add("I live in Bergen.", speaker="Ann", at="2023-03-04", namespace="example-chain")
+    memory.add("I moved to Oslo last week.", speaker="Ann", at="2024-09-21", namespace="example-chain")
+
+    retriever = KGRetriever(memory=memory, namespace="example-chain", kinds=("facts",), k=3)
+    chain = (
+        {"facts": retriever | lines, "question": RunnablePassthrough()}
+        | prompt
+        | ChatOpenAI(model="gpt-4.1-mini")
+        | StrOutputParser()
+    )
+    for question in ("Where does Ann live?", "Where did Ann live in January 2024?"):
+        print(f"{question}\n    {chain.invoke(question)}")

@@ -1,0 +1,129 @@
+"""A server that speaks OpenAI's protocol over HTTP and answers by rules: it knows what it is told, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from kg_memory import prompts
+from kg_memory.effects import Prompt
+from tests.scripted import HashEmbeddings, Scripted
+
+_RULES = {each.answer.__name__: each.name for each in vars(prompts).values() if isinstance(each, Prompt)}
+_FENCED = re.compile(r"<<<(\w+) (\w+)\n(.*?)\n\2>>>", re.DOTALL)
+_HOME = re.compile(r"\b(?:lives? in|moved to) (\w+)")
+_WISH = re.compile(r"remember that (.+)", re.IGNORECASE)
+
+
+@contextmanager
+def chat_server() -> Iterator[str]:
+    """Serve on a free port of this machine and yield the base URL.
+
+    A statement is noted. Asked where somebody lives, it says so only if a system or tool message does. Of the tools
+    that it is offered it calls ``remember`` for a wish and ``search_memory`` for a question. Prompts of the memory
+    are read by `Scripted`, and texts embedded by `HashEmbeddings`.
+    """
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/v1/embeddings":
+            self._send(_vectors(body))
+        elif self.path != "/v1/chat/completions":
+            self._send({"error": {"message": f"nothing is at {self.path}"}}, status=404)
+        elif body.get("stream"):
+            self._stream(_answer(body))
+        else:
+            self._send(_completion("chat.completion", message={"role": "assistant", **_answer(body)}))
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet."""
+
+    def _send(self, content: dict[str, Any], status: int = 200) -> None:
+        self._write("application/json", json.dumps(content).encode(), status)
+
+    def _stream(self, answer: dict[str, Any]) -> None:
+        calls = [{"index": place, **call} for place, call in enumerate(answer.get("tool_calls", ()))]
+        pieces = [{"role": "assistant", "content": "", **({"tool_calls": calls} if calls else {})}]
+        pieces += [{"content": piece} for piece in re.findall(r"\S+\s*", answer["content"] or "")]
+        sent = [json.dumps(_completion("chat.completion.chunk", delta=piece)) for piece in pieces]
+        self._write("text/event-stream", "".join(f"data: {each}\n\n" for each in [*sent, "[DONE]"]).encode())
+
+    def _write(self, kind: str, content: bytes, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _answer(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the message that answers *body*."""
+    messages, offered = body["messages"], {tool["function"]["name"] for tool in body.get("tools", ())}
+    last = _text(messages[-1])
+    if "response_format" in body:
+        return {"content": json.dumps(_reading(body["response_format"]["json_schema"]["name"], last))}
+    if messages[-1]["role"] == "user" and "remember" in offered and (wish := _WISH.search(last)):
+        return _call("remember", content=wish[1])
+    if messages[-1]["role"] == "user" and "search_memory" in offered:
+        return _call("search_memory", query=last)
+    asked = next(_text(each) for each in reversed(messages) if each["role"] == "user")
+    if not asked.endswith("?"):
+        return {"content": "Noted."}
+    told = _HOME.search("\n".join(_text(each) for each in messages if each["role"] in ("system", "tool")))
+    return {"content": f"You told me: in {told[1]}." if told else "I do not know."}
+
+
+def _reading(schema: str, text: str) -> Any:
+    fields = {name: _plain(data) for name, _, data in _FENCED.findall(text)}
+    return Scripted().rules[_RULES[schema]](fields)
+
+
+def _plain(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        return data
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _call(name: str, **arguments: str) -> dict[str, Any]:
+    called = {"name": name, "arguments": json.dumps(arguments)}
+    return {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
+
+
+def _completion(kind: str, **said: dict[str, Any]) -> dict[str, Any]:
+    [message] = said.values()
+    reason = "tool_calls" if message.get("tool_calls") else "stop"
+    choice = {"index": 0, **said, "finish_reason": reason}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    about = {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "scripted"}
+    return {**about, "choices": [choice], "usage": usage}
+
+
+def _vectors(body: dict[str, Any]) -> dict[str, Any]:
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    rows = enumerate(HashEmbeddings().embed_documents(texts))
+    data = [{"object": "embedding", "index": index, "embedding": row} for index, row in rows]
+    return {"object": "list", "model": "hash", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}

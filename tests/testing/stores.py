@@ -1,0 +1,72 @@
+"""The stores that the conformance suite is run on, each as its author would declare it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from kg_memory.adapters import KGStore
+from kg_memory.falkor import binaries, launch
+from kg_memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from kg_memory.testing.store_conformance import Capability, StoreConformance, WordCounts
+from tests.scripted import Scripted
+from tests.testing import tcp
+
+
+class InMemory(StoreConformance):
+    """LangGraph's dictionary."""
+
+    title = "InMemoryStore"
+    capabilities = Capability.all_but(Capability.TTL, Capability.PERSISTENCE)
+
+    @pytest.fixture
+    def make_store(self) -> Any:
+        return InMemoryStore
+
+
+class KG(StoreConformance):
+    """Ours, embedded: over a unix socket."""
+
+    title = "KGStore"
+    shortest_ttl = 0.003
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        with launch.join(
+            tmp_path_factory.mktemp("store"), binaries.fetch(), fsync="everysec", idle_seconds=0
+        ) as server:
+            yield server.url
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def memory(cls, url: str) -> Iterator[GraphMemory]:
+        with GraphMemory(Settings(url=url), model=Scripted(), embeddings=WordCounts()) as memory:
+            yield memory
+
+    @pytest.fixture
+    def make_store(self, memory: GraphMemory) -> Callable[..., KGStore]:
+        name = uuid.uuid4().hex
+
+        def make(**config: Any) -> KGStore:
+            return KGStore(memory, name=name, **{"index": False, **config})
+
+        return make
+
+
+class KGOverTCP(KG):
+    """Ours, on a server of its own."""
+
+    title = "KGStore over TCP"
+    callers = 200
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        with tcp.running(tmp_path_factory.mktemp("server")) as url:
+            yield url
