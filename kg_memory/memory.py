@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Self
+from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -54,6 +55,7 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
         vectors = opening.embeddings(embeddings, settings, chosen)
         self.driver = Driver(chosen, vectors, self._database)
         self.settings = opening.thresholds(settings, vectors)
+        self._ends: list[WeakMethod[Callable[[], None]]] = []
 
     @classmethod
     def open(
@@ -74,13 +76,19 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
         memory._database.client()
         return memory
 
+    def before_close(self, end: Callable[[], None]) -> None:
+        """Call the method *end* before this memory is closed, if its object is still there then."""
+        self._ends.append(WeakMethod(end))
+
     def close(self) -> None:
         """Let go of the database; an embedded server stops by itself some time after its last client left."""
+        self._end()
         self.driver.close()
         self._database.close()
 
     async def aclose(self) -> None:
         """`close`, for asyncio."""
+        await asyncio.to_thread(self._end)
         await self._database.aclose()
         await asyncio.to_thread(self.driver.close)
 
@@ -333,6 +341,12 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
     ) -> int:
         """`reembed`, for asyncio."""
         return await asyncio.to_thread(self.reembed, namespace=namespace, progress=progress)
+
+    def _end(self) -> None:
+        while self._ends:
+            end = self._ends.pop()()
+            if end is not None:
+                end()
 
     def _remember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()

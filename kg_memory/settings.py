@@ -143,6 +143,10 @@ class Settings:
         """
         if self.fsync not in ("always", "everysec"):
             raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
+        for name in ("base_url", "embedding_base_url"):
+            url = getattr(self, name)
+            if url is not None and not url.startswith(("http://", "https://")):
+                raise SettingsError(f"{name} is {url!r}: begin it with http:// or https://")
         self._check_thresholds()
         self._check_strategy()
         if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too

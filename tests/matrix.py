@@ -44,10 +44,10 @@ def interpreter(version: str) -> str | None:
 def installed(home: Path, python: str, versions: str) -> str:
     """Make the environment *home* and return the versions in it."""
     subprocess.run([python, "-m", "venv", "--clear", home], check=True)
-    pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     constraints = home / "constraints.txt"
     constraints.write_text("\n".join(floors() if versions == "oldest" else []))
-    subprocess.run([*pip, "install", "--constraint", constraints, "--editable", f"{ROOT}[test]"], check=True)
+    subprocess.run([*pip, "install", "--quiet", "--constraint", constraints, "--editable", f"{ROOT}[test]"], check=True)
     subprocess.run([home / "bin" / "kg-memory", "setup"], check=True, stdout=subprocess.DEVNULL)
     listed = subprocess.run([*pip, "list", "--format=freeze"], check=True, capture_output=True, text=True).stdout
     found = dict(line.lower().split("==") for line in listed.splitlines() if "==" in line)

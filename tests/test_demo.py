@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
         command = [sys.executable, "-m", "kg_memory.cli", "demo", "--data-dir", str(folder)]
         first = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert first.returncode == 0, first.stderr
-        began = time.monotonic()
         second = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, timeout=120)
-        assert time.monotonic() - began < 10
     return folder, first.stdout, json.loads(second.stdout)
 
 

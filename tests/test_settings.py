@@ -59,7 +59,10 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         if each.name in ("entity_types", "fact_types"):
             continue
         kind = next((kind for kind in sample if kind in str(each.type)), "text")
-        text = {"fsync": "always", "conflict_strategy": "trust"}.get(each.name, sample.get(kind, "text"))
+        particular = {"fsync": "always", "conflict_strategy": "trust"} | dict.fromkeys(
+            ("base_url", "embedding_base_url"), "http://here"
+        )
+        text = particular.get(each.name, sample.get(kind, "text"))
         assert getattr(Settings.from_env({ENV_PREFIX + each.name.upper(): text}), each.name) not in (None, False)
 
 
@@ -186,3 +189,9 @@ def test_the_key_is_not_shown():
 
 def test_one_entity_type_is_enough():
     assert Settings(entity_types=(EntityType("Thing", "anything"),)).entity_types[0].name == "Thing"
+
+
+@pytest.mark.parametrize("name", ["base_url", "embedding_base_url"])
+def test_a_url_without_its_scheme_is_told_at_once(name):
+    with pytest.raises(SettingsError, match="http://"):
+        Settings(**{name: "localhost:11434"})

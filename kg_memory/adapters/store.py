@@ -39,7 +39,7 @@ from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.items import changing, looking
 from kg_memory.items.changing import Change
 from kg_memory.items.driver import ItemDriver, directed
-from kg_memory.items.looking import Look
+from kg_memory.items.looking import FURTHEST, Look
 from kg_memory.items.schema import ITEMS
 from kg_memory.items.sweeper import Sweeper
 from kg_memory.items.together import Together
@@ -86,7 +86,8 @@ class KGStore(BaseStore):
         self._owns_memory = memory is None
         self._driver = ItemDriver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
         self._sweeper = Sweeper(self.sweep_ttl)
-        self._looks: Together[Look, Result] = Together(self._alook)
+        self._gets: Together[Look, Result] = Together(self._alook)
+        self._searches: Together[Look, Result] = Together(self._alook)
         self._changes: Together[Change, None] = Together(self._achange)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -102,8 +103,9 @@ class KGStore(BaseStore):
             results[place] = self._driver.run(self._beside(op, results[place], known.facts), self.name)
         if given.changes:
             self._driver.run(changing.make(given.changes), self.name)
-        for namespace, told in given.told.items():
+        for namespace, told in given.told.items():  # all first: to read them may fail
             self.memory.save(told, namespace=namespace)
+        for namespace, told in given.told.items():
             warn(namespace, self.memory.add_many(told, namespace=namespace))
         return results
 
@@ -112,7 +114,8 @@ class KGStore(BaseStore):
         given = self._checked(ops)
         results: list[Result] = [None] * len(given.ops)
         if given.looks:
-            for place, each in zip(given.looks, await self._looks(list(given.looks.values())), strict=True):
+            line = self._searches if given.searches else self._gets
+            for place, each in zip(given.looks, await line(list(given.looks.values())), strict=True):
                 results[place] = each
         for place, op in given.asked.items():
             where = graph_namespace(op.namespace_prefix)
@@ -122,6 +125,7 @@ class KGStore(BaseStore):
             await self._changes(given.changes)
         for namespace, told in given.told.items():
             await self.memory.asave(told, namespace=namespace)
+        for namespace, told in given.told.items():
             warn(namespace, await self.memory.aadd_many(told, namespace=namespace))
         return results
 
@@ -210,9 +214,14 @@ class _Given:
     changes: list[Change] = field(default_factory=list)
     told: Batch = field(default_factory=dict)
 
+    @property
+    def searches(self) -> bool:
+        """Whether something is looked for: that may take long, and what is only fetched does not wait for it."""
+        return any(not isinstance(op, GetOp) for op in self.looks.values())
+
 
 def _end(op: SearchOp) -> int:
-    return op.limit + op.offset
+    return min(op.limit + op.offset, FURTHEST)
 
 
 def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument

@@ -22,8 +22,10 @@ MINUTE = 60_000_000
 LONGEST_TTL = 10**10
 """Minutes, some twenty thousand years."""
 MOST_AT_ONCE = 500
-LARGEST_AT_ONCE = 8_000_000
-"""Characters of the values that one query writes; more than one query takes what is more."""
+LARGEST_AT_ONCE = 16_000_000
+"""Characters of the values and vectors that one query writes; more than one query takes what is more."""
+NUMBER = 20
+"""Characters of a number of a vector, about."""
 SWEPT_AT_ONCE = 1000
 
 
@@ -59,11 +61,13 @@ def change(op: PutOp, fields: Sequence[str] | None) -> Change:
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
     """Return the texts of *value* that are embedded."""
-    if fields is None or op.index is False:
-        return ()
     asked = fields if op.index is None else op.index
-    if isinstance(asked, str) or not all(isinstance(path, str) for path in asked):
+    if asked is None or asked is False:
+        return ()
+    if not isinstance(asked, list | tuple) or not all(isinstance(path, str) for path in asked):
         raise InputError(f"the index is {asked!r}: give a list of paths such as ['title', 'parts[*].text'], or False")
+    if fields is None:
+        return ()
     found = (text[:LONGEST_TEXT] for path in asked for text in get_text_at_path(value, path))
     return tuple(dict.fromkeys(found))
 
@@ -76,7 +80,11 @@ def make(changes: Iterable[Change]) -> Flow[None]:
         last[each.id] = each
     asked = list(dict.fromkeys(text for each in last.values() for text in each.texts))
     vectors = dict(zip(asked, (yield from embed(asked)), strict=True))
-    for some in parts(last.values(), lambda each: len(each.text)):
+
+    def size(each: Change) -> int:
+        return len(each.text) + sum(NUMBER * len(vectors[text]) for text in each.texts)
+
+    for some in parts(last.values(), size):
         puts = [each for each in some if each.value is not None]
         stamps = yield from _stamps(len(puts))
         rows = [_row(each, [vectors[text] for text in each.texts], at) for each, at in zip(puts, stamps, strict=True)]

@@ -36,15 +36,22 @@ SKIP $skip
 LIMIT $limit
 RETURN {ITEM}, n.path AS path
 """
-# All values as one text, a line each, as JSON has no line ends: thousands of rows take the client ten times as long.
-LINES = """
+# As one text, as thousands of rows take the client ten times as long.
+JOINED = """
+WITH collect(i.id) AS ids
+RETURN string.join(ids, ' ') AS ids
+""".strip()
+IDS = f"""
   AND (NOT $unranked OR i.vectors = 0)
-  AND (i.updated_at < $before OR (i.updated_at = $before AND i.id > $after))
 WITH i
 ORDER BY i.updated_at DESC, i.id
-LIMIT $limit
-WITH collect(i.id) AS ids, collect(i.value) AS values, min(i.updated_at) AS before
-RETURN string.join(ids, ' ') AS ids, string.join(values, '\n') AS values, before
+{JOINED}
+"""
+NEAREST_IDS = f"""
+MATCH (i)-[:HAS]->(v)
+WITH i, min(vec.cosineDistance(v.embedding, vecf32($vector))) AS distance
+ORDER BY distance, i.updated_at DESC, i.id
+{JOINED}
 """
 COMPARISON = f"""
 MATCH (i)-[:HAS]->(v)
@@ -63,16 +70,35 @@ RETURN {ITEM}
 
 LIST = f"{UNDER}{PAGE}"
 LIST_MARKED = f"{MARKED}{PAGE}"
-SCAN = f"{UNDER}{LINES}"
-SCAN_MARKED = f"{MARKED}{LINES}"
+LIST_IDS = f"{UNDER}{IDS}"
+LIST_IDS_MARKED = f"{MARKED}{IDS}"
+RANK_IDS = f"{UNDER}{NEAREST_IDS}"
+RANK_IDS_MARKED = f"{MARKED}{NEAREST_IDS}"
 COMPARE = f"{UNDER}{COMPARISON}"
 COMPARE_MARKED = f"{MARKED}{COMPARISON}"
+
+# A line each: JSON has no line ends.
+VALUES = """
+UNWIND $ids AS id
+MATCH (i:Item {id: id})
+WITH collect(i.id) AS ids, collect(i.value) AS values
+RETURN string.join(ids, ' ') AS ids, string.join(values, '\n') AS values
+"""
 
 GET_PLACED = f"""
 UNWIND $ids AS id
 MATCH (i:Item {{id: id}})
 MATCH (i)-[:IN]->(n)
 RETURN {ITEM}, n.path AS path
+"""
+
+GET_RANKED = f"""
+UNWIND $ids AS id
+MATCH (i:Item {{id: id}})
+MATCH (i)-[:IN]->(n)
+MATCH (i)-[:HAS]->(v)
+WITH i, n, min(vec.cosineDistance(v.embedding, vecf32($vector))) AS distance
+RETURN {ITEM}, n.path AS path, 1 - distance AS score
 """
 
 COUNT_MARKED = """

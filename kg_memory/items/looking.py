@@ -26,6 +26,8 @@ from kg_memory.items.plain import key_of
 from kg_memory.temporal import EPOCH
 
 Look = GetOp | SearchOp | ListNamespacesOp
+FURTHEST = 10**9
+"""More items than a graph can hold; the database takes no number of any length."""
 
 
 def check(op: Look) -> None:
@@ -41,7 +43,7 @@ def check(op: Look) -> None:
     if isinstance(op, SearchOp):
         if op.query is not None and not isinstance(op.query, str):
             raise InputError(f"the query is a {type(op.query).__name__}: give a string")
-        filters.check(op.filter or {})
+        _check_filter(op.filter or {})
     else:
         check_conditions(op.match_conditions or ())
         if op.max_depth is not None:
@@ -78,7 +80,7 @@ def _search(op: SearchOp, alive: int, vector: Vector | None) -> Flow[list[Row]]:
         return []
     marks, rest = filters.divided(op.filter or {})
     wanted = Wanted(key_of(op.namespace_prefix), marks, rest, alive, (yield from rare(marks)))
-    page = Page(op.limit, op.offset)
+    page = Page(min(op.limit, FURTHEST), min(op.offset, FURTHEST))
     found = yield from (listed(wanted, page) if vector is None else ranked(wanted, vector, page))
     return found
 
@@ -129,6 +131,13 @@ def _score(row: Row) -> float | None:
     """Return the cosine, of which the database's single precision may make a little more than 1."""
     score = row.get("score")
     return None if score is None else max(-1.0, min(1.0, score))
+
+
+def _check_filter(given: Any) -> None:
+    try:
+        filters.check(given)
+    except RecursionError as error:
+        raise InputError("the filter is nested too deeply, or holds itself: give a flatter one") from error
 
 
 def _check_count(name: str, count: Any) -> None:

@@ -2,12 +2,13 @@
 
 By meaning: the cosine of the query and the nearest of the item's texts. A few thousand are all compared; where there
 are more, the vector index is asked for more and more, until enough of what it finds is wanted. Items that have no
-vector come after all that have one.
+vector come after all that have one. What the graph cannot decide of a filter is decided here: all that may fit are put
+in order, and their values looked through in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from kg_memory.effects import Vector, read
 from kg_memory.flow import Flow
 from kg_memory.items import cypher, filters, plain
 from kg_memory.items.filters import Filter
-from kg_memory.temporal import OPEN_END
 
 Row = Mapping[str, Any]
 COMPARED = 10_000
@@ -29,6 +29,8 @@ RARE = 1000
 """Items with a mark: fewer are looked through whatever namespace they are in."""
 PAGE = 200
 LONGEST_PAGE = 5_000
+LARGEST_PAGE = 16_000_000
+"""Characters of the values that are looked through at once, after the first page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,6 @@ class Wanted:
         """Return what every query on them needs."""
         mark = {} if self.rare is None else {"mark": self.rare}
         return {"prefix": self.prefix, "marks": self.marks, "alive": self.alive, **mark}
-
-    def fits(self, row: Row) -> bool:
-        """Tell whether the part of the filter that the graph did not decide fits."""
-        return not self.rest or filters.matches(plain.read(row["value"]), self.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +77,15 @@ def rare(marks: Iterable[str]) -> Flow[str | None]:
 def listed(wanted: Wanted, page: Page, *, unranked: bool = False) -> Flow[list[Row]]:
     """Return a page of the *wanted* items, those last put first; only those without a vector if *unranked*."""
     if wanted.rest:
-        found = yield from _scanned(wanted, page, unranked=unranked)
+        query = cypher.LIST_IDS if wanted.rare is None else cypher.LIST_IDS_MARKED
+        ids = _ids((yield from read(query, **wanted.params(), unranked=unranked)))
+        chosen = yield from _fitting(ids, wanted.rest, page.end)
+        found = yield from _placed(chosen[page.offset :], wanted.rest, cypher.GET_PLACED)
         return found
     query = cypher.LIST if wanted.rare is None else cypher.LIST_MARKED
     given = {"unranked": unranked, "skip": page.offset, "limit": page.limit}
     rows = yield from read(query, **wanted.params(), **given)
     return list(rows)
-
-
-def _scanned(wanted: Wanted, page: Page, *, unranked: bool) -> Flow[list[Row]]:
-    """Return a page of those whose values fit the rest of the filter: the values are looked through, then the rest."""
-    query = cypher.SCAN if wanted.rare is None else cypher.SCAN_MARKED
-    found: list[str] = []
-    before, after, length = OPEN_END, "", max(PAGE, page.end)
-    while True:
-        given = {"unranked": unranked, "before": before, "after": after, "limit": length}
-        rows = yield from read(query, **wanted.params(), **given)
-        ids = rows[0]["ids"].split() if rows else []
-        values = rows[0]["values"].split("\n") if ids else []
-        found += [
-            each for each, value in zip(ids, values, strict=True) if filters.matches(plain.read(value), wanted.rest)
-        ]
-        if len(ids) < length or len(found) >= page.end:
-            break
-        before, after, length = rows[0]["before"], ids[-1], min(length * GROWTH, LONGEST_PAGE)
-    chosen = found[page.offset : page.end]
-    rows = (yield from read(cypher.GET_PLACED, ids=chosen)) if chosen else []
-    return [row for row in rows if wanted.fits(row)]  # one may have been put anew meanwhile
 
 
 def ranked(wanted: Wanted, vector: Vector, page: Page) -> Flow[list[Row]]:
@@ -119,6 +99,12 @@ def ranked(wanted: Wanted, vector: Vector, page: Page) -> Flow[list[Row]]:
 
 def _nearest(wanted: Wanted, vector: Vector, enough: int) -> Flow[list[Row]]:
     """Return *enough* items, or all there are, the nearest first."""
+    if wanted.rest:
+        query = cypher.RANK_IDS if wanted.rare is None else cypher.RANK_IDS_MARKED
+        ids = _ids((yield from read(query, **wanted.params(), vector=vector)))
+        chosen = yield from _fitting(ids, wanted.rest, enough)
+        found = yield from _placed(chosen, wanted.rest, cypher.GET_RANKED, vector=vector)
+        return found
     depth = enough * FIRST
     share = None if wanted.rare else (yield from _share(wanted.prefix))
     while True:
@@ -127,10 +113,42 @@ def _nearest(wanted: Wanted, vector: Vector, enough: int) -> Flow[list[Row]]:
         else:
             query, limit = cypher.COMPARE if wanted.rare is None else cypher.COMPARE_MARKED, depth
         rows = yield from read(query, **wanted.params(), vector=vector, limit=limit)
-        found = _items(row for row in rows if wanted.fits(row))
+        found = _items(rows)
         if len(found) >= enough or (query != cypher.NEAREST and len(rows) < depth):
             return found[:enough]
         depth *= GROWTH
+
+
+def _ids(rows: Sequence[Row]) -> list[str]:
+    """Return the ids that the graph joined."""
+    found: list[str] = rows[0]["ids"].split() if rows else []
+    return found
+
+
+def _fitting(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]]:
+    """Return the first of *ids*, *enough* or all there are, whose values fit *rest*."""
+    found: list[str] = []
+    begin, length = 0, PAGE
+    while begin < len(ids) and len(found) < enough:
+        rows = yield from read(cypher.VALUES, ids=ids[begin : begin + length])
+        known = _ids(rows)
+        if known:
+            values = rows[0]["values"].split("\n")
+            found += [
+                each for each, value in zip(known, values, strict=True) if filters.matches(plain.read(value), rest)
+            ]
+            fitting = LARGEST_PAGE * len(known) // len(rows[0]["values"])
+            begin, length = begin + length, max(1, min(length * GROWTH, LONGEST_PAGE, fitting))
+        else:  # all were deleted meanwhile
+            begin += length
+    return found[:enough]
+
+
+def _placed(ids: Sequence[str], rest: Filter, query: str, **given: Any) -> Flow[list[Row]]:
+    """Return the rows of *ids* in their order; but not of one that was put anew meanwhile and fits no more."""
+    rows = (yield from read(query, ids=ids, **given)) if ids else []
+    known = {row["id"]: row for row in rows if filters.matches(plain.read(row["value"]), rest)}
+    return [known[each] for each in ids if each in known]
 
 
 def _share(prefix: str) -> Flow[float | None]:

@@ -10,6 +10,9 @@ from typing import Any
 
 from kg_memory.errors import InputError
 
+DEEPEST = 200
+"""Levels of lists and dicts: a deeper value could be written, and not be read again where the stack is deep already."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -18,13 +21,11 @@ def written(value: Any, name: str = "value") -> str:
 
     Errors: `InputError` tells where in *name* something lies that JSON has not.
     """
+    _check(value, name)
     try:
-        _check(value, name)
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (RecursionError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{name} is nested too deeply, or holds itself: store a flatter one") from error
+        text = _ENCODER.encode(value)
+    except ValueError as error:
+        raise InputError(f"{name} holds a number of too many digits ({error}): store it as text") from error
     return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -38,15 +39,17 @@ def key_of(value: Any) -> str:
     return hashlib.sha256(written(value).encode()).hexdigest()[:32]
 
 
-def _check(value: Any, path: str) -> None:
+def _check(value: Any, path: str, depth: int = 0) -> None:
+    if depth > DEEPEST:
+        raise InputError(f"{path[:40]}... is nested too deeply, or holds itself: store a flatter one")
     if isinstance(value, dict):
         for name, each in value.items():
             if not isinstance(name, str):
                 raise InputError(f"{path} has the key {name!r}, a {type(name).__name__}: JSON keys are strings")
-            _check(each, f"{path}.{name}")
+            _check(each, f"{path}.{name}", depth + 1)
     elif isinstance(value, list | tuple):
         for index, each in enumerate(value):
-            _check(each, f"{path}[{index}]")
+            _check(each, f"{path}[{index}]", depth + 1)
     elif value is not None and not isinstance(value, str | int | float):
         raise InputError(f"{path} is a {type(value).__name__}: store {_advice(value)}")
 

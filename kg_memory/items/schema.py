@@ -24,7 +24,7 @@ ON CREATE SET m.version = $version
 """
 WRITE_MODEL = """
 MATCH (m:Meta {id: 'schema'})
-SET m.model = coalesce(m.model, $model), m.dimension = coalesce(m.dimension, $dimension)
+SET m.model = $model, m.dimension = $dimension
 """
 
 
@@ -90,11 +90,13 @@ def fit_vectors(database: Database, key: str, model: str, dimension: int | None)
     known = database.query(key, READ_META, {}, write=False)[0]
     if known["model"] is None and dimension is not None:
         with database.making():
-            with unless_there():
-                database.query(key, vector_index("Vector", dimension + 1), {}, write=True)
-            wait(database, key)
-        database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
-        known = database.query(key, READ_META, {}, write=False)[0]
+            known = database.query(key, READ_META, {}, write=False)[0]
+            if known["model"] is None:  # else another was first, perhaps with another model
+                with unless_there():
+                    database.query(key, vector_index("Vector", dimension + 1), {}, write=True)
+                wait(database, key)
+                database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
+                known = {"model": model, "dimension": dimension}
     if known["model"] is not None and (known["model"], known["dimension"]) != (model, dimension or known["dimension"]):
         raise EmbeddingMismatch(
             f"the store's vectors are of {known['model']!r} ({known['dimension']} dimensions), not of {model!r} "

@@ -24,14 +24,16 @@ class Sweeper:
         self._ended: Future[None] = Future()
 
     def start(self, minutes: float | None = None) -> Future[None]:
-        """Begin; a second call changes nothing. The future is done when it ends, by `stop`."""
-        if self._thread is not None and self._thread.is_alive():
+        """Begin; a second call changes nothing. The future is done when it ends; to cancel it is to `stop`."""
+        if self._thread is not None and self._thread.is_alive() and not self._stopping.is_set():
             return self._ended
-        self._stopping, self._ended = threading.Event(), Future()
-        arguments = ((minutes or INTERVAL) * 60, self._stopping, self._ended)
+        stopping, ended = threading.Event(), Future[None]()
+        ended.add_done_callback(lambda _: stopping.set())
+        self._stopping, self._ended = stopping, ended
+        arguments = ((minutes or INTERVAL) * 60, stopping, ended)
         self._thread = threading.Thread(target=self._run, args=arguments, daemon=True, name="kg-memory-sweeper")
         self._thread.start()
-        return self._ended
+        return ended
 
     def stop(self, timeout: float | None = None) -> bool:
         """End it, and tell whether it ended within *timeout* seconds."""
@@ -42,9 +44,12 @@ class Sweeper:
         return not self._thread.is_alive()
 
     def _run(self, seconds: float, stopping: threading.Event, ended: Future[None]) -> None:
-        while not stopping.wait(seconds):
-            try:
-                self._sweep()
-            except KGMemoryError:
-                logger.warning("expired items could not be deleted; trying again later", exc_info=True)
-        ended.set_result(None)
+        try:
+            while not stopping.wait(seconds):
+                try:
+                    self._sweep()
+                except KGMemoryError:
+                    logger.warning("expired items could not be deleted; trying again later", exc_info=True)
+        finally:
+            if ended.set_running_or_notify_cancel():
+                ended.set_result(None)

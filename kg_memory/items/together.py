@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import accumulate
 from typing import Generic, TypeVar
 
-from kg_memory.errors import DatabaseUnavailable
+from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable
 from kg_memory.scopes import PerLoop
 
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_AT_ONCE = 1000
+FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
+"""What concerns all: to try again for each would make the last wait for all before it."""
 
 
 class Together(Generic[T, R]):
@@ -52,7 +54,7 @@ class Together(Generic[T, R]):
         try:
             results = list(await self._do(wants))
         except Exception as error:  # noqa: BLE001 - it is raised where it was caused
-            if len(taken) > 1 and not isinstance(error, DatabaseUnavailable):
+            if len(taken) > 1 and not isinstance(error, FOR_ALL):
                 for one in taken:
                     await self._serve([one])
                 return

@@ -121,16 +121,24 @@ def test_an_operation_on_a_bad_namespace_does_nothing_at_all(store):
     assert store.list_namespaces() == [("langgraph", "own")]
 
 
+def holding_itself():
+    found: dict[str, object] = {}
+    found["x"] = found
+    return found
+
+
 BAD = (
     (PutOp(("a",), "k", {"x": [1, datetime.now(UTC)]}), r"value\.x\[1\] is a datetime"),
     (PutOp(("a",), "k", "text"), "put a dict"),
     (PutOp(("a",), "k", {"x": 1}, ttl=float("nan")), "give minutes"),
     (PutOp(("a",), "k", {"x": 1}, ttl=-1), "give minutes"),
     (PutOp(("a",), "k", {"x": 1}, ttl="5"), "give minutes"),
+    (PutOp(("a",), "k", {"x": 1}, index=True), "give a list of paths"),
     (SearchOp(("a",), limit=-1), "the limit is -1"),
     (SearchOp(("a",), offset=1.5), "the offset is 1.5"),
     (SearchOp(("a",), query=b"x"), "give a string"),
     (SearchOp(("a",), filter={"x": {"$in": 1}}), "no operator"),
+    (SearchOp(("a",), filter=holding_itself()), "holds itself: give a flatter one"),
     (ListNamespacesOp(max_depth=-1), "the max_depth is -1"),
     ("get", "no operation of a store"),
 )
@@ -213,6 +221,38 @@ async def test_the_last_of_several_writes_at_once_counts(store):
         assert (item and item.value) == value
 
 
+async def test_what_is_only_fetched_does_not_wait_for_a_search(memory, name):
+    class Slow(HashEmbeddings):
+        async def aembed_query(self, text):
+            await searched.wait()
+            return self.embed_query(text)
+
+    searched = asyncio.Event()
+    store = KGStore(memory, name=name, index={"embed": Slow()})
+    await store.aput(("a",), "k", {"x": "word"})
+    search = asyncio.create_task(store.asearch(("a",), query="word"))
+    await asyncio.sleep(0.01)
+    assert (await asyncio.wait_for(store.aget(("a",), "k"), 5)).key == "k"
+    assert not search.done()
+    searched.set()
+    assert keys(await search) == ["k"]
+
+
+async def test_whoever_gives_up_leaves_nothing_half_done_and_disturbs_nobody(store):
+    async def put(number):
+        await store.abatch([PutOp(("a", str(number)), str(each), {"n": number}) for each in range(3)])
+        return number
+
+    tasks = [asyncio.create_task(put(number)) for number in range(60)]
+    for number in range(0, 60, 3):
+        await asyncio.sleep(0.001)
+        tasks[number].cancel()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    put_whole = {int(namespace[1]) for namespace in store.list_namespaces()}
+    assert put_whole >= {number for number in done if isinstance(number, int)} >= set(range(60)) - set(range(0, 60, 3))
+    assert len(store.search(("a",), limit=1000)) == 3 * len(put_whole)
+
+
 async def test_nothing_blocks_the_event_loop(memory, name):
     with blockbuster_ctx():
         async with KGStore(memory, name=name) as store:
@@ -278,6 +318,28 @@ def test_the_sweeper_sweeps_until_it_is_stopped(store):
     assert ended.done()
     assert store.stop_ttl_sweeper()
     assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
+
+
+def test_to_cancel_the_sweeper_is_to_stop_it_and_it_starts_again(store):
+    first = store.start_ttl_sweeper(0.0005)
+    assert first.cancel()
+    again = store.start_ttl_sweeper(0.0005)
+    assert again is not first
+    assert store.stop_ttl_sweeper(5)
+    assert again.result(5) is None
+    deadline = time.monotonic() + 5
+    while any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_sweeper_that_broke_has_ended(store, monkeypatch):
+    def broken():
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(store._sweeper, "_sweep", broken)
+    assert store.start_ttl_sweeper(0.0001).result(5) is None
 
 
 def test_the_sweeper_goes_on_after_the_database_was_away(store, monkeypatch, caplog):

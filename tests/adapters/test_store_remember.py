@@ -6,6 +6,7 @@ import logging
 from uuid import uuid4
 
 import pytest
+from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
 from kg_memory.errors import AnswerError, ModelUnavailable, SettingsError
@@ -125,6 +126,19 @@ async def test_when_the_model_is_away_the_item_and_its_texts_are_kept(make, memo
     model.rules["extract_text"] = rule
     store.put((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"})
     assert {each.status for each in memory.episodes(namespace=user)} == {EpisodeStatus.DONE}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_when_the_model_is_away_the_texts_of_all_namespaces_are_kept(make, memory, model, user, is_async):
+    def away(_):
+        raise ModelUnavailable("away: wait")
+
+    model.rules["extract_text"] = away
+    store = make(True, index=False)
+    puts = [PutOp((user, each), "k", {"a": "Ann knows Bob"}) for each in ("one", "two")]
+    with pytest.raises(ModelUnavailable):
+        await store.abatch(puts) if is_async else store.batch(puts)
+    assert [len(memory.episodes(namespace=f"{user}.{each}")) for each in ("one", "two")] == [1, 1]
 
 
 def test_a_text_that_cannot_be_read_is_told_and_the_item_kept(make, memory, model, user, caplog):

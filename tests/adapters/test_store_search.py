@@ -118,6 +118,30 @@ def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch
             assert [item.score for item in found] == pytest.approx(expected[offset : offset + limit], abs=1e-5)
 
 
+@pytest.mark.parametrize("rest", [{}, {"n": {"$gte": 0}}])
+def test_a_page_of_any_length_at_any_place(make, rest):
+    store = make(fields=["a"])
+    store.batch(PutOp(("x",), str(each), {"a": "red", "n": each}, index=None if each else False) for each in range(3))
+    for query in (None, "red"):
+        assert len(store.search(("x",), query=query, filter=rest, limit=2**70)) == 3
+        assert len(store.search(("x",), query=query, filter=rest, limit=2**63, offset=1)) == 2
+        assert store.search(("x",), query=query, filter=rest, offset=2**70) == []
+
+
+@pytest.mark.parametrize("query", [None, "red"])
+def test_large_values_are_looked_through_a_few_at_a_time(make, monkeypatch, query):
+    monkeypatch.setattr(meaning, "PAGE", 2)
+    monkeypatch.setattr(meaning, "LARGEST_PAGE", 5_000)
+    looked = []
+    matches = meaning.filters.matches
+    store = make(fields=["a"])
+    store.batch(PutOp(("x",), str(each), {"a": "red", "n": each, "t": "y" * 1_000}) for each in range(30))
+    monkeypatch.setattr(meaning.filters, "matches", lambda *given: looked.append(1) or matches(*given))
+    assert len(store.search(("x",), query=query, filter={"n": {"$gte": 0}}, limit=3)) == 3
+    assert len(looked) <= 2 + 4 + 3
+    assert len(store.search(("x",), query=query, filter={"n": {"$gte": 7}}, limit=50)) == 23
+
+
 def test_a_filter_comes_before_the_limit_over_many_pages(make, monkeypatch):
     monkeypatch.setattr(meaning, "PAGE", 3)
     monkeypatch.setattr(meaning, "LONGEST_PAGE", 10)

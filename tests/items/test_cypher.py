@@ -14,7 +14,7 @@ from kg_memory.items.driver import ItemDriver
 from kg_memory.items.schema import ITEMS, PAIRS
 from tests.scripted import HashEmbeddings, Scripted
 
-FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "LINES", "COMPARISON"}
+FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}
 QUERIES = {
     **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
     **{f"pairs.{name}": text for name, text in vars(pair_cypher).items() if name.isupper()},
@@ -63,13 +63,15 @@ def test_the_query_begins_at_an_index_and_scans_nothing(plans, name):
     assert ("ProcedureCall" if name == "items.NEAREST" else "Node By Index Scan") in told, told
 
 
-@pytest.mark.parametrize("name", ["LIST", "SCAN", "COMPARE", "NAMESPACES_ALIVE"])
+@pytest.mark.parametrize("name", ["LIST", "LIST_IDS", "RANK_IDS", "COMPARE", "NAMESPACES_ALIVE"])
 def test_a_search_begins_at_the_namespace(plans, name):
     first = plans(f"items.{name}").strip().splitlines()[-1]
     assert "(n:Namespace)" in first, first
 
 
-@pytest.mark.parametrize("name", ["LIST_MARKED", "SCAN_MARKED", "COMPARE_MARKED", "COUNT_MARKED"])
+@pytest.mark.parametrize(
+    "name", ["LIST_MARKED", "LIST_IDS_MARKED", "RANK_IDS_MARKED", "COMPARE_MARKED", "COUNT_MARKED"]
+)
 def test_a_search_for_a_rare_mark_begins_at_the_items_that_have_it(plans, name):
     first = plans(f"items.{name}").strip().splitlines()[-1]
     assert "(i:Item)" in first, first

@@ -60,6 +60,25 @@ def test_a_value_that_holds_itself_is_refused():
         plain.written(value)
 
 
+def nested(depth):
+    value: object = 1
+    for level in range(depth):
+        value = [value] if level % 2 else {"x": value}
+    return value
+
+
+def test_a_value_so_deep_that_it_could_not_be_read_everywhere_is_refused():
+    value = nested(plain.DEEPEST)
+    assert plain.read(plain.written(value)) == value
+    with pytest.raises(InputError, match=r"value\S{1,40}\.\.\. is nested too deeply"):
+        plain.written(nested(plain.DEEPEST + 1))
+
+
+def test_a_number_that_json_cannot_read_again_is_refused():
+    with pytest.raises(InputError, match=r"too many digits .* store it as text"):
+        plain.written({"x": 10**5000})
+
+
 def test_different_values_have_different_keys():
     values = [[], [""], ["", ""], ["a", "b"], ["ab"], ["a b"], [["a"], "b"], ["a", ["b"]], "a", None]
     assert len({plain.key_of(value) for value in values}) == len(values)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError
 from kg_memory.items.together import MOST_AT_ONCE, Together
 
 
@@ -54,13 +54,14 @@ async def test_an_error_is_only_for_whom_it_concerns():
     assert isinstance(other, InputError)
 
 
-async def test_a_lost_database_is_for_all_and_tried_once():
+@pytest.mark.parametrize("gone", [DatabaseUnavailable, EmbeddingUnavailable])
+async def test_a_lost_database_or_model_is_for_all_and_tried_once(gone):
     doing = Doing()
-    doing.error = DatabaseUnavailable("gone")
+    doing.error = gone("gone")
     results = await asyncio.gather(*(Together(doing)([1]) for _ in range(1)), return_exceptions=True)
     together = Together(doing)
     results += await asyncio.gather(*(together([1]) for _ in range(5)), return_exceptions=True)
-    assert [type(each) for each in results] == [DatabaseUnavailable] * 6
+    assert [type(each) for each in results] == [gone] * 6
     assert len(doing.got) == 2
     doing.error = None
     assert await together([4]) == [8]

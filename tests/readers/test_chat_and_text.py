@@ -23,6 +23,14 @@ def test_a_plain_chat_is_split_by_speakers_and_dated_by_its_stamps(tmp_path: Pat
     assert [episode.at for episode in episodes] == [ten + timedelta(microseconds=n) for n in range(3)]
 
 
+def test_a_day_without_a_time_dates_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "chat.txt"
+    file.write_text("2024-01-10 Ann: I moved.\n2024-02-11 - Bob: Where to?\n", encoding="utf-8")
+    first, second = read(file)
+    assert [first.speaker, second.speaker] == ["Ann", "Bob"]
+    assert [f"{each.at:%F}" for each in (first, second)] == ["2024-01-10", "2024-02-11"]
+
+
 def test_a_stamp_on_a_line_of_its_own_dates_what_follows(tmp_path: Path) -> None:
     episodes = list(read(write(tmp_path, "[2024-05-01]\nAnn: a\nBo: b\n[2024-05-02]\nAnn: c\nBo: d")))
     assert [episode.at.day for episode in episodes if episode.at] == [1, 1, 2, 2]

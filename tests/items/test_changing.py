@@ -1,0 +1,54 @@
+"""Changes of items: parts that a query can take, and many who change at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from langgraph.store.base import PutOp
+
+from kg_memory.adapters import KGStore
+from kg_memory.effects import Embed, Now
+from kg_memory.flow import run
+from kg_memory.items import changing
+
+
+@pytest.mark.parametrize("dimensions", [1, 300])
+def test_vectors_count_for_what_one_query_takes(monkeypatch, dimensions):
+    monkeypatch.setattr(changing, "LARGEST_AT_ONCE", 10_000)
+    puts = [PutOp(("a",), str(each), {"x": [f"{each} {word}" for word in "ab"]}, index=["x[*]"]) for each in range(6)]
+    written = []
+
+    def answer(effect):
+        match effect:
+            case Embed(texts):
+                return [[1.0] * dimensions for _ in texts]
+            case Now():
+                return 1
+        written.append(len(effect.params["puts"]))
+        return []
+
+    run(changing.make([changing.change(put, ["$"]) for put in puts]), answer)
+    assert written == ([6] if dimensions == 1 else [1] * 6)
+
+
+def test_an_emptied_namespace_takes_nothing_with_it_that_others_put(memory):
+    name = str(uuid4())
+    stores = [KGStore(memory, name=name) for _ in range(4)]
+
+    def put_and_delete(number):
+        store, key = stores[number], str(number)
+        for each in range(25):
+            store.put(("a",), key, {"n": each})
+            assert store.get(("a",), key).value == {"n": each}
+            assert key in {item.key for item in store.search(("a",), query=str(each))}
+            assert store.list_namespaces() == [("a",)]
+            store.delete(("a",), key)
+            assert store.get(("a",), key) is None
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        list(pool.map(put_and_delete, range(len(stores))))
+    database, key = memory.driver.database, stores[0]._driver.key(name)
+    left = database.query(key, "MATCH (n) RETURN labels(n)[0] AS label", {}, write=False)
+    assert left == [{"label": "Meta"}]
