@@ -6,6 +6,7 @@ shows each on its nodes, and lets the prompts be edited there.
 
 from __future__ import annotations
 
+from reprlib import repr as short
 from string import Template
 from types import new_class
 from typing import Any, Self
@@ -17,6 +18,8 @@ from kg_memory.errors import InputError
 from kg_memory.settings import Settings
 
 PROMPT = "_prompt"
+LONGEST_NAME = 100
+"""How much of an unknown name an error tells."""
 
 
 class Checked(BaseModel):
@@ -76,7 +79,9 @@ class Context(Checked):
         if not text.is_valid():
             raise ValueError(f"has a $ that begins no name: write $$ for a dollar sign, or one of {names}")
         if unknown := sorted(set(text.get_identifiers()) - set(known)):
-            raise ValueError(f"has the unknown name ${unknown[0]}: use {names}, and $$ for a dollar sign")
+            raise ValueError(
+                f"has the unknown name ${unknown[0][:LONGEST_NAME]}: use {names}, and $$ for a dollar sign"
+            )
         return value
 
 
@@ -107,7 +112,7 @@ def _told(schema: type[BaseModel], error: ValidationError) -> str:
     """Return what is wrong with the context, in one sentence."""
     errors = error.errors()
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    name = ".".join(map(str, first["loc"]))
+    name = ".".join(map(str, first["loc"]))[:LONGEST_NAME]
     if first["type"] == "extra_forbidden":
         return f"the context has the unknown key {name!r}: use {', '.join(schema.model_fields)}"
     if first["type"] == "missing":
@@ -118,4 +123,4 @@ def _told(schema: type[BaseModel], error: ValidationError) -> str:
 def _reason(error: Any) -> str:
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
-    return f"is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    return f"is {short(error['input'])}: {error['msg'][0].lower()}{error['msg'][1:]}"

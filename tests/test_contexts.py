@@ -41,6 +41,9 @@ def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
         ({"reflections": -1}, "reflections in the context is -1: input should be greater than or equal to 0"),
         ({"reflections": "many"}, "reflections in the context is 'many'"),
         ({"facts_prompt": 5}, "facts_prompt in the context is 5"),
+        ({"facts_prompt": None}, "facts_prompt in the context is None: input should be a valid string"),
+        ({"reflections": None}, "reflections in the context is None"),
+        ({"facts_prompt": "Read ${episode"}, r"a \$ that begins no name"),
         ({"facts_prompt": " \n"}, "facts_prompt in the context is empty: leave it out"),
         ({"facts_prompt": "Read $text."}, r"unknown name \$text: use \$entities, \$episode, \$fact_types"),
         ({"facts_prompt": "${__class__}"}, r"unknown name \$__class__: use"),
@@ -51,6 +54,15 @@ def test_a_form_shows_the_settings_of_the_memory_as_its_defaults():
 def test_what_does_not_fit_is_told_in_one_sentence(given, told):
     with pytest.raises(InputError, match=told):
         IngestionContext(**given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"reflections": "many" * 9999}, {"many" * 9999: 1}, {"facts_prompt": "$x" + "y" * 9999}]
+)
+def test_what_does_not_fit_is_told_shortly_however_long_it_is(given):
+    with pytest.raises(InputError) as raised:
+        IngestionContext(**given)
+    assert len(str(raised.value)) < 1000
 
 
 def test_settings_that_cannot_work_together_are_told():

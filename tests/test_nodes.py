@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.flow import Every, run
 from kg_memory.ingestion.graph import build
 from kg_memory.nodes import news, unrounded
-from kg_memory.prompts import FACTS, SUMMARISE
+from kg_memory.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.prompts.answers import ExtractedFacts, Summaries
 from kg_memory.temporal import OPEN_END, OPEN_START
 
@@ -140,6 +141,35 @@ def test_the_context_of_a_run_changes_its_settings_and_its_prompts(invoke, drive
     invoke(graph, {**given, "content": "I live in Paris."})
     assert len(model.asks("reflect")) == 1
     assert model.asked[-2].prompt.text != "Read $episode, it costs $$5."
+
+
+def test_runs_of_one_graph_at_once_have_each_their_own_settings_and_prompts(driver, settings, namespace, model):
+    graph = build(driver, settings).compile()
+    hostile = ("$$episode", "${facts", "{episode}", "%s \\1", "</episode>", "x" * 100_000)
+
+    def given(number: int) -> tuple[Any, Any]:
+        # Every third run has no context, as the memory was opened.
+        edited = f"Read $episode, {number}: {hostile[number % 6].replace('$', '$$')}"
+        context = {"instructions": f"wish {number} {hostile[number % 6]}", "reflections": 0, "facts_prompt": edited}
+        said = {"content": f"I know Bob{number}.", "speaker": "Ann", "namespace": f"{namespace} {number % 2}"}
+        return said, context if number % 3 else None
+
+    runs = [given(number) for number in range(12)]
+
+    async def at_once() -> None:
+        await asyncio.gather(*(graph.ainvoke(said, context=context) for said, context in runs[6:]))
+
+    with ThreadPoolExecutor(7) as pool:
+        running = [pool.submit(graph.invoke, said, context=context) for said, context in runs[:6]]
+        for each in (*running, pool.submit(asyncio.run, at_once())):
+            each.result()
+    for said, context in runs:
+        mine = [each for each in model.asked if said["content"] in str(each.fields.get("episode"))]
+        told = {each.prompt.name: (each.fields.get("instructions"), each.prompt.text) for each in mine}
+        wish, text = (context["instructions"], context["facts_prompt"]) if context else ("", FACTS.text)
+        assert told["extract_message"] == (wish, EXTRACT_MESSAGE.text)
+        assert told["facts"] == (wish, text)
+        assert ("reflect" in told) == (context is None)
 
 
 def test_a_context_that_does_not_fit_is_told_before_anything_is_stored(invoke, driver, settings, namespace, rows):

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kg_memory.adapters.agent import AgentContext, build_agent
     from kg_memory.adapters.background import BackgroundMemory, Failure
     from kg_memory.adapters.key_value import KGKeyValueStore
     from kg_memory.adapters.middleware import KGMemoryMiddleware
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from kg_memory.adapters.tools import CoreMemory, langmem_tools, letta_tools, memory_tools
 
 _HOMES = {
+    "AgentContext": "agent",
     "BackgroundMemory": "background",
     "CoreMemory": "tools",
     "Failure": "background",
@@ -24,6 +26,7 @@ _HOMES = {
     "KGMemoryMiddleware": "middleware",
     "KGRetriever": "retriever",
     "KGStore": "store",
+    "build_agent": "agent",
     "langmem_tools": "tools",
     "letta_tools": "tools",
     "memory_tools": "tools",
@@ -33,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AgentContext",
     "BackgroundMemory",
     "CoreMemory",
     "Failure",
@@ -40,6 +44,7 @@ __all__ = [
     "KGMemoryMiddleware",
     "KGRetriever",
     "KGStore",
+    "build_agent",
     "langmem_tools",
     "letta_tools",
     "memory_tools",

@@ -337,17 +337,12 @@ class BackgroundMemory:
             try:
                 return call()
             except Exception as error:
-                seconds = self._pause(error, attempt)
+                passes = isinstance(error, UNAVAILABLE) and not self.memory.driver.database.closed
+                seconds = self._patience.before(attempt + 1, PASSING) if passes else None
                 if seconds is None or self._ends_within(seconds):
                     self._fail(id_, namespace, error, attempt)
                     raise
             attempt += 1
-
-    def _pause(self, error: Exception, attempt: int) -> float | None:
-        """Return the seconds until the next attempt, or None to give up."""
-        if not isinstance(error, UNAVAILABLE) or self.memory.driver.database.closed:
-            return None
-        return self._patience.before(attempt + 1, PASSING)
 
     def _ends_within(self, seconds: float) -> bool:
         with self._changed:
@@ -370,11 +365,22 @@ _LEFT = object()
 _unfinished: WeakSet[BackgroundMemory] = WeakSet()
 
 
+def _read_on() -> None:
+    """Read what waits, all side by side, while threads can still be started: a chat model's client may do so."""
+    waiting, began = list(_unfinished), time.monotonic()
+    for each in waiting:
+        each.flush(0)
+    for each in waiting:
+        each.flush(max(0, began + each.exit_seconds - time.monotonic()))
+
+
 def _finish() -> None:
     for each in list(_unfinished):
-        each.close(each.exit_seconds)
+        each.close(0)
 
 
+# Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.
+threading._register_atexit(_read_on)  # type: ignore[attr-defined]  # noqa: SLF001
 atexit.register(_finish)
 
 

@@ -20,7 +20,8 @@ _FRAME = re.compile(
 # Words that do not count as content, and yet turn what is said.
 _TURNS = re.compile(
     r"\b(?:after|again|all|any|before|both|cannot|could|few|had|if|more|most|never|no|nor|not|off|once|only|over|should"
-    r"|under|until|was|were|will|without|would)\b|n['’]t\b|['’]ll\b|['’]d\b|[不没沒無无非別别勿未曾]|以前|可能|如果|只",
+    r"|under|until|was|were|will|without|would|he|she|they|we|him|them|us|may|might|maybe|perhaps|probably|possibly"
+    r"|think|believe|hope|want|wish|plan|guess|\w+ed)\b|n['’]t\b|['’]ll\b|['’]d\b|[不没沒無无非別别勿未曾]|以前|可能|如果|只",
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"[^\W\d_]+|\s+")
@@ -48,8 +49,8 @@ class _Told:
 def without_echo(text: str, recalled: str) -> str:
     """Return *text* without the sentences whose content words all stand side by side in one line of *recalled*.
 
-    A sentence with another number, date, name, negation or order of words is kept, and so is all of a text that
-    repeats nothing. "" where only sentences without content are left.
+    A sentence with another number, date, name, negation, tense, doubt or order of words is kept, and so is all of a
+    text that repeats nothing. "" where only sentences without content are left.
     """
     lines = list(_lines(recalled))
     found = sentences(text)
@@ -69,10 +70,11 @@ def without_echo(text: str, recalled: str) -> str:
 
 
 def _lines(recalled: str) -> Iterator[_Told]:
-    """Yield what each sentence of each line tells."""
+    """Yield what each sentence of each line tells; a question tells nothing."""
     for line in _MARK.sub("", recalled).splitlines():
         for sentence in sentences(unescape(line)):
-            yield _told(sentence.text)
+            if not sentence.asks:
+                yield _told(sentence.text)
 
 
 def _told(sentence: str) -> _Told:

@@ -15,9 +15,11 @@ from langchain_core.messages import (
     ChatMessage,
     HumanMessage,
     MessageLikeRepresentation,
+    ToolMessage,
     convert_to_messages,
 )
 
+from kg_memory.adapters.echo import without_echo
 from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput
 from kg_memory.readers.record import plain_text
@@ -26,6 +28,7 @@ from kg_memory.readers.times import parse_time
 SOURCE = "langchain"
 USER, ASSISTANT = "user", "assistant"
 _ROLES = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
+RECALLING_TOOLS = frozenset({"search_memory", "memory_history", "archival_memory_search", "conversation_search"})
 _TIMES = ("timestamp", "created_at", "at", "created")
 
 
@@ -36,29 +39,39 @@ def episodes_of(
     user: str | None = None,
     assistant: str | None = None,
     last_turn: bool = False,
+    recalled: str = "",
 ) -> list[EpisodeInput]:
     """Return what was said in *messages*, in their order: by people and the assistant, not by prompts and tools.
 
     A message's own name says who spoke, else *user* and *assistant* do. The same message in the same thread is the
     same episode however often it is handed in; an edited one is another. *last_turn* leaves out what came before the
-    last words of people that nobody has answered yet, or answered last.
+    last words of people that nobody has answered yet, or answered last. Sentences of the assistant that only repeat
+    what was *recalled* for the last turn, or what a tool of the memory showed in the same turn, are left out.
     Errors: `InputError` for what are no messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     given = messages_of(messages)
-    first = _last_turn(given) if last_turn else 0
+    last = _last_turn(given)
+    told = [recalled]
     found: list[EpisodeInput] = []
     seen: Counter[tuple[str, str]] = Counter()
     for place, message in enumerate(given):
         role, content = _role(message), text_of(message)
+        if role == USER:
+            told = [recalled] if place >= last else []
+        elif isinstance(message, ToolMessage) and message.name in RECALLING_TOOLS:
+            told.append(content)
         if role is None or not content.strip():
             continue
         nth = seen[role, content]
         seen[role, content] += 1
-        if place >= first:
+        if last_turn and place < last:
+            continue
+        said = without_echo(content, "\n".join(told)) if role == ASSISTANT else content
+        if said.strip():
             found.append(
                 EpisodeInput(
-                    content=content,
+                    content=said,
                     speaker=message.name or names[role],
                     at=_time(message),
                     thread=thread,
@@ -103,7 +116,9 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
 
 
 def _role(message: BaseMessage) -> str | None:
-    """Return which side said *message*; ``None`` for what nobody said."""
+    """Return which side said *message*; ``None`` for what nobody said, such as a summary by LangChain's middleware."""
+    if message.additional_kwargs.get("lc_source"):
+        return None
     if isinstance(message, ChatMessage):
         return _ROLES.get(message.role.lower())
     if isinstance(message, HumanMessage):

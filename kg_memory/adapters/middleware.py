@@ -10,15 +10,15 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config, set_config_context
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
-from kg_memory.adapters.echo import without_echo
-from kg_memory.adapters.messages import episodes_of, last_question, text_of
+from kg_memory.adapters.messages import episodes_of, last_question
 from kg_memory.adapters.nodes import with_memory
 from kg_memory.adapters.places import NamespaceTemplate, place_of
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
@@ -29,7 +29,7 @@ from kg_memory.reading import counted
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain.agents.middleware.types import PrivateStateAttr
+    from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
 except ImportError as error:
     message = "the agent middleware needs langchain: pip install 'kg-memory[agents]'"
     raise MissingExtra(message) from error
@@ -38,8 +38,9 @@ logger = logging.getLogger("kg_memory")
 
 Remember = Literal["background", "inline", "off"]
 OnError = Literal["continue", "raise"]
+Answer = ToolMessage | Command[Any]
+"""What a call of a tool gives."""
 UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so where the answer would need it."
-RECALLING_TOOLS = frozenset({"search_memory", "memory_history", "archival_memory_search", "conversation_search"})
 
 
 class Turn(TypedDict):
@@ -68,7 +69,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     *background*, which has `BackgroundMemory.flush`; ``inline``, so that the agent ends when it is read; or it is not
     remembered at all (``off``). Sentences of the assistant that only repeat what was recalled are left out.
     During an outage of the database or the models, and where a message cannot be stored, *on_error* ``continue`` lets
-    the agent answer: the log has a warning, and the model is told; ``raise`` ends the run. All else is raised.
+    the agent answer: the log has a warning, and the model is told, of tools of the memory too; ``raise`` ends the run.
+    All else is raised.
     *tools* are more tools for the agent, ``True`` those of `memory_tools`. *user* and *assistant* are the speakers of
     messages without a name.
     """
@@ -92,7 +94,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         super().__init__()
         self.memory = memory
         self.background = background or BackgroundMemory(memory)
-        self.tools = _tools(memory, namespace) if tools is True else list(tools or ())
+        self.tools = _tools(memory, namespace, user) if tools is True else list(tools or ())
         self._template = NamespaceTemplate(namespace)
         self._recall = recall
         self._max_tokens = counted("max_tokens", max_tokens)
@@ -120,6 +122,20 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     ) -> ModelResponse[Any]:
         return await handler(_reminded(request))
 
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
+        try:
+            return handler(request)
+        except UNAVAILABLE as error:
+            return self._unreached(request, error)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
+        try:
+            return await handler(request)
+        except UNAVAILABLE as error:
+            return self._unreached(request, error)
+
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
         with _apart() as context:
@@ -137,7 +153,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
         """Recall what the turn needs, then save what people said; else a question would be found by its own words."""
-        messages = _spoken(state)
+        messages: list[BaseMessage] = list(state["messages"])
         while messages and not isinstance(messages[-1], HumanMessage):
             messages.pop()
         question = last_question(messages)
@@ -148,7 +164,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 turn["recalled"] = yield Do(self.memory, "context", question, named)
             except KGMemoryError as error:
                 failed = error
-        yield from self._save(turn, self._said(messages, turn))
+        turn["saved"] = yield from self._save(turn, self._said(messages, turn))
         if failed is not None:
             turn["reached"] = False
             self._pass_over("recall", failed)
@@ -156,13 +172,11 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Remember the turn."""
-        messages = _spoken(state)
-        told = "\n".join((turn["recalled"], *(text_of(each) for each in messages if _is_recalled(each))))
-        said = self._said([_without_echo(each, told) for each in messages], turn)
-        yield from self._save(turn, said)
+        said = self._said(state["messages"], turn)
+        saved = yield from self._save(turn, said)
         if self._remember != "inline":
             return
-        read = [each for each in said if each.source_id in turn["saved"]]
+        read = [each for each in said if each.source_id in saved]
         try:
             added = yield Do(self.memory, "add_many", read, {"namespace": turn["namespace"]})
         except KGMemoryError as error:
@@ -172,24 +186,36 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             if each.problem:
                 logger.warning("episode %s is saved but not read: %s", each.episode, each.problem)
 
-    def _said(self, messages: list[BaseMessage], turn: Turn) -> list[EpisodeInput]:
-        """Return the last turn of *messages*."""
-        return episodes_of(messages, thread=turn["thread"], last_turn=True, **self._names)
+    def _said(self, messages: Sequence[BaseMessage], turn: Turn) -> list[EpisodeInput]:
+        """Return the last turn of *messages*, without what only repeats the memory."""
+        told = turn["recalled"]
+        return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=told, **self._names)
 
-    def _save(self, turn: Turn, said: list[EpisodeInput]) -> Flow[None]:
-        """Save what is not saved yet of what was *said*, and have it read where that is for the background."""
+    def _save(self, turn: Turn, said: list[EpisodeInput]) -> Flow[list[str]]:
+        """Save what is not saved yet of what was *said*, and return the ids of all that is.
+
+        Where that is for the background, it has it read.
+        """
+        saved = list(turn["saved"])
         if self._remember == "off":
-            return
+            return saved
         on, verb = (self.memory, "save") if self._remember == "inline" else (self.background, "submit")
         for each in said:
-            if each.source_id in turn["saved"]:
+            if each.source_id in saved:
                 continue
             try:
                 yield Do(on, verb, [each], {"namespace": turn["namespace"]})
             except KGMemoryError as error:
                 self._pass_over("save what was said", error)
             else:
-                turn["saved"].append(each.source_id or "")
+                saved.append(each.source_id or "")
+        return saved
+
+    def _unreached(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
+        """Return what the model is told of a call that met an outage. Errors: *error*, where that is to end the run."""
+        call = request.tool_call
+        self._pass_over(f"answer {call['name']}", error)
+        return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
         """Go on after an outage, or without a message that cannot be stored, and say so. Errors: *error* else."""
@@ -235,25 +261,10 @@ def _reminded(request: ModelRequest[Any]) -> ModelRequest[Any]:
     return request.override(system_message=SystemMessage.model_validate(system))
 
 
-def _spoken(state: MemoryState) -> list[BaseMessage]:
-    """Return the messages, without those that another middleware wrote in somebody's name, such as summaries."""
-    return [each for each in state["messages"] if not each.additional_kwargs.get("lc_source")]
-
-
-def _is_recalled(message: BaseMessage) -> bool:
-    return isinstance(message, ToolMessage) and message.name in RECALLING_TOOLS
-
-
-def _without_echo(message: BaseMessage, told: str) -> BaseMessage:
-    if not isinstance(message, AIMessage):
-        return message
-    return message.model_copy(update={"content": without_echo(text_of(message), told)})
-
-
-def _tools(memory: GraphMemory, namespace: str) -> list[BaseTool]:
+def _tools(memory: GraphMemory, namespace: str, user: str | None) -> list[BaseTool]:
     from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
 
-    return memory_tools(memory, namespace=namespace)
+    return memory_tools(memory, namespace, user=user)
 
 
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> Any:

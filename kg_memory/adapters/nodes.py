@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage
@@ -62,6 +63,7 @@ def remember_node(
     memory: GraphMemory,
     namespace: str = "{user_id}",
     *,
+    key: str = "memory_context",
     messages_key: str = "messages",
     user: str | None = None,
     assistant: str | None = None,
@@ -71,7 +73,9 @@ def remember_node(
     """Return a node that remembers the last turn and leaves the state as it is; put it behind the answer.
 
     The turn is what people said last and all that followed; with *everything* it is the whole conversation. What is
-    remembered already is not read again. *user* and *assistant* are the speakers of messages without a name. The
+    remembered already is not read again. Sentences of the last answer that only repeat what `recall_node` wrote to
+    ``state[key]``, or what a tool of the memory showed, are no news and left out; with *everything*, the tools' alone.
+    *user* and *assistant* are the speakers of messages without a name. The
     ingestion graph is a subgraph of the node, as in `recall_node`; a checkpointer keeps its steps too, which
     ``durability="exit"`` spares. With *background*, messages are only handed over.
     A message that cannot be read is an error, so that an outage shows, but it and those behind it are saved: resuming
@@ -80,11 +84,11 @@ def remember_node(
     Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
     """
     template, ingestion = NamespaceTemplate(namespace), memory.ingestion
+    spoken = partial(episodes_of, last_turn=not everything, user=user, assistant=assistant)
 
     def said(state: Any) -> tuple[Place, list[EpisodeInput]]:
-        place, names = place_here(template), {"user": user, "assistant": assistant}
-        messages = _messages(state, messages_key)
-        return place, episodes_of(messages, thread=place.thread, last_turn=not everything, **names)
+        place, recalled = place_here(template), "" if everything else _get(state, key) or ""
+        return place, spoken(_messages(state, messages_key), thread=place.thread, recalled=recalled)
 
     def call(state: Any) -> dict[str, Any]:
         place, episodes = said(state)
@@ -133,7 +137,11 @@ def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> 
 
 
 def _messages(state: Any, key: str) -> Any:
-    found = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
+    found = _get(state, key)
     if found is None:
         raise InputError(f"the state has no {key!r}: give messages_key, the key under which the graph keeps messages")
     return found
+
+
+def _get(state: Any, key: str) -> Any:
+    return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)

@@ -22,9 +22,14 @@ RETURN 1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, left(e.content, 
 """
 
 SAVE_EPISODE = """
+UNWIND $around AS id
+OPTIONAL MATCH (d:Episode {id: id})
+WITH sum(CASE WHEN d IS NULL THEN 1 ELSE 0 END) AS gone
+MATCH (m:Meta {id: 'schema'})
+WHERE gone = 0
 MERGE (e:Episode {id: $episode.id})
 ON CREATE SET e = $episode
-WITH e, e.status = 'new' AS new
+WITH m, e, e.status = 'new' AS new
 CALL {
   WITH e, new
   UNWIND CASE WHEN new THEN $lengths ELSE [] END AS row
@@ -62,8 +67,9 @@ CALL {
 SET e.status = CASE WHEN new THEN 'saved' ELSE e.status END
 RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
   e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
-  coalesce(e.offset, 0) AS offset
+  coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten
 """
+"""Save an episode, with how often something was forgotten so far; no row if one of those around it is gone."""
 
 ENTITIES_BY_ALIAS = f"""
 UNWIND $names AS row
@@ -140,8 +146,9 @@ SAVE = (
 UNWIND $based_on AS row
 OPTIONAL MATCH (n:Entity {id: row.id})
 WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision THEN 0 ELSE 1 END) AS changed
+MATCH (m:Meta {id: 'schema'})
 MATCH (e:Episode {id: $episode})
-WHERE e.status <> 'done' AND changed = 0
+WHERE e.status <> 'done' AND changed = 0 AND coalesce(m.forgotten, 0) = $forgotten
 SET e.status = 'done', e.embedding = vecf32($embedding)
 WITH e
 CALL {
@@ -260,8 +267,9 @@ RETURN e.id AS id
 )
 
 STATUS = """
+MATCH (m:Meta {id: 'schema'})
 MATCH (e:Episode {id: $id})
-RETURN e.status AS status
+RETURN e.status AS status, coalesce(m.forgotten, 0) AS forgotten
 """
 
 STALE_ENTITIES = f"""

@@ -18,6 +18,12 @@ RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.at AS at, e.cre
 ORDER BY at, id
 """
 
+FORGOTTEN = """
+MATCH (m:Meta {id: 'schema'})
+RETURN coalesce(m.forgotten, 0) AS times
+"""
+"""How often something was forgotten so far."""
+
 STATING = """
 MATCH (e:Episode)-[:STATES]->(f:Fact {id: $fact})
 RETURN DISTINCT e.id AS id
@@ -157,12 +163,13 @@ OPTIONAL MATCH (x:Episode {id: row.id})
 WITH changed, added, sum(CASE WHEN x.status = row.status THEN 0 ELSE 1 END) AS read
 MATCH (e:Meta {id: 'schema'})
 WHERE changed + added + read = 0
-SET e.communities = coalesce(e.communities, 0) + 1
+SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1
 WITH e
 """
 """That nothing was said, read or changed meanwhile of what the rest is based on.
 
-Communities that are being summarised meanwhile are done anew: they may tell of what goes.
+Communities that are being summarised meanwhile, and episodes that are being read, are done anew: they may tell of what
+goes.
 """
 
 _CORRECT = """

@@ -34,11 +34,16 @@ def build(
         graph.add_node(step.__name__, node(step, driver, settings))
     graph.add_edge(START, "receive")
     graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
-    for before, after in pairwise(STEPS[1:]):
+    for before, after in pairwise(STEPS[1:-1]):
         graph.add_edge(before.__name__, after.__name__)
+    graph.add_conditional_edges("save", _unless_forgotten, {"again": "receive", "done": "summarise"})
     graph.add_edge("summarise", END)
     return graph
 
 
 def _unless_done(state: IngestionState) -> Literal["extract", "done"]:
     return "done" if state["done"] else "extract"
+
+
+def _unless_forgotten(state: IngestionState) -> Literal["again", "done"]:
+    return "again" if state.get("again") else "done"

@@ -39,12 +39,10 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     Errors: `InputError` says what is wrong with the input.
     """
     created_at = yield from now()
-    given = checked(state, settings, created_at)
-    before, after = yield from _around(given, settings)
-    lengths, postings = indexed(given, before, after)
-    [saved] = yield from write(
-        cypher.SAVE_EPISODE, episode={**given, "status": "new"}, lengths=lengths, postings=postings
-    )
+    again = bool(state.get("again"))
+    told = {**state, "at": state["episode"]["at_iso"]} if again else state  # what has no date was said at first
+    given = checked(told, settings, created_at)
+    saved, before = yield from _saved(given, settings)
     if saved["content"] != given["content"]:
         raise InputError(
             f"source_id {given['source_id']!r} is already stored with another content: an episode never changes, "
@@ -61,13 +59,29 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     return {
         "namespace": checked_namespace(state.get("namespace")),
         "episode": {**episode, "at_iso": local(episode).isoformat()},
-        "new": saved["new"],
+        "new": saved["new"] or (again and state["new"]),
+        "again": False,
         "done": saved["status"] == "done",
+        "forgotten": saved["forgotten"],
         "previous": previous,
         "pieces": pieces(episode["content"], settings.chunk_size),
         "entities": [],
         "facts": [],
     }
+
+
+def _saved(given: Mapping[str, Any], settings: Settings) -> Flow[tuple[dict[str, Any], list[Neighbour]]]:
+    """Save the episode, and return what is stored, and the episodes before it; none is forgotten meanwhile."""
+    while True:
+        before, after = yield from _around(given, settings)
+        lengths, postings = indexed(given, before, after)
+        around = [each["id"] for each in (*before, *after)]
+        episode = {**given, "status": "new"}
+        found = yield from write(
+            cypher.SAVE_EPISODE, episode=episode, around=around, lengths=lengths, postings=postings
+        )
+        if found:
+            return found[0], before
 
 
 def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[Neighbour], list[Neighbour]]]:

@@ -28,14 +28,18 @@ def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Write entities, facts, evidence, beliefs and words; nothing of it is ever seen without the rest.
 
     It is written only if nothing changed meanwhile of what it was based on; else what other writers added is judged
-    first. Errors: `DatabaseUnavailable` where they never stop, and the episode stays saved.
+    first. Where something was forgotten it is not done: what it was read with may be gone, and it is read anew.
+    Errors: `DatabaseUnavailable` where others never stop, and the episode stays saved.
     """
     changed: dict[str, Any] = {}
     for _ in range(ATTEMPTS):
         rewritten = cast("IngestionState", {**state, **changed})
-        saved_at = yield from _write(rewritten)
-        if saved_at is not None:
+        saved_at, written = yield from _write(rewritten)
+        stored = {"status": "done"} if written else (yield from _stored(state))
+        if stored["status"] == "done":
             return {**changed, "done": True, "saved_at": saved_at}
+        if stored["forgotten"] != state.get("forgotten", 0):
+            return {"again": True}
         changed |= yield from judge(rewritten, settings)
         changed |= yield from invalidate(cast("IngestionState", {**state, **changed}), settings)
     raise DatabaseUnavailable(
@@ -43,8 +47,16 @@ def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     )
 
 
-def _write(state: IngestionState) -> Flow[int | None]:
-    """Write, and return when; ``None`` if facts about the same entities changed since they were judged."""
+def _stored(state: IngestionState) -> Flow[dict[str, Any]]:
+    """Return how far the episode is, and how often something was forgotten."""
+    found = yield from read(cypher.STATUS, id=state["episode"]["id"])
+    if not found:
+        raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
+    return found[0]
+
+
+def _write(state: IngestionState) -> Flow[tuple[int, bool]]:
+    """Write, and return when and whether: not if anything changed that it is based on."""
     episode = state["episode"]
     told = [fact for fact in state["facts"] if not fact["same_as"] or fact["retold"]]
     named = [each for each in state["entities"] if not each["known"] or each["renamed"]]
@@ -54,6 +66,7 @@ def _write(state: IngestionState) -> Flow[int | None]:
     written = yield from write(
         cypher.SAVE,
         episode=episode["id"],
+        forgotten=state.get("forgotten", 0),
         based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(state["based_on"].items())],
         embedding=vectors[line(episode)],
         at=episode["at"],
@@ -70,12 +83,7 @@ def _write(state: IngestionState) -> Flow[int | None]:
         reopened=state["reopened"],
         predicates=state["predicates"],
     )
-    if written:
-        return created_at
-    stored = yield from read(cypher.STATUS, id=episode["id"])
-    if not stored:
-        raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
-    return created_at if stored[0]["status"] == "done" else None
+    return created_at, bool(written)
 
 
 def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:

@@ -148,14 +148,17 @@ class NewPredicate(TypedDict):
 class IngestionState(IngestionInput, total=False):
     """The input, and what each step adds to it.
 
-    `judged` is what the model said of each pair of a new fact and a known one, and `based_on` the revisions of the
-    entities that it was based on. `touched`, `closed`, `beliefs`, `ended` and `waiting` are those of
-    `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again.
+    `forgotten` is how often something had been forgotten when the episode was saved; `again` tells that more was since
+    then, and so the episode is read anew. `judged` is what the model said of each pair of a new fact and a known one,
+    and `based_on` the revisions of the entities that it was based on. `touched`, `closed`, `beliefs`, `ended` and
+    `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again.
     """
 
     episode: dict[str, Any]
     new: bool
     done: bool
+    forgotten: int
+    again: bool
     previous: list[dict[str, Any]]
     pieces: list[Piece]
     entities: list[NewEntity]

@@ -11,7 +11,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from kg_memory import GraphMemory
+from kg_memory import GraphMemory, adapters
 from kg_memory.adapters.agent import SYSTEM_PROMPT, AgentContext, build_agent, from_memory
 from kg_memory.errors import InputError, SettingsError
 
@@ -179,3 +179,10 @@ def test_without_facts_it_reads_out_what_was_said_and_nothing_where_there_is_not
 
 def test_what_is_told_and_asked_at_once_gets_both():
     assert from_memory("I have a dog! What is my cat called?", "") == "Noted. I remember nothing about that."
+
+
+def test_every_public_name_can_be_imported():
+    assert [getattr(adapters, name).__name__ for name in adapters.__all__] == adapters.__all__
+    assert not set(adapters.__all__) - set(dir(adapters))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        adapters.Nothing  # noqa: B018 - the look-up is the test

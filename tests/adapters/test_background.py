@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.adapters import background as background_module
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, ModelUnavailable
 from kg_memory.model import EpisodeInput
@@ -285,6 +286,21 @@ def test_many_threads_and_two_backgrounds_lose_and_double_nothing(memory, namesp
     assert all(each.result(0)[0].problem is None for each in futures)
     stats = memory.stats(namespace=namespace)
     assert (stats.episodes, stats.waiting, stats.facts) == (12, 0, 10)
+
+
+def test_at_the_exit_many_wait_no_longer_than_one(memory, model, namespace, monkeypatch):
+    go_on = threading.Event()
+    model.rules["extract_message"] = lambda _: go_on.wait(10) and {"entities": []}
+    many = [BackgroundMemory(memory, after_seconds=60, exit_seconds=0.2) for _ in range(6)]
+    for number, each in enumerate(many):
+        each.submit([said(f"Ann sings {number}")], namespace=namespace)
+    monkeypatch.setattr(background_module, "_unfinished", set(many))
+    began = time.monotonic()
+    background_module._read_on()
+    assert time.monotonic() - began < 0.8
+    go_on.set()
+    for each in many:
+        each.close(20)
 
 
 async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namespace):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters.background import BackgroundMemory
+from tests.adapters.chat import Chat
 from tests.scripted import HashEmbeddings, Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ def speak(url: str, namespace: str) -> None:
     """Submit two messages, and two more whose reading never ends; say so, and end when the standard input does."""
     settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
     waits = Scripted(extract_message=lambda _: threading.Event().wait(60))
-    for model, name, seconds in ((Scripted(), "", 30), (waits, "slow", 0.2)):
+    for model, name, seconds in ((Scripted(), "", 30), (reader(), "chat", 30), (waits, "slow", 0.2)):
         memory = GraphMemory(settings, model=model, embeddings=HashEmbeddings())
         background = BackgroundMemory(memory, after_seconds=60, exit_seconds=seconds)
         for each in MESSAGES:
@@ -32,6 +33,11 @@ def speak(url: str, namespace: str) -> None:
     sys.stdout.write("submitted\n")
     sys.stdout.flush()
     sys.stdin.read()
+
+
+def reader() -> Chat:
+    """Return a chat model that finds nothing in anything; LangChain reads its answers on threads that it starts."""
+    return Chat(answers=['{"entities": [], "facts": [], "missed": [], "unsupported": []}'], prompts=[])
 
 
 def begin(url: str, namespace: str) -> subprocess.Popen[str]:
@@ -52,6 +58,7 @@ def test_nothing_is_lost_however_the_process_ends(server, memory, namespace):
 
     read = memory.stats(namespace=namespace + "ended")
     assert (read.episodes, read.waiting, read.facts) == (2, 0, 2)
+    assert memory.stats(namespace=namespace + "endedchat").waiting == 0, said
     for name in ("killed", "endedslow"):
         left = memory.stats(namespace=namespace + name)
         assert (left.episodes, left.waiting, left.facts) == (2, 2, 0)

@@ -20,6 +20,7 @@ What was said, word for word. [source] (time)
 <EPISODES>
 - [m2] (2024-05-14) Ann: I moved to Oslo last week! My rent is $900, and I do not like Bergen.
 - [m6] (2024-05-15) Ann: It was -5 degrees. Bob works at Acme.
+- [m8] (2024-05-15) Ann: I might move to Rome. I used to live in Paris. Is Cid married to Dan?
 - [m7] (2024-05-15) 安娜: 我住在奥斯陆。
 </EPISODES>"""
 
@@ -49,6 +50,12 @@ def test_a_restatement_of_what_was_recalled_is_left_out(said):
         "Ann does not live in Oslo.",
         "You never lived in Oslo.",
         "Ann lived in Oslo before.",
+        "You lived in Oslo.",
+        "He lives in Oslo.",
+        "You move to Rome.",
+        "You live in Paris.",
+        "You live in Paris now.",
+        "Cid is married to Dan.",
         "Ann will live in Oslo.",
         "Ann lives in Rome.",
         "Bob lives in Oslo.",

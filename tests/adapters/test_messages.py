@@ -187,3 +187,30 @@ def test_the_last_question_is_the_last_words_of_a_person():
 @pytest.mark.parametrize("messages", [[], [("system", "x"), ("ai", "y")], [("user", "")]])
 def test_where_nobody_said_anything_there_is_no_question(messages):
     assert last_question(messages) is None
+
+
+SUMMARY = HumanMessage("So far: Ann left Rome.", additional_kwargs={"lc_source": "summarization"})
+
+
+def test_a_summary_that_langchain_wrote_is_nobodys_words():
+    assert contents([SUMMARY, HumanMessage("one")]) == ["one"]
+    assert last_question([HumanMessage("one"), SUMMARY]) == "one"
+
+
+def test_what_only_repeats_the_memory_is_left_out_of_the_assistants_words_alone():
+    told = "- Ann lives in Oslo (2024-05-14 - now) [m2]"
+    spoken = [("user", "You live in Oslo."), ("ai", "You live in Oslo. The ferry is new.")]
+    assert contents(spoken, recalled=told) == ["You live in Oslo.", "The ferry is new."]
+    assert ids(spoken, recalled=told) == ids(spoken), "the message is the same, whatever was recalled"
+    earlier = [*spoken, ("user", "And?"), ("ai", "You live in Oslo.")]
+    assert contents(earlier, recalled=told) == [*contents(spoken), "And?"], "it was recalled for the last turn"
+
+
+def test_what_a_tool_of_the_memory_showed_is_no_news_in_its_turn():
+    def shown(name):
+        return ToolMessage("- fact:1 Ann lives in Oslo (2024-05-14 - now)", name=name, tool_call_id="c1")
+
+    answer = AIMessage("Ann lives in Oslo.")
+    assert contents([HumanMessage("one"), shown("search_memory"), answer]) == ["one"]
+    assert contents([HumanMessage("one"), shown("crm"), answer]) == ["one", answer.content]
+    assert contents([shown("search_memory"), HumanMessage("one"), answer]) == ["one", answer.content]

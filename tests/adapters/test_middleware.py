@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,7 @@ import pytest
 from blockbuster import blockbuster_ctx
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -21,30 +20,9 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.middleware import KGMemoryMiddleware
 from kg_memory.errors import DatabaseUnavailable, InputError, MissingExtra, ModelUnavailable, SettingsError
+from tests.adapters.chat import Chat
 
 ANSWER = "Noted."
-
-
-class Chat(BaseChatModel):
-    """A chat model that gives *answers* in turn, then the last one again, and keeps its prompts."""
-
-    answers: list[Any]
-    prompts: list[list[Any]]
-
-    @property
-    def _llm_type(self):
-        return "scripted"
-
-    def bind_tools(self, tools, **_):
-        return self
-
-    def _generate(self, messages, stop=None, run_manager=None, **_):
-        self.prompts.append(messages)
-        answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
-        if isinstance(answer, Exception):
-            raise answer
-        message = answer if isinstance(answer, AIMessage) else AIMessage(answer)
-        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class Counting(GraphMemory):
@@ -293,6 +271,44 @@ def test_what_is_switched_off_does_not_happen(agent, memory, namespace):
         agent(remember="later")
     with pytest.raises(SettingsError, match="on_error"):
         agent(on_error="ignore")
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_during_an_outage_a_tool_of_the_memory_ends_the_run_only_if_that_is_wanted(
+    agent, model, embeddings, asynchronous
+):
+    looks = AIMessage("", tool_calls=[{"name": "search_memory", "args": {"query": "Ann"}, "id": "1"}])
+
+    def call(made):
+        given, place = says("Where does Ann live?"), at("ann")
+        return asyncio.run(made.ainvoke(given, **place)) if asynchronous else made.invoke(given, **place)
+
+    with GraphMemory(Settings(url="falkor://127.0.0.1:1"), model=model, embeddings=embeddings) as gone:
+        state = call(agent(looks, ANSWER, on=gone, tools=True, remember="off"))
+        assert [each.type for each in state["messages"]] == ["human", "ai", "tool", "ai"]
+        answered = state["messages"][2]
+        assert answered.status == "error"
+        assert "cannot be reached" in answered.content
+        with pytest.raises(DatabaseUnavailable):
+            call(agent(looks, ANSWER, on=gone, tools=True, recall=False, remember="off", on_error="raise"))
+
+
+def test_what_a_tool_remembers_was_said_by_the_user_of_the_middleware(agent, memory, namespace):
+    keeps = AIMessage("", tool_calls=[{"name": "remember", "args": {"content": "I live in Oslo."}, "id": "1"}])
+    agent(keeps, ANSWER, tools=True, user="Ann", remember="off").invoke(says("Keep it."), **at(namespace))
+    assert [fact.sentence for fact in memory.facts_about("Ann", namespace=namespace)] == ["Ann lives in Oslo"]
+
+
+def test_a_turn_costs_no_more_in_a_long_conversation(agent, memory, namespace):
+    made = agent()
+    search = AIMessage("", tool_calls=[{"name": "search_memory", "args": {"query": "x"}, "id": "1"}])
+    shown = ToolMessage("- fact:1 Ann knows Bob and the river (2024)\n" * 20, name="search_memory", tool_call_id="1")
+    turn = [HumanMessage("What of it?"), search, shown, AIMessage("A long answer about a river. " * 20)]
+    began = time.monotonic()
+    made.invoke({"messages": [*turn * 200, HumanMessage("Ann lives in Oslo.")]}, **at(namespace))
+    assert time.monotonic() - began < 2
+    assert agent.memory.background.flush(20)
+    assert contents(memory, namespace) == ["Ann lives in Oslo.", ANSWER]
 
 
 def test_speakers_the_background_and_a_system_message_of_blocks_are_as_given(agent, memory, namespace):

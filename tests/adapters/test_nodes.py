@@ -109,8 +109,8 @@ def test_what_one_conversation_told_another_recalls(run, memory, namespace):
     assert [each.content for each in state["messages"]] == ["Where does Ann live?", "Oslo is nice."]
     assert remembered(memory, namespace) == [
         ("Ann", "Ann lives in Oslo"), ("assistant", "Oslo is nice."),
-        ("Ann", "Where does Ann live?"), ("assistant", "Oslo is nice."),
-    ]  # fmt: skip
+        ("Ann", "Where does Ann live?"),
+    ], "the second answer only repeats what was recalled"  # fmt: skip
     assert {each.thread for each in memory.episodes(namespace=namespace)} == {"t1", "t2"}
 
 
@@ -289,6 +289,19 @@ def test_what_a_failing_model_could_not_read_is_saved_with_all_behind_it(run, me
     assert [each.sentence for each in memory.facts_about("Ann", namespace=namespace)] == ["Ann lives in Oslo"]
     assert memory.stats(namespace=namespace).waiting == 0
     assert (len(state["messages"]), state["log"], len(remembered(memory, namespace))) == (2, ["answered"], 2)
+
+
+def test_the_assistant_teaches_the_memory_nothing_that_was_recalled(run, memory, namespace, config):
+    memory.add("Ann lives in Oslo.", namespace=namespace)
+    graph = StateGraph(State)
+    graph.add_node("recall", recall_node(memory))
+    graph.add_node("answer", lambda _: {"messages": [AIMessage("Ann lives in Oslo. Shall I call her?")]})
+    graph.add_node("remember", remember_node(memory))
+    graph.add_edge(START, "recall").add_edge("recall", "answer").add_edge("answer", "remember")
+    run(graph.compile(), said("Where does Ann live?"), config)
+    assert {content for _, content in remembered(memory, namespace)} == {
+        "Ann lives in Oslo.", "Where does Ann live?", "Shall I call her?",
+    }  # fmt: skip
 
 
 def test_in_the_background_messages_are_handed_over_and_read_later(run, memory, model, namespace, config):

@@ -214,7 +214,7 @@ def test_a_template_that_cannot_be_used_is_refused_at_once(memory):
 
 
 def test_what_changed_is_told_as_it_was_and_as_it_is(memory, namespace):
-    search, remember, _, history = memory_tools(memory, namespace, speaker="Ann")
+    search, remember, _, history = memory_tools(memory, namespace, user="Ann")
     memory.add("I moved to Oslo", speaker="Ann", at="2021-01-01", source_id="m1", namespace=namespace)
     assert "No longer so because of it:\n- Ann lives in Oslo" in remember.invoke({"content": "I moved to Paris"})
     assert "Ann lives in Oslo" not in _facts(search.invoke({"query": "Where does Ann live?"}))

@@ -65,6 +65,8 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(("lenient", "unreviewed", "one_at_a_time"), False),
     **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds")},
     "past": 5,
+    "around": [ID],
+    "forgotten": 0,
     "based_on": [{"id": ID, "revision": 0}],
     "decision": {"id": ID, "at": 1},
     "predicates": [{"name": ID, "canonical": ID, "one_at_a_time": True, "origin": "learned"}],
@@ -224,7 +226,7 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
     broken = "WITH * CREATE (:Alias {key: $alias}) RETURN 1 AS one"
     episode = {"id": ID, "thread_key": "k", "at": 1, "created_at": 1, "status": "new", "content": "x"}
     given = {
-        cypher.SAVE_EPISODE: {"episode": episode, "postings": [TERM], "lengths": [{"id": ID, "n": 3}]},
+        cypher.SAVE_EPISODE: {"episode": episode, "around": [], "postings": [TERM], "lengths": [{"id": ID, "n": 3}]},
         cypher.SAVE: {**{each: PARAMS[each] for each in re.findall(r"\$(\w+)", cypher.SAVE)}, "episode": ID},
     }
     for query, params in given.items():

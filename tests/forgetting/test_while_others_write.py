@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.forgetting import cypher
 from kg_memory.forgetting import forget as forgetting
 from tests.forgetting import residue
 
@@ -23,6 +24,27 @@ def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(
     assert [f"{each.at:%d}" for each in fact.sources] == ["11", "12", "13"]
     assert f"{fact.valid_at:%Y-%m-%d}" == "2024-01-11"
     assert len(rows("MATCH (:Episode)-[n:NEXT]->(:Episode) RETURN n.x")) == 2
+
+
+@pytest.mark.parametrize("query", [cypher.THREAD, cypher.STATED, cypher.MENTIONED])
+def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, rows, monkeypatch, query):
+    first, second, third = (
+        world.moves("Oslo", f"2024-01-01T00:0{minute}", f" zebulon{minute}") for minute in (1, 2, 3)
+    )
+    database = world.memory._database
+    ask, waiting = database.query, [second.episode, third.episode]
+
+    def looking(key, text, params, *, write):
+        found = ask(key, text, params, write=write)
+        if text == query and len(waiting) == 2:
+            waiting.pop(0)
+            world.forget(episode=second.episode)
+            world.forget(episode=third.episode)
+        return found
+
+    monkeypatch.setattr(database, "query", looking)
+    assert world.forget(episode=first.episode).episodes == (first.episode,)
+    assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
 
 
 def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, model):

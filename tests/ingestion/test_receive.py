@@ -31,7 +31,7 @@ def test_an_episode_is_saved_before_anything_else_is_asked():
     assert isinstance(write, Query)
     assert (write.cypher, write.write) == (cypher.SAVE_EPISODE, True)
     with pytest.raises(StopIteration) as ended:
-        flow.send([{"new": True, "status": "saved", "content": "Hello."}])
+        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0}])
     state = ended.value.value
     assert (state["new"], state["done"], state["previous"]) == (True, False, [])
     assert state["episode"]["at_iso"] == "2024-01-01T00:00:00+00:00"
@@ -44,7 +44,7 @@ def test_the_previous_messages_are_told_oldest_first_and_no_more_than_wanted():
     around = [{"side": -1, "id": str(n), "speaker": "Ann", "at": -n, "content": f"no {n}"} for n in range(4)]
     flow.send([*around, {"side": 1, "id": "x", "speaker": "Ann", "at": NOW, "content": "later"}])
     with pytest.raises(StopIteration) as ended:
-        flow.send([{"new": True, "status": "saved", "content": "Hello."}])
+        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0}])
     assert [each["content"] for each in ended.value.value["previous"]] == ["no 1", "no 0"]
 
 
@@ -148,7 +148,7 @@ def test_what_was_saved_and_not_read_is_read_by_the_clock_and_the_trust_that_it_
     next(flow)
     flow.send(NOW)
     flow.send([])
-    stored = {**checking(at="2024-01-01T01:00:00+09:00", trust=0.3), "new": False, "status": "saved"}
+    stored = {**checking(at="2024-01-01T01:00:00+09:00", trust=0.3), "new": False, "status": "saved", "forgotten": 0}
     flow.send([stored])
     with pytest.raises(StopIteration) as ended:
         flow.send([])

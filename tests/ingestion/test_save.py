@@ -100,18 +100,23 @@ def test_what_was_written_is_done_at_that_time():
 
 
 def test_where_another_wrote_about_the_same_entities_it_is_judged_and_written_again():
-    result, effects = saving(VECTORS, [], [{"status": "saved"}], VECTORS, [{"id": "e"}])
+    result, effects = saving(VECTORS, [], [{"status": "saved", "forgotten": 0}], VECTORS, [{"id": "e"}])
     assert [each.cypher for each in effects if isinstance(each, Query)] == [cypher.SAVE, cypher.STATUS, cypher.SAVE]
     assert (result["done"], result["facts"], result["verdicts"]) == (True, [], [])
 
 
+def test_where_something_was_forgotten_it_is_not_done():
+    result, _ = saving(VECTORS, [], [{"status": "saved", "forgotten": 1}])
+    assert result == {"again": True}
+
+
 def test_where_another_finished_the_same_episode_it_is_not_written_again():
-    result, _ = saving(VECTORS, [], [{"status": "done"}])
+    result, _ = saving(VECTORS, [], [{"status": "done", "forgotten": 1}])
     assert result == {"done": True, "saved_at": NOW}
 
 
 def test_where_others_never_stop_the_episode_stays_saved_and_the_error_says_so():
-    busy = [VECTORS, [], [{"status": "saved"}]] * ATTEMPTS
+    busy = [VECTORS, [], [{"status": "saved", "forgotten": 0}]] * ATTEMPTS
     with pytest.raises(DatabaseUnavailable, match=r"200 times .* try again later"):
         saving(*busy)
 

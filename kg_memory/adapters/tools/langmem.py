@@ -58,10 +58,10 @@ def langmem_tools(
     memory: GraphMemory,
     namespace: str = "{user_id}",
     *,
-    speaker: str = USER,
+    user: str | None = None,
     actions_permitted: Sequence[Action] = ACTIONS,
 ) -> list[BaseTool]:
-    """Return ``manage_memory`` and ``search_memory``, sync and async; see `memory_tools` for *namespace* and *speaker*.
+    """Return ``manage_memory`` and ``search_memory``, sync and async; see `memory_tools` for *namespace* and *user*.
 
     *actions_permitted* are those that the model may choose, the first by default. Errors: `SettingsError`.
     """
@@ -69,7 +69,7 @@ def langmem_tools(
     permitted = tuple(dict.fromkeys(actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
         raise SettingsError(f"actions_permitted is {actions_permitted!r}: give some of {', '.join(ACTIONS)}")
-    manage = partial(_manage, permitted=permitted, speaker=speaker)
+    manage = partial(_manage, permitted=permitted, speaker=user or USER)
     return [
         tool(memory, template, "manage_memory", _arguments(permitted), manage),
         tool(memory, template, "search_memory", SearchMemory, _search),

@@ -70,13 +70,13 @@ class MemoryHistory(BaseModel):
 
 
 def memory_tools(
-    memory: GraphMemory, namespace: str = "{user_id}", *, speaker: str = USER, limit: int = 10
+    memory: GraphMemory, namespace: str = "{user_id}", *, user: str | None = None, limit: int = 10
 ) -> list[BaseTool]:
     """Return the tools ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``, sync and async.
 
     The *namespace* is filled in where the tool runs, from the graph's context or ``configurable``; a model cannot name
-    another one. *speaker* says whose words ``remember`` is given, *limit* how many lines of each kind a search shows.
-    A call that the model can mend (an unknown id, a bad date) is answered as a failed one; an outage is raised.
+    another one. *user* is the speaker of what ``remember`` is given, *limit* how many lines of each kind a search
+    shows. A call that the model can mend (an unknown id, a bad date) is answered as a failed one; an outage is raised.
     Errors: `SettingsError` for a template that cannot be used.
     """
     template = NamespaceTemplate(namespace)
@@ -84,7 +84,7 @@ def memory_tools(
     make = partial(tool, memory, template)
     return [
         make("search_memory", SearchMemory, partial(_search, most=most)),
-        make("remember", Remember, partial(_remember, speaker=speaker)),
+        make("remember", Remember, partial(_remember, speaker=user or USER)),
         make("forget_memory", ForgetMemory, _forget),
         make("memory_history", MemoryHistory, _history),
     ]
