@@ -31,7 +31,7 @@ with GraphMemory.open(model="offline") as memory:
     memory.add("I live in Bergen.", speaker="Ann", at="2023-03-04", namespace="example-chain")
     memory.add("I moved to Oslo last week.", speaker="Ann", at="2024-09-21", namespace="example-chain")
 
-    retriever = KGRetriever(memory=memory, namespace="example-chain", kinds=("facts",), k=3)
+    retriever = KGRetriever(memory, namespace="example-chain", kinds=("facts",), k=3)
     chain = (
         {"facts": retriever | lines, "question": RunnablePassthrough()}
         | prompt

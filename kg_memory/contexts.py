@@ -116,7 +116,7 @@ def _told(schema: type[BaseModel], error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"the context has the unknown key {name!r}: use {', '.join(schema.model_fields)}"
     if first["type"] == "missing":
-        return f"the context has no {name!r}: give it when you invoke the graph"
+        return f"the context has no {name!r}: give it when you invoke it"
     return f"{name} in the context {_reason(first)}"
 
 

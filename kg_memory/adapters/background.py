@@ -83,7 +83,8 @@ class BackgroundMemory:
     of them has waited *at_most_seconds*. Where the model or the database is unavailable, it is tried again with
     *patience*. What could not be read is told to *on_failure* and listed in `failures`; it stays saved.
     What an earlier process left unread in a namespace is read at the first submission to it, unless *resume* is off.
-    At the exit of the process, reading goes on for *exit_seconds* at most; the next process reads the rest.
+    When the *memory* is closed, and at the exit of the process, reading goes on for *exit_seconds* at most; the next
+    start reads the rest.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class BackgroundMemory:
         """Whether no more is read."""
         self.forked()
         renew_in_children(self)
+        memory.before_close(self._close_with_memory)
         _unfinished.add(self)
 
     def forked(self) -> None:
@@ -200,6 +202,9 @@ class BackgroundMemory:
                 each.future.cancel()
             count, names = sum(len(each.ids) for each in left), sorted({each.namespace for each in left})
             logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
+
+    def _close_with_memory(self) -> None:
+        self.close(self.exit_seconds)
 
     async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `close` has it
         """`close`, for asyncio."""

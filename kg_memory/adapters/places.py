@@ -47,7 +47,7 @@ class NamespaceTemplate:
         if value is None:
             raise InputError(
                 f"the namespace {self.template!r} needs {name!r}: pass context={{{name!r}: ...}} or "
-                f"config={{'configurable': {{{name!r}: ...}}}} when you invoke the graph"
+                f"config={{'configurable': {{{name!r}: ...}}}} when you invoke it"
             )
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
             raise InputError(f"{name} is {value!r}, which is no id: give a string or a whole number")

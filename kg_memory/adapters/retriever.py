@@ -51,6 +51,9 @@ class KGRetriever(BaseRetriever):
     unreviewed: bool = False
     thread: str | None = None
 
+    def __init__(self, memory: GraphMemory | None = None, **given: Any) -> None:
+        super().__init__(**({} if memory is None else {"memory": memory}), **given)
+
     @field_validator("namespace")
     @classmethod
     def _is_template(cls, namespace: str) -> str:

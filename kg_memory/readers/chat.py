@@ -14,7 +14,9 @@ from kg_memory.readers.times import parse_time
 
 Line = tuple[int, str]
 
-_STAMP = re.compile(r"\[(?P<boxed>[^\]]{8,40})\]\s*|(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?(?=[\s,-]))\s*[-,]?\s*")
+_STAMP = re.compile(
+    r"\[(?P<boxed>[^\]]{8,40})\]\s*|(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?(?=[\s,-]))\s*[-,]?\s*"
+)
 _SPEAKER = re.compile(
     r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
 )

@@ -12,7 +12,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.adapters import background as background_module
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, ModelUnavailable
+from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, KGMemoryError, ModelUnavailable
 from kg_memory.model import EpisodeInput
 from kg_memory.retries import Patience
 from tests.children import ends_well_in_a_child
@@ -247,14 +247,27 @@ def test_close_says_what_stays_unread_and_takes_no_more(memory, model, namespace
 def test_after_the_memory_was_closed_it_says_so_at_once(server, model, embeddings, settings, namespace):
     memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
     background = BackgroundMemory(memory)
-    future = background.submit([said("Ann lives in Oslo")], namespace=namespace)
     memory.close()
-    with pytest.raises(DatabaseUnavailable, match="closed"):
+    with pytest.raises(KGMemoryError, match="closed"):
         background.submit([said("Ann")], namespace=namespace)
     assert background.flush(5)
-    with pytest.raises(DatabaseUnavailable, match="closed"):
-        future.result(0)
     background.close()
+
+
+def test_closing_the_memory_reads_what_waits_first(server, model, embeddings, settings, namespace):
+    memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
+    background = BackgroundMemory(memory, after_seconds=60)
+    reading = background.submit([said("Ann lives in Oslo.")], namespace=namespace)
+    memory.close()
+    assert [each.facts for each in reading.result(0)] == [("Ann lives in Oslo",)]
+
+
+async def test_closing_the_memory_in_asyncio_does_too(server, model, embeddings, settings, namespace):
+    memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
+    background = BackgroundMemory(memory, after_seconds=60)
+    reading = await background.asubmit([said("Ann lives in Oslo.")], namespace=namespace)
+    await memory.aclose()
+    assert [each.facts for each in reading.result(0)] == [("Ann lives in Oslo",)]
 
 
 def test_no_thread_runs_while_nothing_waits(memory, namespace):

@@ -124,7 +124,16 @@ PARAMS: dict[str, Any] = {
     "members": [ID],
     "removed": [ID],
     "communities": [
-        {"id": ID, "name": "n", "summary": "s", "fingerprint": "f", "n": 1, "embedding": VECTOR, "members": [ID], "terms": [TERM]}
+        {
+            "id": ID,
+            "name": "n",
+            "summary": "s",
+            "fingerprint": "f",
+            "n": 1,
+            "embedding": VECTOR,
+            "members": [ID],
+            "terms": [TERM],
+        }
     ],
 }
 OF_ONE = {

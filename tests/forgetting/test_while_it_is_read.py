@@ -1,0 +1,125 @@
+"""What is forgotten while something else is read comes back by no way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from kg_memory.falkor import cypher
+from kg_memory.ingestion.graph import build
+from tests.forgetting import residue
+
+Fields = dict[str, Any]
+
+
+@pytest.fixture
+def guessing(model) -> Callable[[Fields], Any]:
+    """Have the model take "there" for the Oslo of the message before; return its rule for facts."""
+    told = dict(model.rules)
+
+    def means_oslo(fields: Fields) -> bool:
+        before = [each["content"] for each in fields["previous"]]
+        return "there" in fields["episode"]["content"] and "I moved to Oslo." in before
+
+    def extract(fields: Fields) -> Any:
+        found = told["extract_message"](fields)
+        return {"entities": found["entities"] + [{"name": "Oslo", "type": "Place"}] * means_oslo(fields)}
+
+    def facts(fields: Fields) -> Any:
+        episode = fields["episode"]
+        content = "Oslo" if means_oslo(fields) else episode["content"]
+        return told["facts"]({**fields, "episode": {**episode, "content": content}})
+
+    model.rules |= {"extract_message": extract, "facts": facts}
+    return facts
+
+
+def once(action: Callable[[], Any], rule: Callable[[Fields], Any]) -> Callable[[Fields], Any]:
+    """Return *rule*, which does *action* first when it is used for the first time."""
+    left = [action]
+    return lambda fields: (left.pop()() if left else None, rule(fields))[1]
+
+
+@pytest.mark.parametrize("step", ["extract_message", "facts"])
+def test_an_episode_that_was_read_with_what_is_forgotten_is_read_anew(verbs, world, rows, model, guessing, step):
+    first = world.moves("Oslo", "2024-01-01")
+    model.rules[step] = once(lambda: world.forget(episode=first.episode), model.rules[step])
+    second = verbs.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
+    assert (second.new, second.entities, second.facts) == (True, ("Ann",), ())
+    assert residue(rows, "oslo", first.episode) == []
+    assert rows("MATCH (e:Episode) RETURN e.status AS status") == [{"status": "done"}]
+
+
+def test_what_is_read_anew_was_said_when_it_was_said_first(world, model):
+    first = world.moves("Oslo", "2024-01-01")
+    model.rules["facts"] = once(lambda: world.forget(episode=first.episode), model.rules["facts"])
+    second = world.add("I know Bob.", speaker="Ann")
+    [episode] = world.episodes()
+    assert (episode.id, second.new, second.facts) == (second.episode, True, ("Ann knows Bob",))
+    assert episode.at == episode.created_at
+
+
+def test_a_run_that_waited_at_a_breakpoint_meanwhile_is_read_anew(world, rows, guessing):
+    first = world.moves("Oslo", "2024-01-01")
+    graph = build(world.memory.driver, world.memory.settings)
+    run = graph.compile(checkpointer=InMemorySaver(), interrupt_before=["save"])
+    thread = {"configurable": {"thread_id": "1"}}
+    given = {"content": "I like it there.", "speaker": "Ann", "at": "2024-01-01T00:01", "namespace": world.namespace}
+    run.invoke(given, thread)
+    world.forget(episode=first.episode)
+    ended = [run.invoke(None, thread) for _ in range(2)][1]
+    assert (ended["done"], ended["new"]) == (True, True)
+    assert residue(rows, "oslo", first.episode) == []
+
+
+def test_an_episode_that_is_saved_meanwhile_borrows_no_words(world, rows, monkeypatch):
+    first = world.add("zebulon here", speaker="Ann", at="2024-01-01")
+    database = world.memory._database
+    ask, waiting = database.query, [first.episode]
+
+    def query(key: str, text: str, params: Any, *, write: bool) -> Any:
+        if text == cypher.SAVE_EPISODE and waiting:
+            world.forget(episode=waiting.pop())
+        return ask(key, text, params, write=write)
+
+    monkeypatch.setattr(database, "query", query)
+    world.add("hello all", speaker="Ann", at="2024-01-01T00:01")
+    assert residue(rows, "zebulon", first.episode) == []
+
+
+def test_communities_that_are_summarised_meanwhile_are_made_anew(world, rows, model):
+    for friend in ("Bob", "Eve"):
+        world.add(f"I know {friend}.", speaker="Ann", at="2024-01-01")
+    gone = world.add("I know Zebulon.", speaker="Ann", at="2024-01-02")
+    model.rules["community"] = once(lambda: world.forget(episode=gone.episode), model.rules["community"])
+    done = world.refresh_communities()
+    assert (done.communities, done.asked) == (1, 2)
+    assert residue(rows, "zebulon", gone.episode) == []
+    assert [set(each.members) for each in world.communities()] == [{"Ann", "Bob", "Eve"}]
+
+
+def test_every_write_of_forgetting_is_seen_by_a_refresh_and_by_a_reader(world, rows):
+    counts = "MATCH (m:Meta {id: 'schema'}) RETURN [m.communities, m.forgotten] AS counts"
+    added = [world.save([{"content": "Hello.", "speaker": "Ann", "at": f"2024-01-0{day}"}])[0] for day in (1, 2)]
+    for number, each in enumerate(added, 1):
+        world.forget(episode=each.episode)
+        assert rows(counts) == [{"counts": [number, number]}]
+
+
+def test_a_look_changes_nothing(verbs, world, rows):
+    world.moves("Oslo", "2024-01-01")
+    told = world.moves("Paris", "2024-06-01", ", zebulon")
+    world.moves("Paris", "2024-07-01")
+    world.refresh_communities()
+    everything = (
+        "MATCH (n) RETURN id(n) AS id, labels(n) AS what, properties(n) AS held ORDER BY id",
+        "MATCH (a)-[r]->(b) RETURN id(a) AS a, id(b) AS b, id(r) AS id, type(r) AS what, properties(r) AS held ORDER BY id",
+    )
+    before = [rows(query) for query in everything]
+    [fact] = [each for each in world.facts_about("Ann") if "Paris" in each.objects]
+    for asked in ({"episode": told.episode}, {"fact": fact.id}):
+        assert verbs.forget(**asked, dry_run=True).dry_run
+    assert [rows(query) for query in everything] == before
