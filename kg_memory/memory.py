@@ -55,7 +55,8 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
         vectors = opening.embeddings(embeddings, settings, chosen)
         self.driver = Driver(chosen, vectors, self._database)
         self.settings = opening.thresholds(settings, vectors)
-        self._ends: list[WeakMethod[Callable[[], None]]] = []
+        self.before_close: list[WeakMethod[Callable[[], None]]] = []
+        """Methods that are called before this memory is closed, if their objects are still there then."""
 
     @classmethod
     def open(
@@ -75,10 +76,6 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
         memory = cls((settings or Settings.from_env()).with_(url=url), model=model, embeddings=embeddings, say=say)
         memory._database.client()
         return memory
-
-    def before_close(self, end: Callable[[], None]) -> None:
-        """Call the method *end* before this memory is closed, if its object is still there then."""
-        self._ends.append(WeakMethod(end))
 
     def close(self) -> None:
         """Let go of the database; an embedded server stops by itself some time after its last client left."""
@@ -343,8 +340,8 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
         return await asyncio.to_thread(self.reembed, namespace=namespace, progress=progress)
 
     def _end(self) -> None:
-        while self._ends:
-            end = self._ends.pop()()
+        while self.before_close:
+            end = self.before_close.pop()()
             if end is not None:
                 end()
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self, TypeVar
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from kg_memory import calls
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
@@ -112,7 +112,7 @@ class BackgroundMemory:
         """Whether no more is read."""
         self.forked()
         renew_in_children(self)
-        memory.before_close(self._close_with_memory)
+        memory.before_close.append(WeakMethod(self._close_with_memory))
         _unfinished.add(self)
 
     def forked(self) -> None:
