@@ -11,6 +11,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
+from langgraph.runtime import get_runtime
 from pydantic import BaseModel
 
 from kg_memory.adapters.places import NamespaceTemplate, Place, place_here, place_of
@@ -112,9 +113,15 @@ def _prose(docstring: str) -> str:
 
 def _where(template: NamespaceTemplate, runtime: object) -> tuple[Place, Here]:
     """Return where the call comes from; a *runtime* that is none of LangGraph's is a forgery and does not count."""
-    if not isinstance(runtime, ToolRuntime):
-        place = place_here(template)
+    if isinstance(runtime, ToolRuntime):
+        place = place_of(template, runtime.context, runtime.config)
+        return place, Here(place.thread, _task(runtime))
+    place = place_here(template)  # where no graph runs, or the one that does hands its tools no runtime
+    try:
+        return place, Here(place.thread, _task(get_runtime()))
+    except (KeyError, RuntimeError):
         return place, Here(place.thread)
-    place = place_of(template, runtime.context, runtime.config)
-    execution = getattr(runtime, "execution_info", None)
-    return place, Here(place.thread, getattr(execution, "task_id", None))
+
+
+def _task(runtime: object) -> str | None:
+    return getattr(getattr(runtime, "execution_info", None), "task_id", None)
