@@ -29,12 +29,13 @@ from kg_memory.looking_back import During, LookingBack, Time
 from kg_memory.model import Added, EpisodeInput, EpisodeKind, Found
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.review.verbs import Reviewing
+from kg_memory.scopes import Closing
 from kg_memory.settings import Settings
 
 WAITING_AT_ONCE = 1000
 
 
-class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
+class GraphMemory(Closing, Listing, LookingBack, Reviewing, Forgetting, Communities):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -88,18 +89,6 @@ class GraphMemory(Listing, LookingBack, Reviewing, Forgetting, Communities):
         await asyncio.to_thread(self._end)
         await self._database.aclose()
         await asyncio.to_thread(self.driver.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     # Remembering
 

@@ -1,12 +1,13 @@
-"""What belongs to one event loop or to one process, and is made anew in the next."""
+"""What belongs to one event loop, one process or one ``with`` block, and is made anew in the next, or closed."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
@@ -36,6 +37,30 @@ class PerLoop(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+class Closing(ABC):
+    """What a ``with`` block closes at its end, sync or async."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what was opened."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """`close`, for asyncio."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 class Forkable(Protocol):

@@ -14,7 +14,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakMethod, WeakSet
 
 from kg_memory import calls
@@ -24,7 +24,7 @@ from kg_memory.memory import GraphMemory
 from kg_memory.model import Added, EpisodeInput, EpisodeStatus
 from kg_memory.retries import Failure as Outage
 from kg_memory.retries import Patience
-from kg_memory.scopes import renew_in_children
+from kg_memory.scopes import Closing, renew_in_children
 from kg_memory.temporal import instant
 
 logger = logging.getLogger("kg_memory")
@@ -76,7 +76,7 @@ class _Thread:
     tasks: list[_Task] = field(default_factory=list)
 
 
-class BackgroundMemory:
+class BackgroundMemory(Closing):
     """Saves episodes when they are submitted, and reads them later, on a thread of its own.
 
     An episode is read *after_seconds* without another submission for its thread of conversation, or when the first
@@ -209,18 +209,6 @@ class BackgroundMemory:
     async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `close` has it
         """`close`, for asyncio."""
         await asyncio.to_thread(self.close, timeout)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     # Taking in
 

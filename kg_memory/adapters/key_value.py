@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.stores import BaseStore
 
@@ -13,9 +13,10 @@ from kg_memory.items import pairs
 from kg_memory.items.driver import ItemDriver
 from kg_memory.items.schema import PAIRS
 from kg_memory.memory import GraphMemory
+from kg_memory.scopes import Closing
 
 
-class KGKeyValueStore(BaseStore[str, Any]):
+class KGKeyValueStore(Closing, BaseStore[str, Any]):
     """A LangChain key-value store on FalkorDB: bytes, text, documents and JSON-plain values by string keys.
 
     It is a graph of its own, by *name*, in the database of *memory*; of one opened from the environment if none is
@@ -87,15 +88,3 @@ class KGKeyValueStore(BaseStore[str, Any]):
         await asyncio.to_thread(self._driver.close)
         if self._owns_memory:
             await self.memory.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()

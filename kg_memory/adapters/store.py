@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import (
@@ -45,9 +45,10 @@ from kg_memory.items.sweeper import Sweeper
 from kg_memory.items.together import Together
 from kg_memory.memory import GraphMemory
 from kg_memory.model import Fact
+from kg_memory.scopes import Closing
 
 
-class KGStore(BaseStore):
+class KGStore(Closing, BaseStore):
     """A LangGraph store on FalkorDB: exact get, put and delete, namespaces, filters, search by meaning, expiry.
 
     It is a graph of its own, by *name*, beside the namespaces of the *memory* whose database and models it uses; of
@@ -159,18 +160,6 @@ class KGStore(BaseStore):
         await asyncio.to_thread(self._driver.close)
         if self._owns_memory:
             await self.memory.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     def _checked(self, ops: Iterable[Op]) -> _Given:
         """Return *ops*, sorted; none is done where one of them cannot be."""
