@@ -1,7 +1,7 @@
 """An agent with memory, by middleware: what a user told in one conversation, the agent knows in the next one.
 
 It asks a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
-``pip install "kg-memory[agents]"``. Then: ``python examples/02_agent_middleware.py``
+``pip install "langchain>=1.2.18"``. Then: ``python examples/02_agent_middleware.py``
 """
 
 import os

@@ -1,7 +1,7 @@
 """An agent that decides by itself what to remember and when to look: memory as tools.
 
 It asks a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
-``pip install "kg-memory[agents]"``. Then: ``python examples/12_tools.py``
+``pip install "langchain>=1.2.18"``. Then: ``python examples/12_tools.py``
 """
 
 import os

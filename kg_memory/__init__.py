@@ -68,5 +68,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """Import what is asked for: a command that needs little of it starts fast."""
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = ": it may be in kg_memory.adapters" if name.startswith("KG") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'model')}"), name)

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from kg_memory.effects import Ask, Embed, Now, Query, Reads, Vector, Work
 from kg_memory.embeddings import vector_model_name
-from kg_memory.errors import DatabaseUnavailable, EmbeddingError, EmbeddingMismatch, QueryError
+from kg_memory.errors import DatabaseClosed, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import CLOSED, Database, Row, graph_key
 from kg_memory.falkor.reembedding import UNDER_WAY
@@ -74,7 +74,7 @@ class Driver:
             return run(flow, partial(self._perform, self.key(namespace)), self._pool)
         except RuntimeError as error:  # what the pool says that was closed under the flow
             if self._closed:
-                raise DatabaseUnavailable(CLOSED) from error
+                raise DatabaseClosed(CLOSED) from error
             raise
 
     async def arun(self, flow: Flow[T], namespace: str) -> T:
@@ -93,7 +93,7 @@ class Driver:
 
     def _check_open(self) -> None:
         if self._closed or self.database.closed:
-            raise DatabaseUnavailable(CLOSED)
+            raise DatabaseClosed(CLOSED)
 
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:

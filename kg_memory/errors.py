@@ -8,6 +8,7 @@
     |   |-- DatabaseMissing    no FalkorDB to be had here
     |   |-- DatabaseStartError the embedded server did not start
     |   |-- DatabaseUnavailable the server cannot be reached, or went away
+    |   |-- DatabaseClosed     the memory was closed before
     |   |-- DatabaseVersionError the server's FalkorDB is too old
     |   |-- QueryError         the server refused a query
     |   `-- SchemaError        the stored schema is newer than this package, or broken
@@ -53,6 +54,10 @@ class DatabaseStartError(DatabaseError):
 
 class DatabaseUnavailable(DatabaseError):
     """The server cannot be reached, or went away in the middle of a query."""
+
+
+class DatabaseClosed(DatabaseError):
+    """The memory was closed before: a mistake of the program, not an outage."""
 
 
 class DatabaseVersionError(DatabaseError):

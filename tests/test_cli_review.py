@@ -3,6 +3,7 @@
 import getpass
 import json
 import termios
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -317,6 +318,7 @@ def test_ctrl_c_leaves_the_terminal_in_order_and_loses_nothing(
         terminal.until(WHY)
         terminal.press("half a rea")
         terminal.until("half a rea")
+    time.sleep(0.3)  # the terminal shows what is typed before Python waits for it, where a signal would wake it
     terminal.press("\x03")
     terminal.until("Stopped.")
     assert terminal.flags() == before

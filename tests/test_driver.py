@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory.driver import REMEMBERED_VECTORS, Clock, Driver
 from kg_memory.effects import Ask, embed, now, read, work, write
-from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, ModelUnavailable, QueryError
+from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, ModelUnavailable, QueryError
 from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.flow import Flow, every
@@ -249,7 +249,7 @@ def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
     database.close()
     for each in threads:
         each.join(20)
-    assert [type(each) for each in ended] == [DatabaseUnavailable] * 3
+    assert [type(each) for each in ended] == [DatabaseClosed] * 3
     assert {str(each) for each in ended} == {"this memory was closed: open another"}
 
 
@@ -268,7 +268,7 @@ async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(serve
     driver.close()
     async with asyncio.timeout(20):
         ended = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(each) for each in ended] == [DatabaseUnavailable] * 3
+    assert [type(each) for each in ended] == [DatabaseClosed] * 3
     assert {str(each) for each in ended} == {"this memory was closed: open another"}
 
 
@@ -278,9 +278,9 @@ def test_a_driver_whose_database_was_closed_says_so(server, namespace):
     driver.run(write("RETURN 1 AS one"), namespace)
     driver.close()
     database.close()
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         driver.run(every([read(COUNT), read(COUNT)]), namespace)
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         asyncio.run(driver.arun(read(COUNT), namespace))
 
 

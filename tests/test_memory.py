@@ -16,6 +16,7 @@ import pytest
 from kg_memory import EpisodeInput, GraphMemory, Settings
 from kg_memory.driver import Driver
 from kg_memory.errors import (
+    DatabaseClosed,
     DatabaseUnavailable,
     EmbeddingMismatch,
     InputError,
@@ -318,7 +319,7 @@ def test_a_memory_that_was_closed_stays_closed(verbs, memory):
     memory.close()
     memory.close()
     for verb, given in (("search", ("Oslo",)), ("add", ("I moved to Paris.",)), ("stats", ()), ("resume", ())):
-        with pytest.raises(DatabaseUnavailable, match="was closed: open another"):
+        with pytest.raises(DatabaseClosed, match="was closed: open another"):
             getattr(verbs, verb)(*given)
 
 

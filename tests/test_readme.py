@@ -64,11 +64,13 @@ def test_the_library_example_runs_as_it_is_printed(tmp_path, capsys, monkeypatch
     assert "Bergen" in printed
 
 
-def test_the_snippets_for_agents_run_as_they_are_printed(memory):
+def test_the_snippets_for_agents_run_as_they_are_printed(tmp_path, monkeypatch):
+    monkeypatch.setenv("KG_MEMORY_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     section = readme[readme.index("## In your agent") : readme.index("## The picture")]
     told = {
-        "memory": memory,
         "model": GenericFakeChatModel(messages=iter([AIMessage("Noted."), AIMessage("In Oslo.")])),
     }
     for snippet in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
@@ -77,5 +79,6 @@ def test_the_snippets_for_agents_run_as_they_are_printed(memory):
     assert told["graph"].invoke(said, context={"user_id": "ann"})["messages"][-1].content == "In Oslo."
     found = told["store"].search(("users", "ann"), query="Where does Ann live?")
     assert "Oslo" in str([each.value for each in found])
-    assert {each.metadata["kind"] for each in told["retriever"].invoke("Where does Ann live?")} == {"facts", "episodes"}
-    assert memory.facts_about("Ann", namespace="ann")
+    assert {each.metadata["kind"] for each in told["retriever"].invoke("Where does Ann live?")} == {"fact", "episode"}
+    assert told["memory"].facts_about("Ann", namespace="ann")
+    told["memory"].close()

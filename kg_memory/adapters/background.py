@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from weakref import WeakMethod, WeakSet
 
 from kg_memory import calls
+from kg_memory.adapters.places import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.memory import GraphMemory
@@ -98,7 +99,7 @@ class BackgroundMemory(Closing):
         patience: Patience = PATIENCE,
         exit_seconds: float = 10.0,
     ) -> None:
-        self.memory = memory
+        self.memory = checked_memory(memory)
         self.after_seconds = _seconds("after_seconds", after_seconds)
         self.at_most_seconds = _seconds("at_most_seconds", at_most_seconds)
         self.exit_seconds = _seconds("exit_seconds", exit_seconds)

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.stores import BaseStore
 
+from kg_memory.adapters.places import checked_memory
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.items import pairs
 from kg_memory.items.driver import ItemDriver
@@ -25,7 +26,7 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
 
     def __init__(self, memory: GraphMemory | None = None, *, name: str = DEFAULT_NAMESPACE) -> None:
         self.name = checked_namespace(name)
-        self.memory = memory or GraphMemory()
+        self.memory = GraphMemory() if memory is None else checked_memory(memory)
         self._owns_memory = memory is None
         self._driver = ItemDriver(self.memory.driver, PAIRS)
 

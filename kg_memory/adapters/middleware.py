@@ -20,7 +20,7 @@ from langgraph.types import Command
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
 from kg_memory.adapters.messages import episodes_of, last_question
 from kg_memory.adapters.nodes import with_memory
-from kg_memory.adapters.places import NamespaceTemplate, place_of
+from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker, place_of
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
 from kg_memory.flow import Flow, arun, run
 from kg_memory.memory import GraphMemory
@@ -31,7 +31,7 @@ try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
 except ImportError as error:
-    message = "the agent middleware needs langchain: pip install 'kg-memory[agents]'"
+    message = "the agent middleware needs langchain: pip install 'langchain>=1.2.18'"
     raise MissingExtra(message) from error
 
 logger = logging.getLogger("kg_memory")
@@ -92,14 +92,14 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         on_error: OnError = "continue",
     ) -> None:
         super().__init__()
-        self.memory = memory
-        self.background = background or BackgroundMemory(memory)
+        self.memory = checked_memory(memory)
+        self.background = _checked_background(background, memory)
         self.tools = _tools(memory, namespace, user) if tools is True else list(tools or ())
         self._template = NamespaceTemplate(namespace)
         self._recall = recall
         self._max_tokens = counted("max_tokens", max_tokens)
         self._remember = _one_of("remember", remember, ("background", "inline", "off"))
-        self._names = {"user": user, "assistant": assistant}
+        self._names = {"user": checked_speaker("user", user), "assistant": checked_speaker("assistant", assistant)}
         self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -240,6 +240,12 @@ def _perform(do: Do) -> Any:
 
 async def _aperform(do: Do) -> Any:
     return await getattr(do.on, f"a{do.verb}")(do.given, **do.named)
+
+
+def _checked_background(background: BackgroundMemory | None, memory: GraphMemory) -> BackgroundMemory:
+    if background is not None and not isinstance(background, BackgroundMemory):
+        raise SettingsError(f"background is {background!r}: give a BackgroundMemory, or leave it out")
+    return background or BackgroundMemory(memory)
 
 
 def _apart() -> AbstractContextManager[Context]:

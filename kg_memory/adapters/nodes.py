@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from kg_memory import calls
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.messages import episodes_of, last_question, messages_of
-from kg_memory.adapters.places import NamespaceTemplate, Place, place_here
+from kg_memory.adapters.places import NamespaceTemplate, Place, checked_memory, checked_speaker, place_here
 from kg_memory.errors import InputError, KGMemoryError
 from kg_memory.memory import GraphMemory
 from kg_memory.model import EpisodeInput
@@ -41,7 +41,7 @@ def recall_node(
     is the conversation that asks. Errors: `InputError`, `DatabaseError`.
     """
     template, limits = NamespaceTemplate(namespace), {"max_tokens": counted("max_tokens", max_tokens)}
-    retrieval = memory.retrieval  # named here, where LangGraph looks for what it draws as a subgraph
+    retrieval = checked_memory(memory).retrieval  # named here, where LangGraph looks for what it draws as a subgraph
 
     def asked(state: Any) -> dict[str, Any] | None:
         place, question = place_here(template), last_question(_messages(state, messages_key))
@@ -83,7 +83,9 @@ def remember_node(
     LangGraph's own ``add_node(..., error_handler=)``.
     Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
     """
-    template, ingestion = NamespaceTemplate(namespace), memory.ingestion
+    template, ingestion = NamespaceTemplate(namespace), checked_memory(memory).ingestion
+    checked_speaker("user", user)
+    checked_speaker("assistant", assistant)
     spoken = partial(episodes_of, last_turn=not everything, user=user, assistant=assistant)
 
     def said(state: Any) -> tuple[Place, list[EpisodeInput]]:

@@ -12,6 +12,7 @@ from langgraph.runtime import get_runtime
 
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.identity import checked_namespace
+from kg_memory.memory import GraphMemory
 
 
 class NamespaceTemplate:
@@ -52,6 +53,23 @@ class NamespaceTemplate:
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
             raise InputError(f"{name} is {value!r}, which is no id: give a string or a whole number")
         return "".join(f"%{ord(char):02X};" if char in self._escaped else char for char in str(value))
+
+
+def checked_memory(memory: object) -> GraphMemory:
+    """Return *memory*; raise `SettingsError` for what is none."""
+    if not isinstance(memory, GraphMemory):
+        raise SettingsError(f"the memory is {memory!r:.80}: give what GraphMemory.open() returns")
+    return memory
+
+
+def checked_speaker(name: str, speaker: str | None) -> str | None:
+    """Return *speaker*; raise `SettingsError` for what is no name."""
+    if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
+        raise SettingsError(
+            f"{name} is {speaker!r}: give one name, no template; where many people speak, name their messages, "
+            "as in HumanMessage('...', name='Ann')"
+        )
+    return speaker
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,14 +117,14 @@ class KGRetriever(BaseRetriever):
 def documents(found: Found, kinds: Iterable[Kind], k: int) -> list[Document]:
     """Return the *k* best of *found* as documents: the first of each of *kinds*, then the second of each, and so on."""
     ranked = [
-        (rank, place, _document(kind, item))
+        (rank, place, _document(item))
         for place, kind in enumerate(kinds)
         for rank, item in enumerate(islice(getattr(found, kind), k))
     ]
     return [document for *_, document in sorted(ranked, key=lambda one: one[:2])][:k]
 
 
-def _document(kind: Kind, item: Fact | Episode | Entity | Community) -> Document:
+def _document(item: Fact | Episode | Entity | Community) -> Document:
     """Return *item* as a document; its metadata is the rest of it, JSON-plain, and for a fact its first source."""
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
@@ -135,7 +135,7 @@ def _document(kind: Kind, item: Fact | Episode | Entity | Community) -> Document
             plain |= {"episode": item.id, "episode_kind": str(item.kind)}
         case Entity() | Community():
             text = f"{item.name}: {item.summary}" if item.summary else item.name
-    return Document(page_content=text, id=item.id, metadata={**plain, "kind": kind})
+    return Document(page_content=text, id=item.id, metadata={**plain, "kind": type(item).__name__.lower()})
 
 
 def _checked_kinds(kinds: Any) -> tuple[Kind, ...]:

@@ -22,6 +22,7 @@ from langgraph.store.base import (
     ensure_embeddings,
 )
 
+from kg_memory.adapters.places import checked_memory
 from kg_memory.adapters.remembering import (
     WHOLE,
     Batch,
@@ -61,9 +62,10 @@ class KGStore(Closing, BaseStore):
 
     *remember* says of which items the texts become episodes of the memory too, when they are put: of all, of those
     whose namespace a function accepts, or that begins with one of some prefixes. ``("users", "ann")`` is remembered
-    in the memory's namespace ``"users.ann"``. A search there with a query finds facts beside items: their keys begin
-    with ``fact:``, their value has the sentence, dates and sources. They belong to the graph, so `get` does not know
-    them, and what is remembered stays when its item is deleted or expires.
+    in the memory's namespace ``"users.ann"``. A search of just that namespace with a query finds facts beside items:
+    their keys begin with ``fact:``, their value has the sentence, dates and sources. They belong to the graph, so
+    `get` does not know them, and what is remembered stays when its item is deleted or expires; see
+    `GraphMemory.forget`.
     """
 
     supports_ttl = True
@@ -83,7 +85,7 @@ class KGStore(Closing, BaseStore):
         fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
         self._fields = fields
         self._remembering = Remembering(remember, fields)
-        self.memory = memory or GraphMemory()
+        self.memory = GraphMemory() if memory is None else checked_memory(memory)
         self._owns_memory = memory is None
         self._driver = ItemDriver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
         self._sweeper = Sweeper(self.sweep_ttl)

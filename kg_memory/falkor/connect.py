@@ -24,6 +24,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from kg_memory.errors import (
+    DatabaseClosed,
     DatabaseUnavailable,
     DatabaseVersionError,
     EmbeddingMismatch,
@@ -204,10 +205,10 @@ class Database:
         if link is not None:
             return link
         if self.closed:
-            raise DatabaseUnavailable(CLOSED)
+            raise DatabaseClosed(CLOSED)
         with self._opening:
             if self.closed:
-                raise DatabaseUnavailable(CLOSED)
+                raise DatabaseClosed(CLOSED)
             return self._link or self._new_link()
 
     def _new_link(self) -> _Link:
@@ -245,7 +246,7 @@ class Database:
             raise
         except Exception as error:
             if self.closed:  # under a query, which fails in many ways then
-                raise DatabaseUnavailable(CLOSED) from error
+                raise DatabaseClosed(CLOSED) from error
             if isinstance(error, redis.ResponseError) and NO_GRAPH in str(error):
                 self._absences[key] += 1
                 return

@@ -14,7 +14,7 @@ from kg_memory.embeddings import LONGEST_TEXT
 from kg_memory.errors import InputError
 from kg_memory.flow import Flow
 from kg_memory.items import cypher, filters
-from kg_memory.items.namespaces import Labels, prefixes
+from kg_memory.items.namespaces import Labels, checked_labels, prefixes
 from kg_memory.items.plain import key_of, written
 
 T = TypeVar("T")
@@ -47,8 +47,8 @@ def change(op: PutOp, fields: Sequence[str] | None) -> Change:
 
     Errors: `InvalidNamespaceError`; `InputError` for a value that is not JSON-plain, or a wrong ttl or index.
     """
+    namespace, key = checked_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
-    namespace, key = tuple(op.namespace), str(op.key)
     identity = key_of([namespace, key])
     if op.value is None:
         return Change(identity, namespace, key, None, "", None, ())

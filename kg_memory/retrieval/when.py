@@ -52,6 +52,8 @@ def when(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # 
 
 
 def _check(state: RetrievalState) -> None:
+    if state.get("question") is None:
+        raise InputError("the input has no question: give it as 'question'")
     for name, kind, wanted in GIVEN:
         value = state.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):

@@ -13,7 +13,7 @@ from langchain_core.stores import BaseStore
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
 from kg_memory.adapters import KGKeyValueStore
-from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.errors import DatabaseClosed, InputError
 from kg_memory.items import pairs
 from kg_memory.memory import GraphMemory
 
@@ -138,7 +138,7 @@ def test_a_memory_of_its_own_is_closed_with_it(server, monkeypatch):
     with KGKeyValueStore(name=str(uuid4())) as store:
         store.mset([("a", 1)])
         assert isinstance(store.memory, GraphMemory)
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         store.mget(["a"])
 
 
@@ -146,5 +146,5 @@ async def test_a_memory_of_its_own_is_closed_with_it_on_an_event_loop(server, mo
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     async with KGKeyValueStore(name=str(uuid4())) as store:
         await store.amset([("a", 1)])
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         await store.amget(["a"])

@@ -110,9 +110,9 @@ def kinds(found: list[Document]) -> list[str]:
 
 def test_the_first_of_each_kind_comes_first(find, retriever):
     found = find(retriever, "Where does Ann live?")
-    assert kinds(found)[:4] == ["facts", "episodes"] * 2
+    assert kinds(found)[:4] == ["fact", "episode"] * 2
     assert found[0].page_content == "Ann lives in Oslo"
-    for kind in ("facts", "episodes"):
+    for kind in ("fact", "episode"):
         scores = [each.metadata["score"] for each in found if each.metadata["kind"] == kind]
         assert scores == sorted(scores, reverse=True)
 
@@ -143,7 +143,7 @@ def test_an_episode_tells_who_said_it_when_and_in_which_conversation(retriever):
     told = episode.metadata
     assert (episode.page_content, told["speaker"], told["thread"]) == ("Ann knows Will", "Ann", "t1")
     assert (told["source_id"], told["at"], told["episode"]) == ("m3", "2023-05-03T10:00:00Z", episode.id)
-    assert told["kind"] == "episodes"
+    assert told["kind"] == "episode"
 
 
 def test_an_episode_that_is_out_of_date_says_so(retriever):
@@ -156,13 +156,13 @@ def test_an_entity_is_its_name_and_summary(retriever):
     found = retriever.invoke("Ann", kinds=("entities",))
     [ann] = [each for each in found if each.metadata["name"] == "Ann"]
     assert ann.page_content == f"Ann: {ann.metadata['summary']}"
-    assert (ann.metadata["type"], ann.metadata["kind"]) == ("Person", "entities")
+    assert (ann.metadata["type"], ann.metadata["kind"]) == ("Person", "entity")
     assert ann.metadata["summary"]
 
 
 def test_all_metadata_is_plain_json(retriever):
     found = retriever.invoke("Ann Oslo Bergen", kinds=("facts", "entities", "communities", "episodes"))
-    assert {"facts", "entities", "episodes"} == set(kinds(found))
+    assert {"fact", "entity", "episode"} == set(kinds(found))
     assert json.loads(json.dumps([each.metadata for each in found])) == [each.metadata for each in found]
 
 
@@ -195,7 +195,7 @@ def test_settings_count_by_constructor_and_by_call(find, retriever, ann):
 def test_settings_are_configurable_fields(find, retriever):
     chosen = retriever.configurable_fields(k=ConfigurableField(id="k"), kinds=ConfigurableField(id="kinds"))
     found = find(chosen, "Ann", {"configurable": {"k": 2, "kinds": ("facts",)}})
-    assert kinds(found) == ["facts"] * 2
+    assert kinds(found) == ["fact"] * 2
     assert len(find(chosen, "Ann")) > 2
 
 

@@ -21,7 +21,7 @@ from langgraph.store.base import (
 )
 
 from kg_memory.adapters import KGStore
-from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
+from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
 from kg_memory.items import changing
 from tests.scripted import HashEmbeddings
 
@@ -364,14 +364,14 @@ def test_a_memory_of_its_own_is_closed_with_it(server, monkeypatch, name):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     with KGStore(name=name, index=False) as store:
         store.put(("a",), "k", {"n": 1})
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         store.get(("a",), "k")
 
 
 async def test_a_memory_that_was_given_stays_open(memory, name):
     async with KGStore(memory, name=name) as store:
         await store.aput(("a",), "k", {"n": 1})
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         await store.aget(("a",), "k")
     assert (await KGStore(memory, name=name).aget(("a",), "k")).value == {"n": 1}
 

@@ -12,7 +12,7 @@ from weakref import WeakSet
 import pytest
 import redis
 
-from kg_memory.errors import DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
+from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
 from kg_memory.falkor import binaries, connect, launch
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
 from tests.children import ends_well_in_a_child
@@ -225,9 +225,9 @@ def test_a_database_that_was_closed_stays_closed_and_lets_the_server_go(tmp_path
     database.close()
     database.close()
     gone(tmp_path / "db")
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         database.query(*ONE, write=False)
-    with pytest.raises(DatabaseUnavailable, match="was closed"):
+    with pytest.raises(DatabaseClosed, match="was closed"):
         asyncio.run(database.aquery(*ONE, write=False))
     assert not launch.is_running(tmp_path / "db")
 

@@ -24,6 +24,7 @@ from kg_memory.settings import Settings
         ({"as_of": 5}, "as_of is 5: give"),
         ({"during": {}}, "during is {}: give"),
         ({"namespace": 5}, "the namespace is 5: give a string"),
+        ({"question": None}, "no question: give it as 'question'"),
     ],
 )
 def test_what_is_of_no_use_is_told(driver, given: dict[str, Any], told: str):
@@ -32,7 +33,7 @@ def test_what_is_of_no_use_is_told(driver, given: dict[str, Any], told: str):
         graph.invoke({"question": "Where does Ann live?", **given})
 
 
-@pytest.mark.parametrize("given", [{"question": None}, {"question": "\x00\ud800"}, {"limit": 0}, {"limit": 10**30}])
+@pytest.mark.parametrize("given", [{"question": "\x00\ud800"}, {"limit": 0}, {"limit": 10**30}])
 def test_what_is_odd_finds_nothing(driver, given: dict[str, Any]):
     found = build(driver, Settings()).compile().invoke({"question": "x", "namespace": "nobody's", **given})
     assert found["context"] == ""

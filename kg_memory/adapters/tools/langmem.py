@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, create_model
 
 from kg_memory.adapters.messages import USER
-from kg_memory.adapters.places import NamespaceTemplate
+from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker
 from kg_memory.adapters.tools.making import Answer, Here, call, tool
 from kg_memory.adapters.tools.steps import forget, known, remember
 from kg_memory.errors import InputError, SettingsError
@@ -65,11 +65,12 @@ def langmem_tools(
 
     *actions_permitted* are those that the model may choose, the first by default. Errors: `SettingsError`.
     """
+    checked_memory(memory)
     template = NamespaceTemplate(namespace)
     permitted = tuple(dict.fromkeys(actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
         raise SettingsError(f"actions_permitted is {actions_permitted!r}: give some of {', '.join(ACTIONS)}")
-    manage = partial(_manage, permitted=permitted, speaker=user or USER)
+    manage = partial(_manage, permitted=permitted, speaker=checked_speaker("user", user) or USER)
     return [
         tool(memory, template, "manage_memory", _arguments(permitted), manage),
         tool(memory, template, "search_memory", SearchMemory, _search),

@@ -11,7 +11,7 @@ from functools import partial
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
-from kg_memory.adapters.places import NamespaceTemplate
+from kg_memory.adapters.places import NamespaceTemplate, checked_memory
 from kg_memory.adapters.tools.core_memory import CoreMemory
 from kg_memory.adapters.tools.making import Answer, Here, in_thread, tool
 from kg_memory.adapters.tools.steps import most_of, remember, search, shown
@@ -74,7 +74,7 @@ def letta_tools(
     Put `CoreMemory.render` of the same *core* into the system prompt, or the agent does not see its blocks.
     Errors: `SettingsError`.
     """  # noqa: D205 - the names are the summary
-    make = partial(tool, memory, NamespaceTemplate(namespace))
+    make = partial(tool, checked_memory(memory), NamespaceTemplate(namespace))
     core, most = core or CoreMemory(memory), most_of(limit)
     return [
         make("core_memory_append", CoreMemoryAppend, partial(_append, core=core)),

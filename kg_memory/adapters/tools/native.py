@@ -8,7 +8,7 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
 from kg_memory.adapters.messages import USER
-from kg_memory.adapters.places import NamespaceTemplate
+from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker
 from kg_memory.adapters.tools.lines import history_lines
 from kg_memory.adapters.tools.making import Answer, Here, call, tool
 from kg_memory.adapters.tools.steps import MOST, forget, most_of, remember, search, shown
@@ -81,10 +81,11 @@ def memory_tools(
     """
     template = NamespaceTemplate(namespace)
     most = most_of(limit)
-    make = partial(tool, memory, template)
+    make = partial(tool, checked_memory(memory), template)
+    speaker = checked_speaker("user", user) or USER
     return [
         make("search_memory", SearchMemory, partial(_search, most=most)),
-        make("remember", Remember, partial(_remember, speaker=user or USER)),
+        make("remember", Remember, partial(_remember, speaker=speaker)),
         make("forget_memory", ForgetMemory, _forget),
         make("memory_history", MemoryHistory, _history),
     ]
