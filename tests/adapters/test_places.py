@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
+from kg_memory import GraphMemory, adapters
 from kg_memory.adapters.places import NamespaceTemplate, Place, place_here, place_of
 from kg_memory.errors import InputError, SettingsError
 
@@ -176,3 +177,23 @@ def test_a_step_of_a_graph_that_is_told_no_user_fails():
     with pytest.raises(InputError, match="user_id"):
         graph.invoke({"messages": []}, {"configurable": {"thread_id": "t1"}})
     assert found == []
+
+
+TAKES_MEMORY = (
+    "BackgroundMemory", "KGKeyValueStore", "KGMemoryMiddleware", "KGStore", "langmem_tools", "letta_tools", "memory_tools",
+    "recall_node", "remember_node",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["falkor://here", GraphMemory, 3], ids=["url", "class", "number"])
+@pytest.mark.parametrize("name", TAKES_MEMORY)
+def test_what_is_no_memory_is_told_where_it_is_given(name: str, wrong: Any):
+    with pytest.raises(SettingsError, match=r"the memory is .*: give what GraphMemory.open\(\) returns"):
+        getattr(adapters, name)(wrong)
+
+
+@pytest.mark.parametrize("speaker", ["{user_name}", "", " ", 3])
+@pytest.mark.parametrize("name", ["KGMemoryMiddleware", "langmem_tools", "memory_tools", "remember_node"])
+def test_a_speaker_is_one_name_and_no_template(memory, name: str, speaker: Any):
+    with pytest.raises(SettingsError, match=r"user is .*name their messages"):
+        getattr(adapters, name)(memory, user=speaker)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import ListNamespacesOp, MatchCondition
 
 from kg_memory.errors import InputError
-from kg_memory.items.namespaces import check_conditions, chosen, fixed_prefix, prefixes
+from kg_memory.items.namespaces import check_conditions, checked_labels, chosen, fixed_prefix, prefixes
 
 ALL = [labels for depth in (1, 2, 3) for labels in product("ab", repeat=depth)]
 PATHS = st.lists(st.sampled_from("ab*"), max_size=3).map(tuple)
@@ -48,3 +48,13 @@ def test_namespaces_share_the_prefixes_that_both_lie_in():
 def test_an_unknown_kind_of_condition_is_refused():
     with pytest.raises(InputError, match="use 'prefix' or 'suffix'"):
         check_conditions([MatchCondition("infix", ("a",))])
+
+
+@pytest.mark.parametrize("namespace", ["users", "", 3, None])
+def test_a_namespace_that_is_no_tuple_says_so_before_it_is_taken_letter_by_letter(namespace):
+    with pytest.raises(InputError, match="give a tuple"):
+        checked_labels(namespace)
+
+
+def test_a_list_of_labels_is_a_namespace():
+    assert checked_labels(["users", "ann"]) == ("users", "ann")
