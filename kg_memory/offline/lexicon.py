@@ -173,6 +173,22 @@ STARTERS = _words(
     "saturday sunday thursday tuesday wednesday april august december february january july june march may november",
     "october september christmas lol omg god btw fyi asap tbh imo lmk ok okay gonna gotta kinda mr mrs ms dr",
 )
+# Names aside, only these and plurals open a sentence with no word like "the" before them.
+BARE_NOUNS = _words(
+    "coffee tea milk water wine beer juice soda bread cheese butter rice pasta pizza meat beef pork chicken fish",
+    "fruit chocolate sugar salt honey soup salad dessert food breakfast lunch dinner brunch snow rain wind sunshine",
+    "weather nature air fire earth sun moon gold silver oil gas wood paper plastic glass cotton silk grass money",
+    "cash debt art music poetry literature history science math maths physics chemistry biology medicine technology",
+    "religion philosophy politics law war crime traffic yoga football soccer tennis basketball baseball golf chess",
+    "school management staff society humanity mankind government parliament congress police army public faculty",
+    "leadership marketing sales finance legal engineering security customer client user students users men women god",
+    "heaven death youth age evidence data code state logic config cache memory content context text email mail",
+    "internet storage production authentication auth frontend backend whatever whoever whichever wherever noon",
+    "midnight christmas easter ex-wife ex-husband grandson granddaughter stepmother stepfather stepsister",
+    "stepbrother auntie grandad granddad nan hubby wifey sis bro dude buddy landlord wildlife livestock furniture",
+    "luggage equipment jewelry clothing homework laughter silence sleep sport sports business industry trade culture",
+    "english french german spanish chinese japanese",
+)
 ORGANISATION_WORDS = _words(
     "inc corp corporation ltd llc gmbh plc company university college school academy institute hospital clinic bank",
     "agency foundation association club church center centre museum library department ministry union labs lab studio",

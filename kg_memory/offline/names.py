@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from kg_memory.offline import lexicon
+from kg_memory.offline.acting import does, is_actor, is_person
 from kg_memory.offline.spans import EVENT, EVENT_WORDS, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC, Mention, Token
 
 _TITLE = re.compile(r"[\"“]([A-Z][^\"“”\n]{1,60})[\"”]")
@@ -96,13 +97,17 @@ def names(words: list[Token], known: Collection[str]) -> Iterable[Mention]:
     """Find runs of capitalised words that are names."""
     familiar = {part.casefold() for name in known for part in name.split()}
     middles = {word.low for position, word in enumerate(words) if _capital_inside(words, position)}
+    small = {word.text for word in words if word.wordy and not word.capital}
     position = 0
     while position < len(words):
-        word = words[position]
-        if not _can_be_name(word) or (_opens(words, position) and not _sure(words, position, familiar | middles)):
+        end = _name_end(words, position)
+        if not _can_be_name(words[position]) or not (
+            not _opens(words, position)
+            or _sure(words, position, familiar | middles)
+            or is_actor(words, position, end, small)
+        ):
             position += 1
             continue
-        end = _name_end(words, position)
         run = words[position:end]
         yield Mention(
             run[0].start, run[-1].end, " ".join(one.text for one in run), _kind(words, position, run), named=True
@@ -185,7 +190,8 @@ def _name_end(words: list[Token], position: int) -> int:
             break
         if end - position >= 6:
             break
-    while end - 1 > position and words[end - 1].low in lexicon.STOP:
+    # "Zed Young lives in Rome": before what somebody does, all of it is the name.
+    while end - 1 > position and words[end - 1].low in lexicon.STOP and not does(words, end):
         end -= 1
     return end
 
@@ -202,6 +208,7 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
         (last in lexicon.PLACE_WORDS, PLACE),
         (last in EVENT_WORDS or last.endswith(("fest", "con")), EVENT),
         (with_person, PERSON),
+        (is_person(words, position + len(run)) and len(run) <= 3 and not run[0].text.isupper(), PERSON),
         (any(character.isdigit() for word in run for character in word.text), PRODUCT),
         (run[0].text.isupper(), TOPIC),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kg_memory.offline import lexicon
+from kg_memory.offline.acting import does
 from kg_memory.offline.spans import EVENT, EVENT_WORDS, PLACE, TOPIC, Mention, Token
 
 _DOES = frozenset("went go going goes gone love loves enjoy enjoys like tried try started into quit".split())
@@ -86,7 +87,7 @@ def _as_noun(word: Token, words: list[Token], at: int) -> bool:
     """Tell whether a word that may be a verb stands as a noun: after a noun, before the phrase's end."""
     if word.low in lexicon.PASTIMES:
         return True
-    if word.low.endswith(("ed", "ing")) or word.low in lexicon.IRREGULAR or word.low in _NEVER_NOUNS:
+    if word.low.endswith(("ed", "ing")) or word.low in lexicon.IRREGULAR or word.low in _NEVER_NOUNS or does(words, at):
         return False
     following = words[at + 1] if at + 1 < len(words) else None
     # "dance studio", "a fun match." but not "friends support me"
