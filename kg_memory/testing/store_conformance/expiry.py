@@ -89,8 +89,9 @@ class Expiry(Expiring, capability=Capability.TTL, ttl={"refresh_on_read": True, 
         assert await store.get(HOME, "item") is not None
 
     async def test_an_item_that_is_put_again_after_its_expiry_is_new(self, store: Store) -> None:
+        await store.put(HOME, "item", {"n": 1})
+        first = await store.get(HOME, "item")
         await store.put(HOME, "item", {"n": 1}, ttl=self.shortest_ttl)
-        first = await store.get(HOME, "item", refresh_ttl=False)
         await self.wait(store, GONE)
         await store.put(HOME, "item", {"n": 2})
         second = await store.get(HOME, "item")
