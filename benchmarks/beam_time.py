@@ -10,23 +10,20 @@ that these lines show, and by whether a line says that it is no longer so, or co
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
-import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from kg_memory import GraphMemory, Settings
-from kg_memory.calls import Progress
+from conversations import beam_chats, beam_namespace, beam_probing, turn
+from opening import arguments, ingest, kept, opened, write
+
+from kg_memory import GraphMemory
 from kg_memory.readers import read
 from kg_memory.retrieval.context import estimate
 
@@ -47,7 +44,6 @@ _EPISODE = re.compile(r"- \[(?P<turns>[^\]]*)\] \((?P<at>[^()]*)\) (?P<text>.*)"
 _MARKS = re.compile(r"(?: \((?:no longer so|contradicted)[^()]*\))+$")
 _DENIAL = re.compile(r"(?:have|has|had|['’]ve) never\b", re.IGNORECASE)
 _SEE = re.compile(r"see \[([^\]]*)\]")
-_ENDED = re.compile(r" - (\d{4}-\d\d-\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +106,16 @@ class Tally:
 def main() -> None:
     """Run the benchmark and write its figures."""
     options = _options()
-    chats = _chats(options.data, options.chats)
+    chats = beam_chats(options.data, options.chats)
     if not chats:
         sys.exit(f"{options.data} has no such BEAM chat: give the folder of folders with a chat.json each")
     chats = chats[:1] if options.quick else chats
-    with _folder(options.folder) as folder, _memory(folder) as memory:
-        figures = ingest(memory, chats)
+    with kept(options.folder) as folder, opened(folder) as memory:
+        figures = ingest(memory, ((beam_namespace(each), list(read(each / "chat.json"))) for each in chats), every=50)
         tallies = ask(memory, chats, options.tokens)
     for kind, tally in tallies.items():
         figures |= _show(kind, tally)
-    if options.out:
-        options.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
-def ingest(memory: GraphMemory, chats: Iterable[Path]) -> dict[str, Any]:
-    """Read the chats that are not there yet, and tell how fast."""
-    new = turns = 0
-    began = time.perf_counter()
-    for chat in chats:
-        episodes = list(read(chat / "chat.json"))
-        turns += len(episodes)
-        stats = memory.stats(namespace=_namespace(chat))
-        if stats.episodes < len(episodes) or stats.waiting:
-            new += sum(each.new for each in memory.add_many(episodes, namespace=_namespace(chat), progress=_progress))
-    seconds = time.perf_counter() - began
-    fresh = {"ingest_seconds": round(seconds, 1), "ingest_turns_per_second": round(new / seconds, 2)} if new else {}
-    return {"turns": turns, "turns_ingested": new, **fresh}
+    write(figures, options.out)
 
 
 def ask(memory: GraphMemory, chats: Iterable[Path], tokens: int) -> dict[str, Tally]:
@@ -143,9 +123,9 @@ def ask(memory: GraphMemory, chats: Iterable[Path], tokens: int) -> dict[str, Ta
     tallies = {kind: Tally() for kind in JUDGES}
     for chat in chats:
         for question in questions(chat):
-            context = memory.context(question.text, namespace=_namespace(chat), max_tokens=tokens)
-            found = memory.search(question.text, namespace=_namespace(chat), limit=DEPTH)
-            turns = tuple((each.source_id or "").rpartition("/")[2] for each in found.episodes)
+            context = memory.context(question.text, namespace=beam_namespace(chat), max_tokens=tokens)
+            found = memory.search(question.text, namespace=beam_namespace(chat), limit=DEPTH)
+            turns = tuple(turn(each.source_id) for each in found.episodes)
             tally = tallies[question.kind]
             tally.tokens.append(estimate(context))
             shown = lines(context)
@@ -158,8 +138,8 @@ def ask(memory: GraphMemory, chats: Iterable[Path], tokens: int) -> dict[str, Ta
 
 def questions(chat: Path) -> Iterator[Question]:
     """Yield the questions of the three kinds about a chat."""
-    said = {(each.source_id or "").rpartition("/")[2]: each.content for each in read(chat / "chat.json")}
-    probing = json.loads((chat / "probing_questions" / "probing_questions.json").read_text(encoding="utf-8"))
+    said = {turn(each.source_id): each.content for each in read(chat / "chat.json")}
+    probing = beam_probing(chat)
     for kind in JUDGES:
         for each in probing.get(kind, ()):
             turns = {name: frozenset(map(str, ids)) for name, ids in each["source_chat_ids"].items()}
@@ -189,9 +169,8 @@ def lines(context: str) -> tuple[Line, ...]:
 
 
 def is_marked(line: str, held: str = "") -> bool:
-    """Tell whether a line is shown as no longer so: a fact by its end, an episode by words behind it."""
-    end = _ENDED.search(held)
-    return bool(_MARKS.search(line)) or bool(end and end[1] <= f"{datetime.now(UTC):%Y-%m-%d}")
+    """Tell whether a line is shown as no longer so: a fact before its dates, an episode by words behind it."""
+    return bool(_MARKS.search(line)) or held.startswith("no longer so")
 
 
 def pointed_at(line: str) -> frozenset[str]:
@@ -335,48 +314,14 @@ def _show(kind: str, tally: Tally) -> dict[str, Any]:
     }
 
 
-def _chats(data: Path, wanted: str | None) -> list[Path]:
-    """Return the folders of the chats in their order; only those *wanted* by name."""
-    names = wanted.split(",") if wanted else None
-    found = [path.parent for path in data.glob("*/chat.json") if names is None or path.parent.name in names]
-    return sorted(found, key=lambda path: (len(path.name), path.name))
-
-
-def _namespace(chat: Path) -> str:
-    return f"beam-{chat.name}"
-
-
-def _memory(folder: Path) -> GraphMemory:
-    # The benchmark's server stops with it, and need not survive a power cut.
-    settings = Settings(data_dir=folder, fsync="everysec", idle_seconds=0)
-    return GraphMemory.open(settings=settings, model="offline", embeddings="offline", say=print)
-
-
-@contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
-    if given is not None:
-        yield given
-        return
-    with tempfile.TemporaryDirectory(prefix="kg-memory-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-
-
-def _progress(progress: Progress) -> None:
-    if progress.done % 50 == 0 or progress.done == progress.total:
-        rate = progress.done / max(progress.seconds, 1e-9)
-        print(f"  {progress.done} of {progress.total} turns, {rate:.1f} a second", file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Truth over time on BEAM chats, offline.")
-    parser.add_argument(
-        "--data", type=Path, required=True, help="a folder of BEAM chats, a folder with a chat.json each"
+    parser = arguments(
+        "Truth over time on BEAM chats, offline.",
+        data="a folder of BEAM chats, a folder with a chat.json each",
+        quick="the first chat only",
     )
-    parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="the first chat only")
     parser.add_argument("--chats", help="the names of the chats to take, as in 1,2")
     parser.add_argument("--tokens", type=int, default=2000, help="the length of a context")
-    parser.add_argument("--folder", type=Path, help="keep the database here, so that a rerun need not ingest again")
     return parser.parse_args()
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg_memory.calls import Progress
+    from kg_memory.context_text import Context
     from kg_memory.errors import KGMemoryError
     from kg_memory.memory import GraphMemory
     from kg_memory.model import (
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
         Fact,
         Forgotten,
         Found,
+        Hit,
         Moment,
         Neighbourhood,
         Review,
         Source,
         Stats,
+        Why,
     )
+    from kg_memory.recipes import Recipe
+    from kg_memory.retrieval.templates import Template
     from kg_memory.settings import EntityType, FactType, Settings
 
 __all__ = [
@@ -34,6 +39,7 @@ __all__ = [
     "Change",
     "Community",
     "CommunityRefresh",
+    "Context",
     "Decision",
     "Entity",
     "EntityType",
@@ -46,19 +52,31 @@ __all__ = [
     "Forgotten",
     "Found",
     "GraphMemory",
+    "Hit",
     "KGMemoryError",
     "Moment",
     "Neighbourhood",
     "Progress",
+    "Recipe",
     "Review",
     "Settings",
     "Source",
     "Stats",
+    "Template",
+    "Why",
 ]
 
-_HOMES = {"KGMemoryError": "errors", "GraphMemory": "memory", "Progress": "calls"} | dict.fromkeys(
-    ("EntityType", "FactType", "Settings"), "settings"
-)
+_HOMES = {
+    "Context": "context_text",
+    "EntityType": "settings",
+    "FactType": "settings",
+    "GraphMemory": "memory",
+    "KGMemoryError": "errors",
+    "Progress": "calls",
+    "Recipe": "recipes",
+    "Settings": "settings",
+    "Template": "retrieval.templates",
+}
 
 
 def __dir__() -> list[str]:

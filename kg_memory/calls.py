@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
+from kg_memory import filters
 from kg_memory.errors import (
     EmbeddingError,
     EmbeddingMismatch,
@@ -22,6 +24,7 @@ from kg_memory.identity import checked_namespace, clean
 from kg_memory.ingestion.receive import checked
 from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found
 from kg_memory.reading import counted, stored
+from kg_memory.recipes import recipe
 from kg_memory.settings import Settings
 from kg_memory.temporal import instant, micros
 
@@ -152,15 +155,12 @@ def unread(
 
 
 def question(
-    text: str,
-    namespace: str,
-    limits: Mapping[str, int],
-    times: Mapping[str, Any],
-    thread: str | None,
-) -> dict[str, Any]:
-    """Return a question as the retrieval graph takes it.
+    text: str, namespace: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None,
+    how: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:  # fmt: skip
+    """Return a question as the retrieval graph takes it; *how* is how it is to be searched and told.
 
-    Errors: `InputError` when it is empty, a limit is no number above 0, or the thread no string.
+    Errors: `InputError` when it is empty, a limit is no number above 0, or anything else not what it should be.
     """
     if not isinstance(text, str) or not text.strip():
         raise InputError("the question is empty: give some words to look for")
@@ -173,8 +173,21 @@ def question(
     return {
         "question": clean(text), "namespace": checked_namespace(namespace), "thread": thread, "during": during,
         "as_of": _iso(times["as_of"]), "believed_at": _iso(times["believed_at"]),
-        "unreviewed": times["unreviewed"], **checked_limits,
+        "unreviewed": times["unreviewed"], **checked_limits, **_how(how),
     }  # fmt: skip
+
+
+def _how(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recipe, filter and so on, JSON-plain; what is not given is left out."""
+    how = {name: value for name, value in given.items() if value is not None and value is not False}
+    if "recipe" in how and not isinstance(how["recipe"], str):
+        how["recipe"] = recipe(how["recipe"]).model_dump(mode="json")
+    if "where" in how:
+        where = filters.checked(how["where"])
+        how["where"] = None if where is None else filters.plain(where)
+    if "center" in how and (not isinstance(how["center"], str) or not how["center"].strip()):
+        raise InputError(f"the center is {how['center']!r}: give the name of an entity")
+    return how
 
 
 def found(state: Mapping[str, Any]) -> Found:

@@ -9,53 +9,54 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, TypeVar
 
 from langchain_core.embeddings import Embeddings
-from pydantic import BaseModel
 
-from kg_memory.effects import Ask, Embed, Now, Query, Reads, Vector, Work
+from kg_memory.cross_encoders import CrossEncoder, ModelScorer, checked
+from kg_memory.effects import Ask, Embed, Model, Now, Query, Reads, Score, Vector, Work
 from kg_memory.embeddings import vector_model_name
 from kg_memory.errors import DatabaseClosed, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
-from kg_memory.falkor.connect import CLOSED, Database, Row, graph_key
+from kg_memory.falkor.connect import CLOSED, Database, graph_key
+from kg_memory.falkor.parameters import SentVector
+from kg_memory.falkor.queries import Queries
 from kg_memory.falkor.reembedding import UNDER_WAY
-from kg_memory.flow import SIDE_BY_SIDE, Flow, arun, run
+from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run
 from kg_memory.scopes import renew_in_children
 
 T = TypeVar("T")
+V = TypeVar("V")
 REMEMBERED_VECTORS = 4096
+REMEMBERED_SCORES = 8192
 VECTOR_SEARCH = "db.idx.vector"
 
 
-@runtime_checkable
-class Model(Protocol):
-    """What answers an `Ask`: a chat model, or the offline reader."""
-
-    @property
-    def name(self) -> str: ...
-
-    def answer(self, ask: Ask) -> BaseModel: ...
-
-    async def aanswer(self, ask: Ask) -> BaseModel: ...
-
-
 class Driver:
-    """Performs effects with one model, one embedding model and one database."""
+    """Performs effects with one model, one embedding model, one database and one cross-encoder, else the model."""
 
     def __init__(
-        self, model: Model, embeddings: Embeddings, database: Database, *, clock: Callable[[], int] | None = None
+        self,
+        model: Model,
+        embeddings: Embeddings,
+        database: Database,
+        *,
+        clock: Callable[[], int] | None = None,
+        scorer: CrossEncoder | None = None,
     ) -> None:
         self.model = model
         self.clock = clock or Clock()
         self.embeddings = embeddings
         self.database = database
-        self.vectors = _Vectors(REMEMBERED_VECTORS)
+        self.scorer = scorer or ModelScorer(model)
+        self.vectors = _Remembered[Vector](REMEMBERED_VECTORS)
+        self.scores = _Remembered[float](REMEMBERED_SCORES)
         self._length = 0
         self._closed = False
         self._ready: dict[tuple[str, bool], tuple[int, ...]] = {}
@@ -82,6 +83,10 @@ class Driver:
         self._check_open()
         return await arun(flow, partial(self._aperform, self.key(namespace)))
 
+    def reading(self) -> Driver | Reading:
+        """Return what drives flows whose reads may be some moments old: a replica's, where there is one."""
+        return self if self.database.stale is self.database else Reading(self)
+
     def key(self, namespace: str) -> str:
         """Return the Redis key of the graph of *namespace*."""
         return graph_key(namespace)
@@ -97,16 +102,19 @@ class Driver:
 
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
-            case Query():
+            case Query() | Reads():
                 return self._query(key, effect)
-            case Reads():
-                return self._read_all(key, effect)
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
                 if missing:
                     known |= self._learn(missing, role, self._embed(missing, role))
                 return [known[text] for text in texts]
+            case Score(question, texts):
+                scores, unscored = self._scored(question, texts)
+                if unscored:
+                    scores |= self._weigh(question, unscored, self.scorer.scores(question, unscored))
+                return [scores[text] for text in texts]
             case Ask():
                 return self.model.answer(effect)
             case Now():
@@ -117,16 +125,19 @@ class Driver:
 
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
-            case Query():
+            case Query() | Reads():
                 return await self._aquery(key, effect)
-            case Reads():
-                return await self._aread_all(key, effect)
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
                 if missing:
                     known |= self._learn(missing, role, await self._aembed(missing, role))
                 return [known[text] for text in texts]
+            case Score(question, texts):
+                scores, unscored = self._scored(question, texts)
+                if unscored:
+                    scores |= self._weigh(question, unscored, await self.scorer.ascores(question, unscored))
+                return [scores[text] for text in texts]
             case Ask():
                 return await self.model.aanswer(effect)
             case Now():
@@ -135,47 +146,30 @@ class Driver:
                 return await asyncio.to_thread(task)
         raise TypeError(f"no such effect: {effect!r}")
 
-    def _query(self, key: str, query: Query) -> list[Row]:
-        self._prepare(key, write=query.write)
+    def _query(self, key: str, asked: Query | Reads) -> Any:
+        first = asked.queries[0] if isinstance(asked, Reads) else asked
+        self._prepare(key, write=first.write)
         try:
-            return self.database.query(key, query.cypher, query.params, write=query.write)
+            return _sent(self._queries(first), key, asked)
         except QueryError as error:
-            self._look_again(key, query, error)
+            self._look_again(key, first, error)
         with _vectors_indexed():
-            return self.database.query(key, query.cypher, query.params, write=query.write)
+            return _sent(self.database, key, asked)
 
-    async def _aquery(self, key: str, query: Query) -> list[Row]:
+    async def _aquery(self, key: str, asked: Query | Reads) -> Any:
+        first = asked.queries[0] if isinstance(asked, Reads) else asked
         await self.database.aclient()  # first, as it tells whether the server is still the one that was ready
-        if not self._is_ready(key, write=query.write):
-            await asyncio.to_thread(self._prepare, key, write=query.write)
+        if not self._is_ready(key, write=first.write):
+            await asyncio.to_thread(self._prepare, key, write=first.write)
         try:
-            return await self.database.aquery(key, query.cypher, query.params, write=query.write)
+            return await _asent(self._queries(first), key, asked)
         except QueryError as error:
-            await asyncio.to_thread(self._look_again, key, query, error)
+            await asyncio.to_thread(self._look_again, key, first, error)
         with _vectors_indexed():
-            return await self.database.aquery(key, query.cypher, query.params, write=query.write)
+            return await _asent(self.database, key, asked)
 
-    def _read_all(self, key: str, reads: Reads) -> list[list[Row]]:
-        asked = [(query.cypher, query.params) for query in reads.queries]
-        self._prepare(key, write=False)
-        try:
-            return self.database.read_all(key, asked)
-        except QueryError as error:
-            self._look_again(key, reads.queries[0], error)
-        with _vectors_indexed():
-            return self.database.read_all(key, asked)
-
-    async def _aread_all(self, key: str, reads: Reads) -> list[list[Row]]:
-        asked = [(query.cypher, query.params) for query in reads.queries]
-        await self.database.aclient()
-        if not self._is_ready(key, write=False):
-            await asyncio.to_thread(self._prepare, key, write=False)
-        try:
-            return await self.database.aread_all(key, asked)
-        except QueryError as error:
-            await asyncio.to_thread(self._look_again, key, reads.queries[0], error)
-        with _vectors_indexed():
-            return await self.database.aread_all(key, asked)
+    def _queries(self, first: Query) -> Queries:
+        return self.database.stale if first.stale else self.database
 
     def _look_again(self, key: str, query: Query, refused: QueryError) -> None:
         """Return once *query*, which was refused and so changed nothing, may be done again; raise if it may not.
@@ -214,9 +208,20 @@ class Driver:
                     f"the embedding model gave a vector of {len(vector)} dimensions after one of {self._length}: "
                     "use one embedding model with one setting of `dimensions`"
                 )
-        learnt = dict(zip(texts, vectors, strict=True))
+        learnt: dict[str, Vector] = dict(zip(texts, map(SentVector, vectors), strict=True))
         self.vectors.put(learnt, role)
         return learnt
+
+    def _scored(self, question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+        """Return the scores that are known, and which of *texts* have none, once each."""
+        known = self.scores.known(texts, (self.scorer.name, question))
+        return known, [text for text in dict.fromkeys(texts) if text not in known]
+
+    def _weigh(self, question: str, texts: list[str], scores: Sequence[float]) -> dict[str, float]:
+        """Remember the *scores* that the cross-encoder gave."""
+        found = dict(zip(texts, checked(scores, texts, self.scorer.name), strict=True))
+        self.scores.put(found, (self.scorer.name, question))
+        return found
 
     def _is_ready(self, key: str, *, write: bool) -> bool:
         return self._ready.get((key, write)) == self._state(key)
@@ -246,6 +251,59 @@ class Driver:
     def dimension(self) -> int:
         """Return the length of the embedding model's vectors."""
         return len(self._perform("", Embed(("dimension",)))[0])
+
+
+class Reading:
+    """Drives flows as *driver* does, on what may be some moments old. What they write goes where all writes go."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def run(self, flow: Flow[T], namespace: str) -> T:
+        """Drive *flow* on the graph of *namespace*."""
+        return self._driver.run(_stale(flow), namespace)
+
+    async def arun(self, flow: Flow[T], namespace: str) -> T:
+        """`run` on the running event loop."""
+        return await self._driver.arun(_stale(flow), namespace)
+
+
+def _stale(flow: Flow[T]) -> Flow[T]:
+    """Return *flow* with reads that may be stale."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                answer = yield _marked(effect)
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _marked(effect: Any) -> Any:
+    match effect:
+        case Every(flows):
+            return Every(tuple(_stale(flow) for flow in flows))
+        case Reads(queries):
+            return Reads(tuple(replace(query, stale=True) for query in queries))
+        case Query(write=False):
+            return replace(effect, stale=True)
+    return effect
+
+
+def _sent(queries: Queries, key: str, asked: Query | Reads) -> Any:
+    if isinstance(asked, Reads):
+        return queries.read_all(key, [(query.cypher, query.params) for query in asked.queries])
+    return queries.query(key, asked.cypher, asked.params, write=asked.write)
+
+
+async def _asent(queries: Queries, key: str, asked: Query | Reads) -> Any:
+    if isinstance(asked, Reads):
+        return await queries.aread_all(key, [(query.cypher, query.params) for query in asked.queries])
+    return await queries.aquery(key, asked.cypher, asked.params, write=asked.write)
 
 
 @contextmanager
@@ -280,12 +338,12 @@ class Clock:
             return self._last
 
 
-class _Vectors:
-    """The vectors last used, by text and role: a step may ask again for what an earlier one embedded."""
+class _Remembered(Generic[V]):
+    """What was last found of texts, by text and what was asked of it: a step may ask again what an earlier one did."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._known: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._known: OrderedDict[tuple[str, Hashable], V] = OrderedDict()
         self.forked()
         renew_in_children(self)
 
@@ -293,17 +351,17 @@ class _Vectors:
         """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
 
-    def known(self, texts: Sequence[str], role: str) -> dict[str, Vector]:
-        """Return the vectors of those of *texts* that are known."""
+    def known(self, texts: Sequence[str], asked: Hashable) -> dict[str, V]:
+        """Return what is known of those of *texts* of which it was *asked* before."""
         with self._lock:
-            found = {text: self._known[text, role] for text in texts if (text, role) in self._known}
+            found = {text: self._known[text, asked] for text in texts if (text, asked) in self._known}
             for text in found:
-                self._known.move_to_end((text, role))
+                self._known.move_to_end((text, asked))
             return found
 
-    def put(self, vectors: Mapping[str, Vector], role: str) -> None:
-        """Remember *vectors* by text, and forget the oldest above the limit."""
+    def put(self, found: Mapping[str, V], asked: Hashable) -> None:
+        """Remember what was *found* by text, and forget the oldest above the limit."""
         with self._lock:
-            self._known.update({(text, role): vector for text, vector in vectors.items()})
+            self._known.update({(text, asked): value for text, value in found.items()})
             while len(self._known) > self._limit:
                 self._known.popitem(last=False)

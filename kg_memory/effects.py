@@ -1,4 +1,4 @@
-"""All I/O, as values: ask the model, embed, query the graph, look at the clock; and long work.
+"""All I/O, as values: ask the model, embed, score, query the graph, look at the clock; and long work.
 
 Steps yield them; `kg_memory.driver` performs them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -35,12 +35,32 @@ class Ask:
     fields: Mapping[str, Any]
 
 
+@runtime_checkable
+class Model(Protocol):
+    """What answers an `Ask`: a chat model, or the offline reader."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer(self, ask: Ask) -> BaseModel: ...
+
+    async def aanswer(self, ask: Ask) -> BaseModel: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Embed:
     """Embed *texts*; answered by one vector a text."""
 
     texts: tuple[str, ...]
     role: Literal["document", "query"] = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Score how well each of *texts* answers *question*; answered by one number a text, 0 to 1, higher is better."""
+
+    question: str
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +73,8 @@ class Query:
     cypher: str
     params: Mapping[str, Any] = field(default_factory=dict)
     write: bool = False
+    stale: bool = False
+    """Whether what is read may be some moments old, such as a replica's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +120,14 @@ def embed(texts: Sequence[str], role: Literal["document", "query"] = "document")
         return []
     vectors: list[Vector] = yield Embed(tuple(texts), role)
     return vectors
+
+
+def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
+    """Return how well each of *texts* answers *question*, from 0 to 1; none asked, none returned."""
+    if not texts:
+        return []
+    scores: list[float] = yield Score(question, tuple(texts))
+    return scores
 
 
 def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:

@@ -75,12 +75,16 @@ def unsteady(model: Embeddings) -> Embeddings:
 
 def vector_model_name(model: Embeddings) -> str:
     """Return the name that tells *model*'s vectors from those of other models."""
-    inner = unsteady(model)
+    return own_name(unsteady(model))
+
+
+def own_name(model: object) -> str:
+    """Return *model*'s own name, as far as it tells one."""
     for attribute in ("name", "model", "model_name", "model_id"):
-        value = getattr(inner, attribute, None)
+        value = getattr(model, attribute, None)
         if isinstance(value, str) and value:
             return value
-    return type(inner).__qualname__
+    return type(model).__qualname__
 
 
 def checked(vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension: int | None = None) -> list[Vector]:
@@ -157,7 +161,7 @@ class _Steady(Embeddings):
         """Ask for the vectors of *texts*; those of blank ones are taken from a full stop's, as servers refuse them."""
         if not texts:
             return []
-        sent = [_sendable(text) for text in texts]
+        sent = [sendable(text) for text in texts]
         try:
             vectors = yield from patiently(_Request(sent, query), self._patience)
         except Exception as error:
@@ -186,7 +190,7 @@ class _Steady(Embeddings):
         raise TypeError(f"no such effect: {effect!r}")
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """Return *text* as a server takes it: valid UTF-8, not blank, not endless."""
     readable = text[:LONGEST_TEXT].encode("utf-8", "replace")
     return readable[:LONGEST_TEXT].decode("utf-8", "ignore").strip() or "."

@@ -7,11 +7,12 @@ their answers, so a step is tested with ``next`` and ``send`` and has no async t
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
-from threading import main_thread
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -20,6 +21,8 @@ Perform = Callable[[Any], Any]
 APerform = Callable[[Any], Awaitable[Any]]
 
 
+NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
+"""Whether no thread starts any more once the main one has come to its end (python/cpython#113964)."""
 SIDE_BY_SIDE = 8
 """How many flows run at once, at most: a long text must not become two hundred requests in one moment."""
 
@@ -80,7 +83,7 @@ async def arun(flow: Flow[T], perform: APerform) -> T:
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
     # While the process ends no thread starts any more, and what is read then is read in order.
-    if pool is None or len(effect.flows) < 2 or not main_thread().is_alive():
+    if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]
     # The nested flows get no pool: a worker that waits for workers can wait for ever.
     # Each runs in the caller's context, by which a model's callbacks and traces know what they belong to.
@@ -88,6 +91,11 @@ def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[A
     for future in futures:
         future.exception()
     return [future.result() for future in futures]
+
+
+def _threads_start() -> bool:
+    ended = NO_THREADS_AT_EXIT and threading._SHUTTING_DOWN  # type: ignore[attr-defined]  # noqa: SLF001
+    return threading.main_thread().is_alive() and not ended
 
 
 async def _arun_every(effect: Every, perform: APerform) -> list[Any]:

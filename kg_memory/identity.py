@@ -11,6 +11,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kg_memory.errors import InputError
@@ -18,6 +19,8 @@ from kg_memory.errors import InputError
 DEFAULT_NAMESPACE = "default"
 LONGEST_NAME = 512
 """Bytes of a name that count; what is longer is cut."""
+_KEPT = 100
+"""Characters of the longest name whose form is kept at hand."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
@@ -48,7 +51,16 @@ def display(name: str) -> str:
 
 def canonical(name: str) -> str:
     """Return the form under which *name* is compared: NFKC, case-folded, on one line, cut."""
+    return _kept(name) if len(name) <= _KEPT else _canonical(name)
+
+
+def _canonical(name: str) -> str:
+    if name.isascii() and name.isprintable():  # the same, in less time
+        return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
     return display(unicodedata.normalize("NFKC", display(name)).casefold())
+
+
+_kept = lru_cache(maxsize=65_536)(_canonical)
 
 
 def alias_key(name: str) -> str:

@@ -11,13 +11,20 @@ from kg_memory.verbs import Verbs
 class Listing(Verbs):
     """What is there, without a question."""
 
-    def entities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
-        """Return the entities, last seen first."""
-        return self._run(reading.entities(limit, skip), namespace)
+    def entities(
+        self, *, namespace: str = DEFAULT_NAMESPACE, like: str | None = None, limit: int = 100, skip: int = 0
+    ) -> list[Entity]:
+        """Return the entities, last seen first; or those whose names or summaries have words *like* these, best first.
 
-    async def aentities(self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0) -> list[Entity]:
+        The last of the words may be the beginning of one: "rus" finds Rust.
+        """
+        return self._run(reading.entities(limit, skip, like), namespace)
+
+    async def aentities(
+        self, *, namespace: str = DEFAULT_NAMESPACE, like: str | None = None, limit: int = 100, skip: int = 0
+    ) -> list[Entity]:
         """`entities`, for asyncio."""
-        return await self._arun(reading.entities(limit, skip), namespace)
+        return await self._arun(reading.entities(limit, skip, like), namespace)
 
     def episodes(
         self,

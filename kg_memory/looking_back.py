@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kg_memory import past
+from kg_memory import cards, past
 from kg_memory.asked import EVER, Window, asked_window, moment
 from kg_memory.identity import DEFAULT_NAMESPACE
-from kg_memory.model import Change, Fact, Moment, Neighbourhood
+from kg_memory.model import Change, EntityCard, Fact, Moment, Neighbourhood
 from kg_memory.verbs import Verbs
 
 Time = datetime | str
@@ -160,6 +160,34 @@ class LookingBack(Verbs):
         """`around`, for asyncio."""
         window, believed = self._times(as_of, during, believed_at)
         return await self._arun(past.around(name, steps, limit, window, believed), namespace)
+
+    def card(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 10,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+    ) -> EntityCard | None:
+        """Return the entity called *name* at a glance, with *limit* of each: latest facts, neighbours and mentions."""
+        window, believed = self._times(as_of, during, believed_at)
+        return self._run(cards.card(name, limit, window, believed), namespace)
+
+    async def acard(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 10,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+    ) -> EntityCard | None:
+        """`card`, for asyncio."""
+        window, believed = self._times(as_of, during, believed_at)
+        return await self._arun(cards.card(name, limit, window, believed), namespace)
 
     def _times(
         self, as_of: Time | None, during: During | None, believed_at: Time | None

@@ -15,27 +15,28 @@ from langchain_core.language_models import BaseChatModel
 from kg_memory import calls, opening, reading
 from kg_memory.calls import Progress
 from kg_memory.communities.verbs import Communities
-from kg_memory.driver import Driver, Model
+from kg_memory.driver import Driver
+from kg_memory.effects import Model
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import reembedding
-from kg_memory.falkor.connect import Database
 from kg_memory.forgetting.verbs import Forgetting
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
 from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.listing import Listing
-from kg_memory.looking_back import During, LookingBack, Time
-from kg_memory.model import Added, EpisodeInput, EpisodeKind, Found
-from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.looking_back import LookingBack
+from kg_memory.model import Added, EpisodeInput, EpisodeKind
+from kg_memory.opening import Reranker
 from kg_memory.review.verbs import Reviewing
 from kg_memory.scopes import Closing
+from kg_memory.searching import Searching
 from kg_memory.settings import Settings
 
 WAITING_AT_ONCE = 1000
 
 
-class GraphMemory(Closing, Listing, LookingBack, Reviewing, Forgetting, Communities):
+class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgetting, Communities):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -48,13 +49,15 @@ class GraphMemory(Closing, Listing, LookingBack, Reviewing, Forgetting, Communit
         *,
         model: BaseChatModel | Model | str | None = None,
         embeddings: Embeddings | str | None = None,
+        reranker: Reranker | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         settings = settings or Settings.from_env()
-        self._database = Database(opening.host(settings, say), allow_old=settings.allow_old_falkordb)
+        self._database = opening.database(settings, say)
         chosen = opening.model(model, settings)
         vectors = opening.embeddings(embeddings, settings, chosen)
-        self.driver = Driver(chosen, vectors, self._database)
+        scorer = opening.scorer(reranker, settings, chosen)
+        self.driver = Driver(chosen, vectors, self._database, scorer=scorer)
         self.settings = opening.thresholds(settings, vectors)
         self.before_close: list[WeakMethod[Callable[[], None]]] = []
         """Methods that are called before this memory is closed, if their objects are still there then."""
@@ -66,15 +69,19 @@ class GraphMemory(Closing, Listing, LookingBack, Reviewing, Forgetting, Communit
         *,
         model: BaseChatModel | Model | str | None = None,
         embeddings: Embeddings | str | None = None,
+        reranker: Reranker | None = None,
         settings: Settings | None = None,
         say: Callable[[str], None] | None = None,
     ) -> Self:
         """Open the embedded database, or the server at *url* (``falkor://host:6379``).
 
         *model* is a LangChain chat model, a model's name, or ``"offline"``; *embeddings* likewise.
+        *reranker* is what scores for a recipe with a cross-encoder: the URL of a rerank endpoint, a chat model or its
+        name, a LangChain cross-encoder or a `CrossEncoder`; else the model does.
         *say* is told about waits. Errors: `DatabaseError`, `SettingsError`, `MissingExtra`.
         """
-        memory = cls((settings or Settings.from_env()).with_(url=url), model=model, embeddings=embeddings, say=say)
+        settings = (settings or Settings.from_env()).with_(url=url)
+        memory = cls(settings, model=model, embeddings=embeddings, reranker=reranker, say=say)
         memory._database.client()
         return memory
 
@@ -207,87 +214,6 @@ class GraphMemory(Closing, Listing, LookingBack, Reviewing, Forgetting, Communit
         await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
-    # Asking
-
-    def search(
-        self,
-        question: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        limit: int = 10,
-        as_of: Time | None = None,
-        during: During | None = None,
-        believed_at: Time | None = None,
-        unreviewed: bool = False,
-        thread: str | None = None,
-    ) -> Found:
-        """Find facts, entities, communities and episodes, at most *limit* of each, best first.
-
-        Facts are those that hold now, or held *as_of* another instant, or at some time *during* a period, by what is
-        believed now, or was *believed_at* another instant; see `LookingBack` for how times are given. Without these,
-        time words in the question count ("where did Ann live in 2019?", "before she moved"): `Found.asked` tells.
-        *unreviewed* takes in what waits for review. *thread* is the conversation that asks: what it last spoke of is
-        found more easily. Summaries tell of now, so a question about the past gets none.
-        Errors: `InputError`, `DatabaseError`.
-        """
-        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        asked = calls.question(question, namespace, {"limit": limit}, times, thread)
-        return calls.found(self._asking.invoke(asked))
-
-    async def asearch(
-        self,
-        question: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        limit: int = 10,
-        as_of: Time | None = None,
-        during: During | None = None,
-        believed_at: Time | None = None,
-        unreviewed: bool = False,
-        thread: str | None = None,
-    ) -> Found:
-        """`search`, for asyncio."""
-        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        asked = calls.question(question, namespace, {"limit": limit}, times, thread)
-        return calls.found(await self._asking.ainvoke(asked))
-
-    def context(
-        self,
-        question: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        max_tokens: int = 1500,
-        as_of: Time | None = None,
-        during: During | None = None,
-        believed_at: Time | None = None,
-        unreviewed: bool = False,
-        thread: str | None = None,
-    ) -> str:
-        """Return what an agent needs to answer *question*: dated and sourced lines, within *max_tokens*.
-
-        The rest is as in `search`.
-        """
-        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
-        return str(self._asking.invoke(asked)["context"])
-
-    async def acontext(
-        self,
-        question: str,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        max_tokens: int = 1500,
-        as_of: Time | None = None,
-        during: During | None = None,
-        believed_at: Time | None = None,
-        unreviewed: bool = False,
-        thread: str | None = None,
-    ) -> str:
-        """`context`, for asyncio."""
-        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        asked = calls.question(question, namespace, {"max_tokens": max_tokens}, times, thread)
-        return str((await self._asking.ainvoke(asked))["context"])
-
     # The namespaces, the graphs, and upkeep
 
     def namespaces(self) -> list[str]:
@@ -304,19 +230,10 @@ class GraphMemory(Closing, Listing, LookingBack, Reviewing, Forgetting, Communit
         return build_ingestion(self.driver, self.settings).compile(name="ingestion")
 
     @cached_property
-    def retrieval(self) -> Any:
-        """The compiled retrieval graph; likewise."""
-        return build_retrieval(self.driver, self.settings).compile(name="retrieval")
-
-    @cached_property
     def _adding(self) -> Any:
         # A verb may be called side by side within a node of the user's: LangGraph would number these graphs by their
         # order of arrival, and a resumed graph would take up one call's checkpoint in another.
         return self.ingestion.copy({"checkpointer": False})
-
-    @cached_property
-    def _asking(self) -> Any:
-        return self.retrieval.copy({"checkpointer": False})
 
     def reembed(self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed everything anew with this memory's embedding model; return how many vectors were made."""

@@ -8,6 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+Kind = Literal["facts", "entities", "communities", "episodes"]
+"""What a memory holds, and a search finds."""
+KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
 Precision = Literal["instant", "day", "week", "month", "season", "year"]
 """How exactly a date is known: it lies somewhere in the period of that length that begins with it."""
 VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
@@ -186,8 +189,38 @@ class AskedTime(Value):
     reading: str
 
 
+class Hit(Value):
+    """At which `rank` and by which `score` one way of searching (``words``, ``meaning``, ``graph``) found something."""
+
+    way: str
+    rank: int
+    score: float
+
+
+class Why(Value):
+    """Why something stands where it does, or was left out.
+
+    `text` is what it says: its line in the context, if it has one. `place` is its place among those of its kind that
+    were found, from 1, or ``None`` where it is not among them; `left_out` is why it is not, or why it has no line.
+    `hits` tell which searches found it, `scores` what its score was after each step of ranking.
+    """
+
+    kind: Kind
+    id: str
+    text: str = ""
+    place: int | None = None
+    hits: tuple[Hit, ...] = ()
+    scores: tuple[tuple[str, float], ...] = ()
+    left_out: str | None = None
+
+
 class Found(Value):
-    """What a search found, best first in each kind, and the time that it looked at."""
+    """What a search found, best first in each kind, and the time that it looked at.
+
+    `relevance`, 0 to 1, is how likely the memory holds something about the question, if half of all questions have an
+    answer; it tells an unknown subject, not a missing detail. A search that does not go by words has none. `why`
+    explains each thing, and what was left out, if the search was to explain itself.
+    """
 
     question: str
     asked: AskedTime | None = None
@@ -195,6 +228,8 @@ class Found(Value):
     entities: tuple[Entity, ...] = ()
     communities: tuple[Community, ...] = ()
     episodes: tuple[Episode, ...] = ()
+    relevance: float | None = None
+    why: tuple[Why, ...] = ()
 
 
 class Added(Value):
@@ -287,6 +322,24 @@ class Neighbourhood(Value):
     depths: dict[str, int]
     entities: tuple[Entity, ...] = ()
     facts: tuple[Fact, ...] = ()
+
+
+class Neighbour(Value):
+    """An entity that shares so many `facts` with another."""
+
+    name: str
+    type: str = "Entity"
+    facts: int
+
+
+class EntityCard(Value):
+    """An entity at a glance: its latest facts, those it shares most facts with, and where it was last spoken of."""
+
+    entity: Entity
+    facts: tuple[Fact, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+    communities: tuple[Community, ...] = ()
 
 
 class PredicateInfo(Value):

@@ -6,10 +6,10 @@ try has paid for, and the news of what a step did, for ``stream_mode="custom"``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import get_runtime
 
 from kg_memory.asking import Asking, Kept
@@ -28,7 +28,23 @@ LEAST_TIME = 10**9
 Step = Callable[[Any, Settings], Flow[dict[str, Any]]]
 
 
-def node(step: Step, driver: Driver, settings: Settings) -> RunnableLambda[Any, dict[str, Any]]:
+class Node(Runnable[Any, dict[str, Any]]):
+    """What a graph calls: nothing else, as the graph itself traces its nodes."""
+
+    def __init__(
+        self, name: str, call: Callable[[Any], dict[str, Any]], acall: Callable[[Any], Awaitable[dict[str, Any]]]
+    ) -> None:
+        self.name = name
+        self._call, self._acall = call, acall
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
+        return self._call(input)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
+        return await self._acall(input)
+
+
+def node(step: Step, driver: Driver, settings: Settings) -> Node:
     """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``."""
     kept = Kept()
 
@@ -55,7 +71,7 @@ def node(step: Step, driver: Driver, settings: Settings) -> RunnableLambda[Any, 
         runtime.stream_writer({"step": step.__name__, **news(update)})
         return update
 
-    return RunnableLambda(call, acall, name=step.__name__)
+    return Node(step.__name__, call, acall)
 
 
 def unrounded(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.driver import Model
+from kg_memory.cross_encoders import CrossEncoder, HTTPReranker, ModelScorer, PairScorer
+from kg_memory.effects import Model
 from kg_memory.embeddings import embedding_model, steady, vector_model_name
 from kg_memory.errors import SettingsError
 from kg_memory.falkor import binaries, launch
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.replica import Replicated
 from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.settings import OFFLINE, Settings
@@ -24,6 +28,10 @@ THRESHOLDS = (0.92, 0.60)
 LOCAL_THRESHOLDS = (0.985, 0.92)
 """Cosines of names from which two are one, and from which the model is asked. The local model's lie close
 together: unrelated names reach 0.89, "Acme" and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95."""
+
+
+Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
+"""What a memory may be given to score texts with."""
 
 
 class NamedServer:
@@ -72,6 +80,19 @@ def host(settings: Settings, say: Callable[[str], None] | None) -> NamedServer |
     return EmbeddedServer(settings, say or logger.info) if settings.url is None else NamedServer(settings.url)
 
 
+def database(settings: Settings, say: Callable[[str], None] | None) -> Database:
+    """Return the database, with its replica where the settings name one.
+
+    Errors: `SettingsError` for a replica of the embedded server, which has none.
+    """
+    primary, old = host(settings, say), settings.allow_old_falkordb
+    if settings.replica_url is None:
+        return Database(primary, allow_old=old)
+    if settings.url is None:
+        raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
+    return Replicated(primary, NamedServer(settings.replica_url), allow_old=old)
+
+
 def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Model:
     """Return what answers questions: the given model, the one that the settings name, else the default.
 
@@ -101,6 +122,30 @@ def _chat(given: BaseChatModel | str, settings: Settings) -> Model:
         server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
         given = chat_model(given, *server)
     return ChatModel(given)
+
+
+def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
+    """Return the cross-encoder: the given one, the one that the settings name, else *model*.
+
+    A text is the URL of a rerank endpoint, or the name of a chat model.
+    """
+    if isinstance(given, BaseChatModel):
+        return ModelScorer(_chat(given, settings))
+    if isinstance(given, BaseCrossEncoder):
+        return PairScorer(given)
+    if isinstance(given, CrossEncoder):
+        return given
+    if given is not None and not isinstance(given, str):
+        raise SettingsError(
+            f"the reranker is a {type(given).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
+            "or cross-encoder, a name, or an object with name, scores and ascores"
+        )
+    named = given or settings.rerank_url or settings.rerank_model
+    if named is None:
+        return ModelScorer(model)
+    if named.startswith(("http://", "https://")):
+        return HTTPReranker(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
+    return ModelScorer(OfflineModel() if named == OFFLINE else _chat(named, settings))
 
 
 def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:

@@ -8,16 +8,27 @@ from kg_memory.effects import now, read
 from kg_memory.errors import InputError
 from kg_memory.falkor import cypher, rows, search_cypher
 from kg_memory.flow import Flow
+from kg_memory.identity import clean
 from kg_memory.model import Entity, Episode, EpisodeStatus, Stats
+from kg_memory.words import tokens
 
 MOST = 10**9
 """The largest number that may be asked for; from 2^63 on, the database refuses it."""
 
 
-def entities(limit: int, skip: int) -> Flow[list[Entity]]:
-    """Return the entities, last seen first."""
-    found = yield from read(cypher.ENTITIES, limit=counted("limit", limit), skip=counted("skip", skip, 0))
-    return [rows.entity(row["entity"]) for row in found]
+def entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
+    """Return the entities, last seen first; or those with words *like* these, the best first."""
+    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
+    if like is None:
+        found = yield from read(cypher.ENTITIES, **page)
+        return [rows.entity(row["entity"]) for row in found]
+    if not isinstance(like, str):
+        raise InputError(f"like is {like!r}: give words, or the beginning of one")
+    terms = tokens(clean(like))
+    if not terms:
+        return []
+    found = yield from read(cypher.ENTITIES_LIKE, terms=terms, beginning=terms[-1], **page)
+    return [rows.entity(row["entity"], row["score"]) for row in found]
 
 
 def episodes(limit: int, skip: int, status: EpisodeStatus | None) -> Flow[list[Episode]]:

@@ -57,6 +57,9 @@ class Settings:
 
     url: str | None = None
     """``falkor://``, ``falkors://`` (TLS) or ``unix://`` of a server; ``None`` is the embedded one."""
+    replica_url: str | None = None
+    """A replica of the server at `url`, which searches are answered by: what was added some moments ago may be missing
+    there. One that fails is left alone for half a minute, and the server at `url` answers."""
     data_dir: Path | None = None
     """Folder of the embedded database; the platform's user data folder when ``None``."""
     xdg_data_home: str | None = None
@@ -81,6 +84,12 @@ class Settings:
     embedding_base_url: str | None = None
     embedding_dimensions: int | None = None
 
+    rerank_url: str | None = None
+    """A rerank endpoint (``https://.../v1/rerank``) for recipes with a cross-encoder."""
+    rerank_model: str | None = None
+    """The model that it shall use; without `rerank_url`, a chat model that scores instead, `model` when ``None``."""
+    rerank_api_key: str | None = field(default=None, repr=False)
+
     previous_messages: int = 4
     """How many earlier messages of the thread the extraction sees (Zep 2.2.1: n = 4)."""
     reflections: int = 1
@@ -101,6 +110,8 @@ class Settings:
     `auto_threshold` where nobody reviews."""
     temporal_decay_rate: float = 0.0
     """How much newer facts and episodes are preferred (C33): 0 is not at all, 10 the most."""
+    abstain_below: float = 0.0
+    """A context is left empty where the memory less probably holds an answer (`Found.relevance`); 0 is never."""
     max_content: int = 1_000_000
     chunk_size: int = 6_000
     """Longer content is read in pieces of about this size, split where the text has a joint."""
@@ -143,14 +154,13 @@ class Settings:
         """
         if self.fsync not in ("always", "everysec"):
             raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
-        for name in ("base_url", "embedding_base_url"):
-            url = getattr(self, name)
-            if url is not None and not url.startswith(("http://", "https://")):
-                raise SettingsError(f"{name} is {url!r}: begin it with http:// or https://")
+        self._check_urls()
         self._check_thresholds()
         self._check_strategy()
         if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too
             raise SettingsError(f"temporal_decay_rate is {self.temporal_decay_rate}: set it from 0 to 10")
+        if not 0 <= self.abstain_below <= 1:
+            raise SettingsError(f"abstain_below is {self.abstain_below}: set it from 0 to 1")
         for name in ("idle_seconds", "previous_messages", "reflections"):
             if not getattr(self, name) >= 0:  # a NaN is refused too
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
@@ -160,6 +170,14 @@ class Settings:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
         if not self.entity_types:
             raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
+
+    def _check_urls(self) -> None:
+        for name in ("base_url", "embedding_base_url", "rerank_url"):
+            url = getattr(self, name)
+            if url is not None and not url.startswith(("http://", "https://")):
+                raise SettingsError(f"{name} is {url!r}: begin it with http:// or https://")
+        if self.replica_url is not None and not self.replica_url.startswith(("falkor://", "falkors://", "unix://")):
+            raise SettingsError(f"replica_url is {self.replica_url!r}: begin it with falkor://, falkors:// or unix://")
 
     def _check_thresholds(self) -> None:
         lower = 0 if self.ask_threshold is None else self.ask_threshold

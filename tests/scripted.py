@@ -157,6 +157,16 @@ def _community(fields: Fields) -> Any:
     return {"communities": [{"name": " and ".join(found)[:100], "summary": f"All about {', '.join(found)[:500]}."}]}
 
 
+def _score(fields: Fields) -> Any:
+    asked = set(re.findall(r"\w+", fields["question"].lower()))
+    return {
+        "scores": [
+            {"text": each["id"], "relevance": 10 * len(asked & set(re.findall(r"\w+", each["text"].lower()))) / 100}
+            for each in fields["texts"]
+        ]
+    }
+
+
 def _told(fact: Fields) -> tuple[Any, ...]:
     return fact["subject"], fact["predicate"], fact["objects"]
 
@@ -172,4 +182,5 @@ _RULES: dict[str, Rule] = {
     "predicates": _predicates,
     "summarise": _summarise,
     "community": _community,
+    "score": _score,
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 
-from kg_memory import GraphMemory
+from kg_memory import GraphMemory, calls
 from kg_memory.errors import (
     AnswerError,
     EmbeddingError,
@@ -15,6 +18,7 @@ from kg_memory.errors import (
     ModelRefusal,
     ModelUnavailable,
 )
+from kg_memory.recipes import RECIPES, recipe
 from tests.scripted import HashEmbeddings, Scripted
 from tests.test_memory import AT, Verbs
 
@@ -157,3 +161,30 @@ def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiti
     added = verbs.add_many(many)
     assert [bool(each.problem) for each in added] == [True, False]
     assert {each.id for each in verbs.episodes(status="saved")} == {resumed[0].episode, added[0].episode}
+
+
+NO_TIMES = dict.fromkeys(("as_of", "during", "believed_at"), None) | {"unreviewed": False}
+
+
+def asked(**how):
+    return calls.question("Oslo?", "ns", {"limit": 3}, NO_TIMES, None, how)
+
+
+def test_a_question_is_plain_json_however_it_is_to_be_searched():
+    where = {"said_at": {"$gt": datetime(2024, 1, 1, tzinfo=UTC)}, "speaker": ("Ann", "Bob")}
+    given = asked(recipe=RECIPES["synapse"], where=where, center="Ann", explain=True, template="xml")
+    assert json.loads(json.dumps(given)) == given
+    assert recipe(given["recipe"]) == RECIPES["synapse"]
+    assert given["where"] == {"said_at": {"$gt": "2024-01-01T00:00:00+00:00"}, "speaker": {"$in": ["Ann", "Bob"]}}
+    assert (given["center"], given["explain"], given["template"]) == ("Ann", True, "xml")
+
+
+def test_what_is_not_given_is_left_out_of_a_question():
+    plain = asked()
+    assert plain == asked(recipe=None, where=None, center=None, explain=False, template=None)
+    assert not plain.keys() & {"recipe", "where", "center", "explain", "template"}
+    assert asked(where={})["where"] is None
+
+
+def test_what_comes_back_of_a_recipe_by_name_is_its_name():
+    assert asked(recipe="near")["recipe"] == "near"

@@ -7,6 +7,7 @@ import pytest
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.ingestion.state import IngestionContext
 from kg_memory.prompts import FACTS
+from kg_memory.retrieval.state import RetrievalContext
 from kg_memory.settings import Settings
 
 
@@ -63,6 +64,14 @@ def test_what_does_not_fit_is_told_shortly_however_long_it_is(given):
     with pytest.raises(InputError) as raised:
         IngestionContext(**given)
     assert len(str(raised.value)) < 1000
+
+
+def test_a_run_of_retrieval_may_abstain_where_the_memory_does_not():
+    assert RetrievalContext().settings(Settings(abstain_below=0.2)).abstain_below == 0.2
+    assert RetrievalContext(abstain_below=0.7).settings(Settings(abstain_below=0.2)).abstain_below == 0.7
+    for wrong in (-0.1, 1.1, "often", None):
+        with pytest.raises(InputError, match="abstain_below in the context is"):
+            RetrievalContext(abstain_below=wrong)
 
 
 def test_settings_that_cannot_work_together_are_told():

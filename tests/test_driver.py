@@ -10,8 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kg_memory.driver import REMEMBERED_VECTORS, Clock, Driver
-from kg_memory.effects import Ask, embed, now, read, work, write
-from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, ModelUnavailable, QueryError
+from kg_memory.effects import Ask, embed, now, read, score, work, write
+from kg_memory.errors import (
+    DatabaseClosed,
+    DatabaseUnavailable,
+    EmbeddingMismatch,
+    ModelError,
+    ModelUnavailable,
+    QueryError,
+)
 from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.flow import Flow, every
@@ -50,6 +57,56 @@ def test_old_vectors_are_forgotten(driver, embeddings, namespace):
     driver.run(embed([str(number) for number in range(REMEMBERED_VECTORS)]), namespace)
     driver.run(embed(["first"]), namespace)
     assert embeddings.embedded.count("first") == 2
+
+
+def test_a_text_is_scored_once_for_a_question_however_often_it_is_asked_for(drive, model):
+    first = drive(score("blue moon", ["blue", "a moon", "blue", "sea"]))
+    assert first[0] == first[2] == first[1] > first[3] == 0
+    assert drive(score("blue moon", ["sea", "blue moon"])) == [0, 2 * first[0]]
+    assert drive(score("sea", ["sea"]))[0] > 0
+    asked = [(fields["question"], [each["text"] for each in fields["texts"]]) for fields in model.asks("score")]
+    assert asked == [("blue moon", ["a moon", "blue", "sea"]), ("blue moon", ["blue moon"]), ("sea", ["sea"])]
+
+
+def test_no_texts_need_no_cross_encoder(drive, model):
+    assert drive(score("why?", [])) == []
+    assert model.asked == []
+
+
+class Odd:
+    """A cross-encoder that gives one score too many, and no number for a text with the word ``odd``."""
+
+    name = "odd-encoder"
+
+    def scores(self, question, texts):
+        return [float("nan") if "odd" in text else 0.5 for text in texts] + ([0.5] if question == "more?" else [])
+
+    async def ascores(self, question, texts):
+        return self.scores(question, texts)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_cross_encoder_of_ones_own_is_asked_and_held_to_its_word(way, database, namespace):
+    driver = Driver(Scripted(), HashEmbeddings(), database, scorer=Odd())
+
+    def drive(flow):
+        return driver.run(flow, namespace) if way == "sync" else asyncio.run(driver.arun(flow, namespace))
+
+    assert drive(score("why?", ["a", "b"])) == [0.5, 0.5]
+    with pytest.raises(ModelError, match="odd-encoder scored text 1"):
+        drive(score("why?", ["a", "c", "odd"]))
+    with pytest.raises(ModelError, match="2 scores for 1 texts"):
+        drive(score("more?", ["a"]))
+    driver.close()
+
+
+def test_old_scores_are_forgotten(driver, model, namespace, monkeypatch):
+    monkeypatch.setattr(driver.scores, "_limit", 3)
+    for word in ("one", "two", "three", "four", "one"):
+        driver.run(score("one", [word]), namespace)
+    assert len(model.asks("score")) == 5
+    driver.run(score("one", ["four"]), namespace)
+    assert len(model.asks("score")) == 5
 
 
 def test_a_read_of_a_namespace_that_is_not_there_finds_nothing_and_makes_no_graph(drive, database, namespace):

@@ -19,7 +19,7 @@ BERGEN, OSLO = "You told me: in Bergen.", "You told me: in Oslo."
 SHOWN = {
     "01_remember_and_recall": [
         "in Oslo",
-        "(week of 2024-09-09 - now)",
+        "(since the week of 9 September 2024)",
         "Ann lives in Bergen",
         "said: 'I live in Bergen.'",
     ],
@@ -39,6 +39,19 @@ SHOWN = {
     ],
     "11_many_messages": ["2 messages, 2 new", "(Place)", "Ann lives in Oslo: I moved to Oslo!"],
     "12_tools": ["calls remember({'content': 'I live in Oslo.'})", "calls search_memory(", OSLO],
+    "13_recipes": [
+        "By the recipe default (relevance ",
+        "Ann: I play chess with Tom on Sundays.",
+        "By the recipe words (",
+        "By the recipe synapse (",
+        "By the recipe new and diverse (",
+        "Only what Tom said before 2024",
+        "Tom: I live in Oslo and I work at Acme.",
+        "[knowledge graph]\n- Ann: I play chess",
+        "found by words ",
+        "place 1",
+        "not among the first 2",
+    ],
 }
 """What each example prints, in this order."""
 HIDDEN = {"07_several_users": ("for bo.berg:", "Oslo")}

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kg_memory import identity
@@ -49,6 +49,26 @@ def test_a_name_is_one_line_without_control_characters_and_within_512_bytes(name
 def test_cleaning_and_shaping_a_second_time_changes_nothing(text):
     assert identity.clean(identity.clean(text)) == identity.clean(text)
     assert identity.display(identity.display(text)) == identity.display(text)
+
+
+ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
+
+
+@given(ASCII | st.text("aB \t\x1f~", min_size=90, max_size=700) | st.tuples(ASCII, st.just(" "), ASCII).map("".join))
+@example("")
+@example(" " * 600)
+@example("A" * 511 + " B")
+@example("A" * 512 + " B")
+@example("A b" * 300)
+@example("a\x7fb\x1cc\x0bd")
+def test_a_name_in_ascii_has_the_form_that_any_other_way_would_give(name):
+    long_way = identity.display(unicodedata.normalize("NFKC", identity.display(name)).casefold())
+    assert identity.canonical(name) == long_way
+
+
+@given(ANY_TEXT)
+def test_a_form_is_its_own_form(name):
+    assert identity.canonical(identity.canonical(name)) == identity.canonical(name)
 
 
 @given(st.text(st.characters(categories=("L", "N", "Zs")), max_size=60))

@@ -96,7 +96,7 @@ def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
 
 def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
     found = verbs.search("Where?")
-    assert found == Found(question="Where?", asked=found.asked)
+    assert found == Found(question="Where?", asked=found.asked, relevance=0.0)
     assert verbs.context("Where?") == ""
     assert verbs.facts_about("Ann") == verbs.entities() == verbs.episodes() == verbs.resume() == []
     assert verbs.history("Ann") == verbs.timeline("Ann") == verbs.changes("1999-01-01") == []

@@ -2,11 +2,16 @@
 
 import importlib.util
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+
+from kg_memory import recipes
+from kg_memory.filters import FIELDS
+from kg_memory.retrieval.templates import TEMPLATES
 
 ROOT = Path(__file__).parent.parent
 
@@ -82,3 +87,45 @@ def test_the_snippets_for_agents_run_as_they_are_printed(tmp_path, monkeypatch):
     assert {each.metadata["kind"] for each in told["retriever"].invoke("Where does Ann live?")} == {"fact", "episode"}
     assert told["memory"].facts_about("Ann", namespace="ann")
     told["memory"].close()
+
+
+class Ours:
+    """The verbs of a memory in one namespace, as snippets call them without one."""
+
+    def __init__(self, memory, namespace):
+        self._memory, self._namespace = memory, namespace
+
+    def __getattr__(self, verb):
+        return partial(getattr(self._memory, verb), namespace=self._namespace)
+
+
+@pytest.mark.parametrize(
+    ("page", "begin", "end"),
+    [("README.md", "## Searching well", "## A store"), ("docs/retrieval.md", "# How", "## Explain")],
+)
+def test_the_snippets_for_searching_run_as_they_are_printed(page, begin, end, memory, namespace, capsys):
+    memory.add("Ann lives in Oslo. Ann works at Acme.", speaker="Ann", thread="t1", namespace=namespace)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    told = {"memory": Ours(memory, namespace), "question": "Where does Ann live?"}
+    snippets = re.findall(r"```python\n(.*?)```", text[text.index(begin) : text.index(end)], re.DOTALL)
+    assert snippets
+    for snippet in snippets:
+        exec(compile(snippet, page, "exec"), told)
+    assert "Oslo" in told["context"]
+    assert told["context"].startswith("<memory>")
+    assert told["found"].why
+    assert capsys.readouterr().out
+
+
+def test_the_page_about_searching_names_every_recipe_reranker_field_and_template():
+    text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
+    rerankers = {
+        each.__name__
+        for each in vars(recipes).values()
+        if isinstance(each, type) and "by" in getattr(each, "model_fields", {})
+    }
+    assert len(rerankers) == 8
+    for name in (*recipes.RECIPES, *FIELDS, *TEMPLATES):
+        assert f"`{name}`" in text
+    for name in rerankers:
+        assert f"| `{name}(" in text

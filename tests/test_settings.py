@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import SettingsError
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.opening import LOCAL_THRESHOLDS, THRESHOLDS, thresholds
+from kg_memory.opening import LOCAL_THRESHOLDS, THRESHOLDS, database, thresholds
 from kg_memory.settings import ENV_PREFIX, EntityType, Settings
 from tests.scripted import HashEmbeddings
 
@@ -60,8 +60,9 @@ def test_every_plain_setting_can_be_set_from_the_environment():
             continue
         kind = next((kind for kind in sample if kind in str(each.type)), "text")
         particular = {"fsync": "always", "conflict_strategy": "trust"} | dict.fromkeys(
-            ("base_url", "embedding_base_url"), "http://here"
+            ("base_url", "embedding_base_url", "rerank_url"), "http://here"
         )
+        particular["replica_url"] = "falkor://there"
         text = particular.get(each.name, sample.get(kind, "text"))
         assert getattr(Settings.from_env({ENV_PREFIX + each.name.upper(): text}), each.name) not in (None, False)
 
@@ -129,6 +130,9 @@ def test_a_variable_that_cannot_be_read_is_named_with_what_it_may_be(name, text,
         ("temporal_decay_rate", -1),
         ("temporal_decay_rate", 11),
         ("temporal_decay_rate", float("nan")),
+        ("abstain_below", -0.1),
+        ("abstain_below", 1.1),
+        ("abstain_below", float("nan")),
     ],
 )
 def test_a_setting_that_cannot_work_is_refused_by_name(name, value):
@@ -184,14 +188,25 @@ def test_settings_do_not_change_and_copies_do():
 
 
 def test_the_key_is_not_shown():
-    assert "secret" not in repr(Settings(api_key="secret"))
+    assert "secret" not in repr(Settings(api_key="secret", rerank_api_key="secret"))
 
 
 def test_one_entity_type_is_enough():
     assert Settings(entity_types=(EntityType("Thing", "anything"),)).entity_types[0].name == "Thing"
 
 
-@pytest.mark.parametrize("name", ["base_url", "embedding_base_url"])
+@pytest.mark.parametrize("name", ["base_url", "embedding_base_url", "rerank_url"])
 def test_a_url_without_its_scheme_is_told_at_once(name):
     with pytest.raises(SettingsError, match="http://"):
         Settings(**{name: "localhost:11434"})
+
+
+@pytest.mark.parametrize("url", ["localhost:6379", "redis://localhost", "http://localhost"])
+def test_the_url_of_a_replica_is_that_of_a_falkordb(url):
+    with pytest.raises(SettingsError, match=r"replica_url is .*falkor://"):
+        Settings(replica_url=url)
+
+
+def test_the_embedded_server_has_no_replica():
+    with pytest.raises(SettingsError, match="set url to the server"):
+        database(Settings(replica_url="falkor://localhost"), None)

@@ -16,11 +16,14 @@ from langgraph.runtime import get_runtime
 from langgraph.types import RetryPolicy
 from pydantic import Field
 
+from kg_memory.adapters.manner import Where
 from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.contexts import Checked
 from kg_memory.memory import GraphMemory
 from kg_memory.offline.sentences import sentences
+from kg_memory.recipes import Recipe
+from kg_memory.retrieval.templates import PLAIN, Template
 from kg_memory.settings import OFFLINE, Settings
 
 SYSTEM_PROMPT = (
@@ -63,15 +66,20 @@ def build_agent(
     model: BaseChatModel | str | None = None,
     namespace: str = "{user_id}",
     context_schema: type[AgentContext] = AgentContext,
+    recipe: Recipe | str | None = None,
+    where: Where | None = None,
+    template: Template | str | None = None,
 ) -> StateGraph[AgentState, AgentContext, MessagesState, AgentState]:
     """Return the agent, to be compiled: invoke it with ``{"messages": [...]}`` and ``context={"user_id": ...}``.
 
     *model* answers, else the memory's own. Without any model the last question is answered by the best lines of what
-    was recalled. Subclass `AgentContext` for other names in *namespace*, or for defaults.
+    was recalled, or by all of it in a *template* that is not the plain one. Subclass `AgentContext` for other names in
+    *namespace*, or for defaults. *recipe*, *where* and *template* are those of `GraphMemory.context`.
     """
+    recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
-    graph.add_node("recall", recall_node(memory, namespace))
-    graph.add_node("answer", _answer(memory, model), retry_policy=RetryPolicy())
+    graph.add_node("recall", recall)
+    graph.add_node("answer", _answer(memory, model, template), retry_policy=RetryPolicy())
     graph.add_node("remember", RunnableLambda(_news, name="news") | remember_node(memory, namespace))
     graph.add_edge(START, "recall")
     graph.add_edge("recall", "answer")
@@ -93,16 +101,20 @@ def from_memory(question: str, context: str) -> str:
     return "\n".join([" ".join([*told, "From memory:"]), *(f"- {line}" for line in lines[:MOST_LINES])])
 
 
-def _answer(memory: GraphMemory, model: BaseChatModel | str | None) -> RunnableLambda[Any, dict[str, Any]]:
+def _answer(
+    memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
+) -> RunnableLambda[Any, dict[str, Any]]:
     chosen = _chooser(memory, model)
+    is_plain = template in (None, PLAIN.name, PLAIN)
 
     def call(state: AgentState) -> dict[str, Any]:
         answers = chosen(_context("model"))
-        return {"messages": [_offline(state) if answers is None else answers.invoke(_prompt(state))]}
+        return {"messages": [_offline(state, is_plain=is_plain) if answers is None else answers.invoke(_prompt(state))]}
 
     async def acall(state: AgentState) -> dict[str, Any]:
         answers = await asyncio.to_thread(chosen, _context("model"))  # a client reads certificates when it is made
-        return {"messages": [_offline(state) if answers is None else await answers.ainvoke(_prompt(state))]}
+        said = _offline(state, is_plain=is_plain) if answers is None else await answers.ainvoke(_prompt(state))
+        return {"messages": [said]}
 
     return RunnableLambda(call, acall, name="answer")
 
@@ -143,8 +155,9 @@ def _prompt(state: AgentState) -> list[BaseMessage]:
     return with_memory([system, *state["messages"]], state.get("memory_context") or "")
 
 
-def _offline(state: AgentState) -> AIMessage:
-    answer = from_memory(last_question(state["messages"]) or "", state.get("memory_context") or "")
+def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
+    context = state.get("memory_context") or ""
+    answer = from_memory(last_question(state["messages"]) or "", context) if is_plain or not context else context
     return AIMessage(answer, response_metadata={"model_name": OFFLINE})
 
 

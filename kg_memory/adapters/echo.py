@@ -20,7 +20,7 @@ _FRAME = re.compile(
 # Words that do not count as content, and yet turn what is said.
 _TURNS = re.compile(
     r"\b(?:after|again|all|any|before|both|cannot|could|few|had|if|more|most|never|no|nor|not|off|once|only|over|should"
-    r"|under|until|was|were|will|without|would|he|she|they|we|him|them|us|may|might|maybe|perhaps|probably|possibly"
+    r"|under|until|was|were|will|without|would|he|she|they|we|him|them|us|(?-i:may)|might|maybe|perhaps|probably|possibly"
     r"|think|believe|hope|want|wish|plan|guess|\w+ed)\b|n['’]t\b|['’]ll\b|['’]d\b|[不没沒無无非別别勿未曾]|以前|可能|如果|只",
     re.IGNORECASE,
 )

@@ -18,6 +18,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
+from kg_memory.adapters.manner import Where, checked_manner
 from kg_memory.adapters.messages import episodes_of, last_question
 from kg_memory.adapters.nodes import with_memory
 from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker, place_of
@@ -26,6 +27,8 @@ from kg_memory.flow import Flow, arun, run
 from kg_memory.memory import GraphMemory
 from kg_memory.model import EpisodeInput
 from kg_memory.reading import counted
+from kg_memory.recipes import Recipe
+from kg_memory.retrieval.templates import Template
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -72,7 +75,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     the agent answer: the log has a warning, and the model is told, of tools of the memory too; ``raise`` ends the run.
     All else is raised.
     *tools* are more tools for the agent, ``True`` those of `memory_tools`. *user* and *assistant* are the speakers of
-    messages without a name.
+    messages without a name. *recipe*, *where* and *template* are those of `GraphMemory.context`.
     """
 
     state_schema = MemoryState
@@ -90,11 +93,18 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         user: str | None = None,
         assistant: str | None = None,
         on_error: OnError = "continue",
+        recipe: Recipe | str | None = None,
+        where: Where | None = None,
+        template: Template | str | None = None,
     ) -> None:
         super().__init__()
         self.memory = checked_memory(memory)
         self.background = _checked_background(background, memory)
-        self.tools = _tools(memory, namespace, user) if tools is True else list(tools or ())
+        self._manner = checked_manner(recipe, where, template)
+        if tools is True:
+            self.tools = _tools(memory, namespace, user=user, recipe=recipe, where=where)
+        else:
+            self.tools = list(tools or ())
         self._template = NamespaceTemplate(namespace)
         self._recall = recall
         self._max_tokens = counted("max_tokens", max_tokens)
@@ -159,9 +169,11 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         question = last_question(messages)
         failed: KGMemoryError | None = None
         if self._recall and question is not None:
-            named = {"max_tokens": self._max_tokens, "namespace": turn["namespace"], "thread": turn["thread"]}
+            place = {"namespace": turn["namespace"], "thread": turn["thread"]}
+            named = {"max_tokens": self._max_tokens, **place, **self._manner}
             try:
-                turn["recalled"] = yield Do(self.memory, "context", question, named)
+                context = yield Do(self.memory, "context", question, named)
+                turn["recalled"] = str(context)  # the text alone: all that was found has no place in a checkpoint
             except KGMemoryError as error:
                 failed = error
         turn["saved"] = yield from self._save(turn, self._said(messages, turn))
@@ -267,10 +279,10 @@ def _reminded(request: ModelRequest[Any]) -> ModelRequest[Any]:
     return request.override(system_message=SystemMessage.model_validate(system))
 
 
-def _tools(memory: GraphMemory, namespace: str, user: str | None) -> list[BaseTool]:
+def _tools(memory: GraphMemory, namespace: str, **options: Any) -> list[BaseTool]:
     from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
 
-    return memory_tools(memory, namespace, user=user)
+    return memory_tools(memory, namespace, **options)
 
 
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> Any:

@@ -11,12 +11,16 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_memory import calls
 from kg_memory.adapters.background import BackgroundMemory
+from kg_memory.adapters.manner import Where, checked_manner
 from kg_memory.adapters.messages import episodes_of, last_question, messages_of
 from kg_memory.adapters.places import NamespaceTemplate, Place, checked_memory, checked_speaker, place_here
 from kg_memory.errors import InputError, KGMemoryError
 from kg_memory.memory import GraphMemory
 from kg_memory.model import EpisodeInput
 from kg_memory.reading import counted
+from kg_memory.recipes import Recipe
+from kg_memory.retrieval.context import context_of
+from kg_memory.retrieval.templates import Template
 
 NO_TIMES = {"as_of": None, "during": None, "believed_at": None}
 """A recalled question asks about the time that its words name."""
@@ -31,6 +35,9 @@ def recall_node(
     messages_key: str = "messages",
     max_tokens: int = 1500,
     unreviewed: bool = False,
+    recipe: Recipe | str | None = None,
+    where: Where | None = None,
+    template: Template | str | None = None,
 ) -> RunnableLambda[Any, dict[str, str]]:
     """Return a node that recalls what the last question needs, and writes nothing but the text ``state[key]``.
 
@@ -38,23 +45,29 @@ def recall_node(
     what is written to an undeclared one. It is "" where nothing is asked or known. The retrieval graph is a subgraph
     with a state of its own: Studio draws its steps, and ``stream(subgraphs=True)`` tells of them.
     The *namespace* is filled in from the runtime's context, else from ``config["configurable"]``, whose ``thread_id``
-    is the conversation that asks. Errors: `InputError`, `DatabaseError`.
+    is the conversation that asks. *recipe*, *where* and *template* are those of `GraphMemory.context`.
+    Errors: `InputError`, `DatabaseError`.
     """
-    template, limits = NamespaceTemplate(namespace), {"max_tokens": counted("max_tokens", max_tokens)}
+    whose, limits = NamespaceTemplate(namespace), {"max_tokens": counted("max_tokens", max_tokens)}
+    form = template if isinstance(template, Template) else None
+    how = checked_manner(recipe, where, template) | {"template": None if form else template}
     retrieval = checked_memory(memory).retrieval  # named here, where LangGraph looks for what it draws as a subgraph
 
     def asked(state: Any) -> dict[str, Any] | None:
-        place, question = place_here(template), last_question(_messages(state, messages_key))
+        place, question = place_here(whose), last_question(_messages(state, messages_key))
         times = {**NO_TIMES, "unreviewed": unreviewed}
-        return None if question is None else calls.question(question, place.namespace, limits, times, place.thread)
+        return None if question is None else calls.question(question, place.namespace, limits, times, place.thread, how)
+
+    def told(found: Mapping[str, Any]) -> dict[str, str]:
+        return {key: str(context_of(found, form)) if form else found["context"]}
 
     def call(state: Any) -> dict[str, str]:
         given = asked(state)
-        return {key: retrieval.invoke(given)["context"] if given else ""}
+        return told(retrieval.invoke(given)) if given else {key: ""}
 
     async def acall(state: Any) -> dict[str, str]:
         given = asked(state)
-        return {key: (await retrieval.ainvoke(given))["context"] if given else ""}
+        return told(await retrieval.ainvoke(given)) if given else {key: ""}
 
     return RunnableLambda(call, acall, name="recall")
 

@@ -12,17 +12,19 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
 from pydantic import ConfigDict, Field, field_validator
 
-from kg_memory import calls
+from kg_memory import calls, filters
 from kg_memory.adapters.places import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
 from kg_memory.looking_back import During, Time
 from kg_memory.memory import GraphMemory
-from kg_memory.model import Community, Entity, Episode, Fact, Found
+from kg_memory.model import Community, Entity, Episode, Fact, Found, Kind
 from kg_memory.reading import counted
-from kg_memory.retrieval.state import Kind
+from kg_memory.recipes import Recipe
+from kg_memory.recipes import recipe as checked_recipe
 
 TIMES = ("as_of", "during", "believed_at", "unreviewed")
-SETTINGS = ("k", "kinds", "thread", *TIMES)
+HOW = ("recipe", "where", "center")
+SETTINGS = ("k", "kinds", "thread", *TIMES, *HOW)
 
 
 class KGRetriever(BaseRetriever):
@@ -35,7 +37,8 @@ class KGRetriever(BaseRetriever):
     whose ``thread_id`` is the *thread* unless one is given. A *memory* left out is the one that the environment's
     settings name; ``retriever.memory.close()`` closes it. An empty question finds nothing.
     A document is a fact's sentence, an episode's words or a summary. Its metadata is the rest of what was found, named
-    as in `kg_memory.model` and JSON-plain, with the *kind* and, for a fact, its first source.
+    as in `kg_memory.model` and JSON-plain, with the *kind* and, for a fact, its first source. The `relevance` in it is
+    that of the whole search: how likely the memory holds something about the question.
     Errors: `InputError`, `DatabaseError`.
     """
 
@@ -50,6 +53,9 @@ class KGRetriever(BaseRetriever):
     believed_at: Time | None = None
     unreviewed: bool = False
     thread: str | None = None
+    recipe: Recipe | str | None = None
+    where: dict[str, Any] | None = None
+    center: str | None = None
 
     def __init__(self, memory: GraphMemory | None = None, **given: Any) -> None:
         super().__init__(**({} if memory is None else {"memory": memory}), **given)
@@ -58,6 +64,18 @@ class KGRetriever(BaseRetriever):
     @classmethod
     def _is_template(cls, namespace: str) -> str:
         return NamespaceTemplate(namespace).template
+
+    @field_validator("recipe")
+    @classmethod
+    def _is_recipe(cls, recipe: Recipe | str | None) -> Recipe | str | None:
+        checked_recipe(recipe)
+        return recipe
+
+    @field_validator("where")
+    @classmethod
+    def _is_filter(cls, where: dict[str, Any] | None) -> dict[str, Any] | None:
+        filters.checked(where)
+        return where
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
         config = ensure_config(config)
@@ -111,20 +129,21 @@ class KGRetriever(BaseRetriever):
         """Return *query* as the retrieval graph takes it."""
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
-        return calls.question(query, place.namespace, limits, times, settings["thread"] or place.thread)
+        how = {name: settings[name] for name in HOW}
+        return calls.question(query, place.namespace, limits, times, settings["thread"] or place.thread, how)
 
 
 def documents(found: Found, kinds: Iterable[Kind], k: int) -> list[Document]:
     """Return the *k* best of *found* as documents: the first of each of *kinds*, then the second of each, and so on."""
     ranked = [
-        (rank, place, _document(item))
+        (rank, place, _document(item, found.relevance))
         for place, kind in enumerate(kinds)
         for rank, item in enumerate(islice(getattr(found, kind), k))
     ]
     return [document for *_, document in sorted(ranked, key=lambda one: one[:2])][:k]
 
 
-def _document(item: Fact | Episode | Entity | Community) -> Document:
+def _document(item: Fact | Episode | Entity | Community, relevance: float | None) -> Document:
     """Return *item* as a document; its metadata is the rest of it, JSON-plain, and for a fact its first source."""
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
@@ -135,7 +154,8 @@ def _document(item: Fact | Episode | Entity | Community) -> Document:
             plain |= {"episode": item.id, "episode_kind": str(item.kind)}
         case Entity() | Community():
             text = f"{item.name}: {item.summary}" if item.summary else item.name
-    return Document(page_content=text, id=item.id, metadata={**plain, "kind": type(item).__name__.lower()})
+    kind = type(item).__name__.lower()
+    return Document(page_content=text, id=item.id, metadata={**plain, "kind": kind, "relevance": relevance})
 
 
 def _checked_kinds(kinds: Any) -> tuple[Kind, ...]:

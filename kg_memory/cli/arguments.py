@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.readers.formats import FORMATS
@@ -54,6 +56,36 @@ A TIME or PERIOD is a date (2019, 2019-05, 2019-05-03, 2019-05-03T18:00) or word
 ("last March", "two weeks ago", "上个月"), in UTC. A PERIOD may also be FROM..UNTIL, with either end left out;
 UNTIL is not part of it: 2019..2021 is two years.
 """
+# The names are written out, as what they name takes longer to import than the help takes to be read.
+RECIPES = (
+    "default", "words", "meaning", "hybrid", "facts", "synapse", "pagerank", "diverse", "mentions", "near", "recent",
+    "used", "trusted", "cross_encoder",
+)  # fmt: skip
+TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
+FIELDS = (
+    "thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate", "edge_type",
+    "confidence", "valid_at", "invalid_at", "created_at", "expired_at",
+)  # fmt: skip
+_ASK = f"""\
+examples:
+  kg-memory ask "Where does Ann live?"
+  kg-memory ask "Where did Ann live?" --on 2023-12-24
+  kg-memory ask "Where did Ann live in 2019?" --explain
+  kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json
+  kg-memory ask "Who moved?" --where '{{"speaker": "Ann", "said_at": {{"$gte": "2024-01-01"}}}}'
+  kg-memory ask "Who likes jazz?" --near Ann --recipe near
+  kg-memory ask "Where does Ann live?" --context > memory.txt
+
+recipes, which search and rank each in its way:
+  {", ".join(RECIPES[:9])},
+  {", ".join(RECIPES[9:])}
+forms of a context:
+  {", ".join(TEMPLATES)}
+fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:
+  {", ".join(FIELDS[:10])},
+  {", ".join(FIELDS[10:])}
+
+{_TIMES}"""
 _VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 _REVIEW = """\
 A fact that contradicts another is believed at once only if the memory is sure of that; else it waits here, and no
@@ -100,6 +132,7 @@ def parser() -> argparse.ArgumentParser:
         return made
 
     _add_ingest(command)
+    _add_ask(command)
     _add_questions(command)
     _add_past(command)
     _add_review(command)
@@ -139,18 +172,29 @@ def _add_ingest(command: Command) -> None:
     )  # fmt: skip
 
 
-def _add_questions(command: Command) -> None:
-    group = "remember and ask"
-    ask = command(
-        group, "ask", "ask:ask", "answer a question from what is remembered, with dates and sources",
-        'examples:\n  kg-memory ask "Where does Ann live?"\n  kg-memory ask "Where did Ann live?" --on 2023-12-24\n'
-        '  kg-memory ask "Where did Ann live in 2019?" --explain\n'
-        '  kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json\n\n' + _TIMES,
-    )  # fmt: skip
+def _add_ask(command: Command) -> None:
+    about = "answer a question from what is remembered, with dates and sources"
+    ask = command("remember and ask", "ask", "ask:ask", about, _ASK)
     ask.add_argument("question", help="a question, in quotes; time words in it count where no option names a time")
     _add_times(ask, "what was so at that time (default: now)")
-    ask.add_argument("--explain", action="store_true", help="tell which time was asked about and why, and the scores")
-    ask.add_argument("--limit", type=_count, default=5, help="how many facts and lines (default: 5)")
+    ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
+    ask.add_argument("--near", metavar="NAME", help="look near this person or thing")
+    ask.add_argument("--recipe", choices=RECIPES, metavar="NAME", help="how to search and rank (default: default)")
+    form = ask.add_mutually_exclusive_group()
+    form.add_argument(
+        "--template", choices=TEMPLATES, metavar="NAME", help="print the context for a prompt, so written"
+    )
+    form.add_argument(
+        "--context", dest="template", action="store_const", const="plain", help="the same as --template plain"
+    )
+    about = "tell which time was asked about and why, what found each thing, its scores, and what was left out"
+    ask.add_argument("--explain", action="store_true", help=about)
+    about = "how many facts and lines (default: 5, and for a context what there is room for)"
+    ask.add_argument("--limit", type=_count, help=about)
+
+
+def _add_questions(command: Command) -> None:
+    group = "remember and ask"
     facts = command(
         group, "facts", "look:facts", "list what is known of somebody or something, newest first",
         "examples:\n  kg-memory facts Ann\n  kg-memory facts Ann --on 2023-12-24\n"
@@ -284,6 +328,23 @@ def _time(text: str) -> datetime:
         return parse_time(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _filter(text: str) -> dict[str, Any]:
+    """Return the filter that *text* is in JSON; that it can be one is found out here, before a database is started."""
+    from kg_memory import filters  # noqa: PLC0415 - what a help text does without
+
+    try:
+        where: dict[str, Any] = json.loads(text)
+        filters.checked(where)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        example = """'{"speaker": "Ann"}'"""
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.100} is no JSON ({error}): write it as in {example}, in single quotes"
+        ) from None
+    return where
 
 
 def _count(text: str) -> int:

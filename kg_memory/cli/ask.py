@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
+from kg_memory.cli.explain import COLUMNS, STYLES, cells, reasons, show_left_out, show_lines
 from kg_memory.cli.opening import namespace_of, open_memory, times_of
 from kg_memory.cli.screen import Cell, Screen
 from kg_memory.cli.wording import line, marked, place, since, source, until, when
 from kg_memory.effects import Ask, Prompt
 from kg_memory.errors import ModelError
-from kg_memory.model import AskedTime, Found
+from kg_memory.model import Found, Kind
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
     from kg_memory.memory import GraphMemory
 
 _CONTEXT_TOKENS = 3000
+_LINES = 5
+_UNLIKELY = 0.2
+"""Of what is less relevant it is said that it may not be."""
 
 
 class Answer(BaseModel):
@@ -47,48 +52,96 @@ $question
 
 def ask(arguments: Namespace, screen: Screen) -> int:
     """Search, and print the best facts and lines; with a chat model, its answer from them too."""
-    namespace, times = namespace_of(arguments), times_of(arguments)
+    namespace, asked = namespace_of(arguments), {**times_of(arguments), **_how(arguments)}
+    if arguments.template:
+        return _tell(arguments, namespace, asked, screen)
+    limit = arguments.limit or _LINES
     with open_memory(arguments, screen) as memory:
-        found = memory.search(arguments.question, namespace=namespace, limit=arguments.limit, **times)
+        found = memory.search(arguments.question, namespace=namespace, limit=limit, explain=arguments.explain, **asked)
         anything = bool(found.facts or found.episodes)
-        sentence = _answered(memory, arguments.question, namespace, times, screen) if anything else None
+        sentence = _answered(memory, arguments.question, namespace, asked, screen) if anything else None
     if screen.as_json:
         screen.json({"namespace": namespace, "answer": sentence, **found.model_dump(mode="json")})
         return 0
-    if found.asked is not None:
-        _show_asked(found.asked, arguments, screen)
+    _show_asked(found, arguments, screen)
     if anything:
-        show(found, sentence, screen, scores=arguments.explain)
+        _show_doubt(found, screen.line)
+        show(found, sentence, screen, explain=arguments.explain)
     else:
-        screen.line(f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE")
+        screen.line(_nothing(namespace))
     return 0
 
 
-def show(found: Found, sentence: str | None, screen: Screen, *, scores: bool = False) -> None:
+def show(found: Found, sentence: str | None, screen: Screen, *, explain: bool = False) -> None:
     """Print *found*: an answer, the facts with their time and what was said, and the lines themselves."""
+    known = reasons(found)
+
+    def why(kind: Kind, id_: str) -> tuple[Cell, ...]:
+        return cells(known.get((kind, id_))) if explain else ()
+
+    extra, styles = (COLUMNS, STYLES) if explain else ((), ())
     if sentence:
         screen.line(sentence, "bold")
         screen.line()
-    extra = ("score",) if scores else ()
     if found.facts:
         rows: list[tuple[Cell, ...]] = [
-            (marked(fact, fact.sentence), since(fact), until(fact), source(fact), *_score(fact.score, scores=scores))
+            (marked(fact, fact.sentence), since(fact), until(fact), source(fact), *why("facts", fact.id))
             for fact in found.facts
         ]
         # Offline, one sentence may state several relations: it is shown once.
         once = list({row[:4]: row for row in reversed(rows)}.values())[::-1]
-        screen.table(("fact", "since", "until", "source", *extra), once, ("bold", "green", "yellow", "dim", "dim"))
+        screen.table(("fact", "since", "until", "source", *extra), once, ("bold", "green", "yellow", "dim", *styles))
         screen.line()
     if found.episodes:
-        lines = [
-            (each.at, each.speaker, line(each), place(each), *_score(each.score, scores=scores))
-            for each in found.episodes
-        ]
-        screen.table(("said at", "by", "what", "source", *extra), lines, ("cyan", "bold", "", "dim", "dim"))
+        lines = [(each.at, each.speaker, line(each), place(each), *why("episodes", each.id)) for each in found.episodes]
+        screen.table(("said at", "by", "what", "source", *extra), lines, ("cyan", "bold", "", "dim", *styles))
+    if explain:
+        screen.line()
+        show_left_out((each for each in found.why if each.place is None), screen)
 
 
-def _show_asked(asked: AskedTime, arguments: Namespace, screen: Screen) -> None:
+def _tell(arguments: Namespace, namespace: str, asked: dict[str, Any], screen: Screen) -> int:
+    """Print the context in the form that is asked for, alone on stdout unless it is to be explained."""
+    given = {"template": arguments.template, "limit": arguments.limit, "explain": arguments.explain}
+    with open_memory(arguments, screen) as memory:
+        context = memory.context(arguments.question, namespace=namespace, **given, **asked)
+    if screen.as_json:
+        told = {"context": context, "tokens": context.tokens, "template": arguments.template}
+        screen.json({"namespace": namespace, **told, **context.found.model_dump(mode="json")})
+        return 0
+    if context:
+        screen.line(context)
+    elif not context.left_out:
+        screen.note(_nothing(namespace))
+    if arguments.explain:
+        screen.line()
+        _show_asked(context.found, arguments, screen)
+        show_lines(context, screen)
+        show_left_out(context.found.why, screen)
+    if context or context.left_out:
+        _show_doubt(context.found, screen.note)
+    return 0
+
+
+def _how(arguments: Namespace) -> dict[str, Any]:
+    return {"recipe": arguments.recipe, "where": arguments.where, "center": arguments.near}
+
+
+def _nothing(namespace: str) -> str:
+    return f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE"
+
+
+def _show_doubt(found: Found, say: Callable[[str], None]) -> None:
+    """Say that there may be no answer, where it is likely so."""
+    if found.relevance is not None and found.relevance < _UNLIKELY:
+        say(f"The memory may hold nothing about this (relevance {found.relevance:.2f}).")
+
+
+def _show_asked(found: Found, arguments: Namespace, screen: Screen) -> None:
     """Say which time was asked about: where the question's own words told it, or with all that led to it."""
+    asked = found.asked
+    if asked is None:
+        return
     if not arguments.explain:
         if asked.words:
             screen.line(f"Asked about {asked.reading}. --on and --during name another time.", "dim")
@@ -112,16 +165,12 @@ def _to_the_second(moment: datetime | None) -> str:
     return when(moment.replace(microsecond=0)) if moment else "ever"
 
 
-def _score(score: float | None, *, scores: bool) -> tuple[Cell, ...]:
-    return (("" if score is None else f"{score:.4f}"),) if scores else ()
-
-
-def _answered(memory: GraphMemory, question: str, namespace: str, times: dict[str, Any], screen: Screen) -> str | None:
+def _answered(memory: GraphMemory, question: str, namespace: str, asked: dict[str, Any], screen: Screen) -> str | None:
     """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
     model = memory.driver.model
     if model.name == OFFLINE:
         return None
-    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **times)
+    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **asked)
     try:
         answer = model.answer(Ask(_ANSWER, {"memory": context, "question": question}))
     except ModelError as error:

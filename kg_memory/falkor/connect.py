@@ -17,8 +17,6 @@ import redis
 import redis.asyncio
 from falkordb import FalkorDB
 from falkordb.asyncio import FalkorDB as AsyncFalkorDB
-from falkordb.helpers import stringify_param_value
-from falkordb.query_result import QueryResult
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -33,6 +31,9 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
+from kg_memory.falkor.parameters import with_parameters
+from kg_memory.falkor.queries import Queries
+from kg_memory.falkor.replies import rows
 from kg_memory.scopes import PerLoop, renew_in_children
 
 Row = dict[str, Any]
@@ -95,6 +96,11 @@ class Database:
             self._inherited.append(self._link)
             self._link = None
 
+    @property
+    def stale(self) -> Queries:
+        """What answers reads that may be some moments old: this itself, where there is no replica."""
+        return self
+
     def state(self, key: str) -> tuple[int, int]:
         """Return what changes when all that was known of the graph *key* may be stale."""
         return self.generation, self._absences[key]
@@ -107,7 +113,7 @@ class Database:
         link = self._linked()
         with self._translated(link, key):
             graph = link.client.select_graph(key)
-            result = (graph.query if write else graph.ro_query)(cypher, dict(params))
+            result = (graph.query if write else graph.ro_query)(with_parameters(cypher, params))
             return _rows(result)
         return []
 
@@ -116,7 +122,7 @@ class Database:
         link = await self._alinked()
         with self._translated(link, key):
             graph = (await link.loops.get().client()).select_graph(key)
-            result = await (graph.query if write else graph.ro_query)(cypher, dict(params))
+            result = await (graph.query if write else graph.ro_query)(with_parameters(cypher, params))
             return _rows(result)
         return []
 
@@ -144,7 +150,7 @@ class Database:
         with self._translated(link, key):
             if isinstance(answer, Exception):
                 raise answer
-            return _rows(QueryResult(link.client.select_graph(key), answer))
+            return rows(answer)
         return []
 
     def constrain(self, key: str, label: str, name: str) -> None:
@@ -171,7 +177,7 @@ class Database:
         """Return the execution plan of *cypher* as text."""
         link = self._linked()
         with self._translated(link):
-            return str(link.client.select_graph(key).explain(cypher, dict(params)))
+            return str(link.client.select_graph(key).explain(with_parameters(cypher, params)))
         return ""
 
     def namespaces(self) -> list[str]:
@@ -379,8 +385,7 @@ def _redis_url(url: str) -> str:
 
 def _reading(key: str, cypher: str, params: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command that the client's `ro_query` sends: that one cannot be sent together with others."""
-    given = "".join(f"{name}={stringify_param_value(value)} " for name, value in params.items())
-    return ("GRAPH.RO_QUERY", key, f"CYPHER {given}{cypher}", "--compact")
+    return ("GRAPH.RO_QUERY", key, with_parameters(cypher, params), "--compact")
 
 
 def _rows(result: Any) -> list[Row]:

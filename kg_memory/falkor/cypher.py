@@ -335,6 +335,29 @@ WITH e ORDER BY e.last_seen DESC, e.name SKIP $skip LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity
 """
 
+ENTITIES_LIKE = f"""
+MATCH (t:Term)
+WHERE t.s IN $terms OR t.s STARTS WITH $beginning
+MATCH (t)-[p:IN_ENTITY]->(e:Entity)
+WITH e, sum(p.f / (p.f + 1.0 + 0.02 * e.n)) AS score
+ORDER BY score DESC, e.last_seen DESC, e.name SKIP $skip LIMIT $limit
+RETURN {part.ENTITY_MAP} AS entity, score
+"""
+"""Entities by the words of their names and summaries, the last of which may be a beginning (C44)."""
+
+EPISODES_ABOUT = f"""
+MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)
+MATCH (e:Episode)-[:MENTIONS]->(n)
+WITH DISTINCT e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
+RETURN {part.EPISODE_MAP} AS episode
+"""
+
+COMMUNITIES_ABOUT = """
+MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
+MATCH (c:Community)-[:HAS_MEMBER]->(n)
+RETURN DISTINCT c {.id, .name, .summary} AS community
+"""
+
 EPISODES = f"""
 MATCH (e:Episode)
 WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit

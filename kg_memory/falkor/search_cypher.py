@@ -1,29 +1,16 @@
 """The queries of retrieval: named constants with parameters only, one a kind; no embedding ever comes back.
 
-A fact is seen in the light of both clocks: what was believed at ``$believed_at`` to be so at some instant in
-``[$since, $until)``.
+A search by words or meaning is put together from fixed pieces: the kind, whether all or only some are compared, and the
+steps of a filter. A fact is seen in the light of both clocks: what was believed at ``$believed_at`` to be so at some
+instant in ``[$since, $until)``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from kg_memory.falkor import fragments as part
-
-SIZES = """
-CALL db.meta.stats() YIELD labels
-CALL { MATCH (d:Episode) WITH d LIMIT 300 RETURN avg(d.n) AS episodes }
-CALL { MATCH (d:Fact) WITH d LIMIT 300 RETURN avg(d.n) AS facts }
-CALL { MATCH (d:Entity) WITH d LIMIT 300 RETURN avg(d.n) AS entities }
-CALL { MATCH (d:Community) WITH d LIMIT 300 RETURN avg(d.n) AS communities }
-RETURN labels, {episodes: episodes, facts: facts, entities: entities, communities: communities} AS lengths
-"""
-"""How many nodes each label has, and how long they are on average, judged by some of them."""
-
-TERMS = """
-MATCH (t:Term)
-WHERE t.s IN $terms
-RETURN t.s AS term, outdegree(t, 'IN_EPISODE') AS episodes, outdegree(t, 'IN_FACT') AS facts,
-  outdegree(t, 'IN_ENTITY') AS entities, outdegree(t, 'IN_COMMUNITY') AS communities
-"""
+from kg_memory.model import KINDS, Kind
 
 NAMED_ENTITIES = """
 MATCH (a:Alias)
@@ -39,88 +26,125 @@ MATCH (d)-[:MENTIONS]->(e:Entity)
 RETURN DISTINCT e.id AS id, indegree(e, 'MENTIONS') AS mentions
 """
 
-# Asked only of the best: asking it of all that share a common word costs half a second at 20,000 facts.
-_TRUE = f"""
-WITH d, score ORDER BY score DESC, d.id LIMIT $depth
-MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
-WITH DISTINCT d, score"""
+LABELS: Mapping[Kind, str] = {
+    "facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode",
+}  # fmt: skip
+POSTINGS: Mapping[Kind, str] = {
+    "facts": "IN_FACT", "entities": "IN_ENTITY", "communities": "IN_COMMUNITY", "episodes": "IN_EPISODE",
+}  # fmt: skip
+
+
+def sizes(kinds: Iterable[Kind]) -> str:
+    """Return the query that tells how many nodes each label has, and how long those of *kinds* are on average.
+
+    That is judged by some of them.
+    """
+    kinds = list(kinds)
+    calls = [f"CALL {{ MATCH (d:{LABELS[kind]}) WITH d LIMIT 300 RETURN avg(d.n) AS {kind} }}" for kind in kinds]
+    lengths = ", ".join(f"{kind}: {kind}" for kind in kinds)
+    return "\n".join(("CALL db.meta.stats() YIELD labels", *calls, f"RETURN labels, {{{lengths}}} AS lengths"))
+
+
+def terms(kinds: Iterable[Kind]) -> str:
+    """Return the query that tells in how many of each of *kinds* the ``$terms`` are: each costs the server time."""
+    often = "".join(f", outdegree(t, '{POSTINGS[kind]}') AS {kind}" for kind in kinds)
+    return f"""
+MATCH (t:Term)
+WHERE t.s IN $terms
+RETURN t.s AS term{often}
+"""
+
+
+SIZES, TERMS = sizes(KINDS), terms(KINDS)
 
 _BEST = """
 WITH d, score ORDER BY score DESC, d.id LIMIT $limit
 RETURN d.id AS id, score
 """
-
-
-def _by_words(relation: str, label: str, condition: str = "") -> str:
-    """Return the query that ranks by BM25, its terms and their weights given."""
-    length = "$b * coalesce(d.n, $average) / $average"
-    return f"""
-UNWIND $terms AS q
-MATCH (t:Term {{s: q.term}})-[p:{relation}]->(d:{label})
-WITH d, sum(q.idf * p.f / (p.f + $k1 * (1.0 - $b + {length}))) AS score{condition}{_BEST}"""
-
-
-def _by_meaning(label: str, condition: str = "") -> str:
-    """Return the query that ranks by cosine similarity."""
-    return f"""
-CALL db.idx.vector.queryNodes('{label}', 'embedding', $depth, vecf32($vector)) YIELD node AS d, score AS distance
-WITH d, 1.0 - distance AS score{condition}{_BEST}"""
-
-
-EPISODES_BY_WORDS = _by_words("IN_EPISODE", "Episode")
-FACTS_BY_WORDS = _by_words("IN_FACT", "Fact", _TRUE)
-ENTITIES_BY_WORDS = _by_words("IN_ENTITY", "Entity")
-COMMUNITIES_BY_WORDS = _by_words("IN_COMMUNITY", "Community")
-
-FACTS_BY_MEANING = _by_meaning("Fact", _TRUE)
-ENTITIES_BY_MEANING = _by_meaning("Entity")
-COMMUNITIES_BY_MEANING = _by_meaning("Community")
-
-EPISODES_BY_MEANING = """
-WITH vecf32($vector) AS vector
-CALL db.idx.vector.queryNodes('Episode', 'embedding', $depth, vector) YIELD node AS d, score AS distance
-OPTIONAL MATCH (d)-[:NEXT]-(other:Episode)
-WHERE abs(other.at - d.at) <= $gap AND other.embedding IS NOT NULL
-WITH d, 1.0 - distance AS own, collect(1.0 - vec.cosineDistance(other.embedding, vector)) AS near
-WITH d, own + $share * (reduce(total = 0.0, one IN near | total + one) + (2 - size(near)) * own) AS score
-ORDER BY score DESC, d.id LIMIT $limit
-RETURN d.id AS id, score
-"""
-"""A line of conversation means what it says and a share of what its neighbours say; a missing one is like itself."""
-
-EPISODE_LINKS = """
-UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-OPTIONAL MATCH (d)-[:MENTIONS]->(e:Entity)
-WHERE e.id IN $entities
-RETURN d.id AS id, d.speaker AS speaker, collect(e.id) AS entities
-"""
-
-FACT_LINKS = """
-UNWIND $ids AS id
-MATCH (d:Fact {id: id})
-MATCH (d)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
-RETURN d.id AS id, collect(DISTINCT e.id) AS entities
-"""
-
-# Each WITH keeps the planner on the path: without it, it begins at a scan of all beliefs.
-FACTS_NEAR = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(d:Fact)
-WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
-WITH id, collect(d)[0..3 * $limit] AS latest
-UNWIND latest AS d
+# Asked only of the best: asking it of all that share a common word costs half a second at 20,000 facts. Sorting these
+# by id as well would cost a fifth.
+_EXAMINED = """
+WITH d, score ORDER BY score DESC LIMIT $examined"""
+_TRUE = f"""
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
-WITH DISTINCT id, d ORDER BY d.said_at DESC, d.id
-WITH id, collect(d)[0..$limit] AS latest
-UNWIND latest AS d
-WITH DISTINCT d
-MATCH (d)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
-RETURN d.id AS id, collect(DISTINCT e.id) AS entities
+WITH DISTINCT d, score"""
+# A WHERE behind OPTIONAL MATCH, or a label of its end, would have it done for each row by itself: five times as long.
+_WITH_NEIGHBOURS = """
+OPTIONAL MATCH (d)-[:NEXT]-(other)
+WITH d, score AS own, sum(CASE
+    WHEN abs(other.at - d.at) <= $gap AND other.embedding IS NOT NULL
+    THEN 1.0 - vec.cosineDistance(other.embedding, vector) - score
+    ELSE 0.0
+  END) AS more
+WITH d, own + $share * (2 * own + more) AS score"""
+"""A line of conversation means what it says and a share of what its neighbours say; a missing one is like itself."""
+CARRIED = ("d", "score", "vector")
+"""What the rows of a search by meaning hold where a filter leaves some of them; those by words have no vector."""
+
+
+def by_words(kind: Kind, passing: str = "", first: str = "") -> str:
+    """Return the query that ranks by BM25: all of *kind*, or those that *first* finds; *passing* leaves some of them.
+
+    Of the best ``$examined`` it takes the best ``$limit`` that pass, and are believed. ``$base + $length * d.n`` is
+    ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out.
+    """
+    if first:
+        scored = f"""{first}
+MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
+WHERE t.s IN keys($weights)
+WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score"""
+    else:
+        scored = f"""
+UNWIND $terms AS q
+MATCH (t:Term {{s: q.term}})-[p:{POSTINGS[kind]}]->(d:{LABELS[kind]})
+WITH d, sum(q.idf * p.f / (p.f + $base + $length * d.n)) AS score"""
+    return scored + _EXAMINED + passing + (_TRUE if kind == "facts" else "") + _BEST
+
+
+def by_meaning(kind: Kind, passing: str = "") -> str:
+    """Return the query that ranks by cosine similarity in the vector index; as in `by_words`."""
+    return f"""
+WITH vecf32($vector) AS vector
+CALL db.idx.vector.queryNodes('{LABELS[kind]}', 'embedding', $examined, vector) YIELD node AS d, score AS distance
+WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, passing)}"""
+
+
+def by_exact_meaning(kind: Kind, passing: str = "", first: str = "") -> str:
+    """Return the query that ranks by cosine similarity, comparing each of *kind*, or each that *first* finds."""
+    found = (
+        first
+        or f"""
+MATCH (d:{LABELS[kind]})"""
+    )
+    return f"""{found}
+WITH d, vecf32($vector) AS vector
+WHERE d.embedding IS NOT NULL
+WITH d, 1.0 - vec.cosineDistance(d.embedding, vector) AS score, vector
+ORDER BY score DESC LIMIT $examined{_best_by_meaning(kind, passing)}"""
+
+
+def _best_by_meaning(kind: Kind, passing: str) -> str:
+    return passing + {"facts": _TRUE, "episodes": _WITH_NEIGHBOURS}.get(kind, "") + _BEST
+
+
+def among(kind: Kind, passing: str) -> str:
+    """Return the query that tells which ``$ids`` of *kind* pass."""
+    return f"""
+UNWIND $ids AS id
+MATCH (d:{LABELS[kind]} {{id: id}})
+WITH d, 1.0 AS score{passing}
+RETURN d.id AS id
 """
-"""One step of breadth-first search: the latest facts of each entity, and the entities at their other ends."""
+
+
+STATING = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+MATCH (d)-[:STATES]->(f)
+RETURN DISTINCT id AS fact, d.id AS id, d.speaker AS speaker
+"""
+"""Which episodes state some facts."""
 
 EVENTS = """
 MATCH (a:Alias)
@@ -139,23 +163,6 @@ RETURN e.id AS subject, b.valid_at AS valid_at, b.invalid_at AS invalid_at, b.kn
 ORDER BY known_from, sentence
 """
 """The periods of what some entities were, did or had, for finding when a question means by "before she moved"."""
-
-LAST_SAID = """
-UNWIND $facts AS id
-MATCH (f:Fact {id: id})
-RETURN f.id AS id, f.said_at AS at
-UNION ALL
-UNWIND $episodes AS id
-MATCH (e:Episode {id: id})
-RETURN e.id AS id, e.at AS at
-"""
-
-COMMUNITIES_OF = """
-UNWIND $ids AS id
-MATCH (e:Entity {id: id})
-MATCH (d:Community)-[:HAS_MEMBER]->(e)
-RETURN d.id AS id, collect(e.id) AS entities
-"""
 
 FACTS_BY_ID = f"""
 UNWIND $ids AS id

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kg_memory import words
-from kg_memory.ingestion.receive import NEAR, NEIGHBOUR_LENGTH, NEXT_TO, indexed, line
+from kg_memory.ingestion.receive import NEAR, NEIGHBOUR_LENGTH, NEXT_TO, carried, indexed, length, line
 from kg_memory.temporal import SITTING
 
 REACH = 3 * SITTING
@@ -60,7 +60,8 @@ def place(episode: Row, givers: Iterable[tuple[Row, int, bool]]) -> dict[str, An
     counts = Counter({each["term"]: each["in"][0]["f"] for each in postings})
     for giver, weight, later in givers:
         start = giver if later else {**giver, "content": giver["content"][:NEIGHBOUR_LENGTH]}
-        counts += words.count(line(start)[: NEIGHBOUR_LENGTH if later else None], weight)
+        lent = words.count(line(start)[: NEIGHBOUR_LENGTH if later else None])
+        counts.update(carried(length(episode), lent, weight))
     return {"id": episode["id"], "n": counts.total(), "terms": terms(counts)}
 
 

@@ -22,6 +22,8 @@ from kg_memory.temporal import EPOCH, SITTING, instant, micros
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
 NEIGHBOUR_LENGTH = 2000
+LONG = 60
+"""Words of an episode that has its context in itself: it carries nobody else's. Talk has 5 to 40, essays hundreds."""
 STORED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -167,30 +169,44 @@ def indexed(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
 
-    Each of two neighbours carries the other's words too, so that a line finds its context.
+    Each of two neighbours carries the other's words too, so that a line finds its context; see `carried`.
     """
     own = words.count(line(episode) + " " + _date_words(episode["at"]))
     places: dict[str, dict[str, int]] = {}
     lengths: dict[str, int] = {}
 
-    def add(counts: Mapping[str, int], place: str, weight: int) -> None:
+    def add(counts: Mapping[str, int], place: str) -> None:
         for term, frequency in counts.items():
             there = places.setdefault(term, {})
-            there[place] = there.get(place, 0) + weight * frequency
-        lengths[place] = lengths.get(place, 0) + weight * sum(counts.values())
+            there[place] = there.get(place, 0) + frequency
+        lengths[place] = lengths.get(place, 0) + sum(counts.values())
 
-    add(own, episode["id"], OWN)
+    add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
     shared = words.count(line(episode)[:NEIGHBOUR_LENGTH])
     for side in (before, after):
         for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
             if abs(other["at"] - episode["at"]) <= SITTING:
-                add(words.count(line(other)), episode["id"], weight)
-                add(shared, other["id"], weight)
+                lent = words.count(line(other))
+                add(carried(length(episode), lent, weight), episode["id"])
+                add(carried(length(other), shared, weight), other["id"])
     postings = [
         {"term": term, "in": [{"id": place, "f": f} for place, f in sorted(there.items())]}
         for term, there in sorted(places.items())
     ]
     return [{"id": place, "n": n} for place, n in lengths.items()], postings
+
+
+def carried(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
+    """Return what an episode of *length* words carries of those that a neighbour has.
+
+    A long one carries none: its own words say what it is about, and those of others would drown them.
+    """
+    return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
+
+
+def length(episode: Mapping[str, Any]) -> int:
+    """Return how many words the episode has, as far as neighbours see it."""
+    return sum(words.count(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
 
 
 def line(episode: Mapping[str, Any]) -> str:

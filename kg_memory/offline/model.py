@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,7 @@ from kg_memory.offline.records import read_record
 from kg_memory.offline.summaries import describe, summarise
 from kg_memory.offline.writing import entity_names, record_facts, statement_facts
 from kg_memory.prompts.answers import MOST
+from kg_memory.words import tokens
 
 Fields = Mapping[str, Any]
 
@@ -147,6 +149,17 @@ def _community(fields: Fields) -> dict[str, Any]:
     return {"communities": [{"name": name, "summary": summary}]}
 
 
+def _score(fields: Fields) -> dict[str, Any]:
+    """Score each text by its words in common with the question, as the cosine of the two sets of words."""
+    asked = set(tokens(fields["question"]))
+    scores = []
+    for text in fields["texts"]:
+        said = set(tokens(text["text"]))
+        common = len(asked & said) / math.sqrt(len(asked) * len(said)) if asked and said else 0.0
+        scores.append({"text": text["id"], "relevance": 10 * common})
+    return {"scores": scores}
+
+
 _SYNONYMS = {
     "Person": ("people", "human", "user", "contact", "customer", "人物", "人"),
     "Organization": ("organisation", "company", "org", "account", "institution", "公司", "组织", "机构"),
@@ -166,4 +179,5 @@ _ANSWERS: dict[str, Callable[[Fields], dict[str, Any]]] = {
     "judge": _judge,
     "summarise": _summarise,
     "community": _community,
+    "score": _score,
 }

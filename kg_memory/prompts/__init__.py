@@ -20,6 +20,7 @@ from kg_memory.prompts.answers import (
     FactVerdicts,
     Reflection,
     Resolutions,
+    Scores,
     Summaries,
 )
 
@@ -51,4 +52,5 @@ FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_
 PREDICATES = _load("predicates", CanonicalPredicates, "predicates", "known")
 JUDGE = _load("judge", FactVerdicts, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")
+SCORE = _load("score", Scores, "question", "texts")
 COMMUNITY = _load("community", Descriptions, "community")

@@ -44,6 +44,17 @@ def _within_one(value: Any) -> Any:
     return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.5
 
 
+def _within_ten(value: Any) -> Any:
+    """Return the number *value* clamped to 0..10.
+
+    Errors: `ValueError` for what is no number: to judge a text by a slip would be worse than not to.
+    """
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("a relevance is a number from 0 to 10")
+    return min(10.0, max(0.0, number))
+
+
 def _null(value: Any) -> Any:
     """Return None for the words that stand for it."""
     return None if isinstance(value, str) and value.strip().lower() in ("", "null", "none", "n/a", "unknown") else value
@@ -145,6 +156,19 @@ class CanonicalPredicates(BaseModel):
     """One for each predicate that was asked about."""
 
     predicates: list[CanonicalPredicate] = Field(max_length=MOST)
+
+
+class TextScore(BaseModel):
+    """How well one text answers the question."""
+
+    text: int = Field(description="the id of the text")
+    relevance: Annotated[float, BeforeValidator(_within_ten)] = Field(description="0 to 10")
+
+
+class Scores(BaseModel):
+    """One score a text."""
+
+    scores: list[TextScore] = Field(max_length=MOST)
 
 
 class Summary(BaseModel):

@@ -1,178 +1,117 @@
-"""What was found as a text for a prompt, purely: dated facts, entities, communities and lines of conversation.
-
-Each thing is one line, and no stored text can forge a line or close a section.
-"""
+"""What was found as a text for a prompt, purely: dated facts, entities, communities and lines of conversation."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from html import escape
-from math import ceil
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from kg_memory.model import Community, Entity, Episode, Fact, Found, Precision, Remark
-from kg_memory.retrieval.state import KINDS, Kind
+from kg_memory.context_text import Context, Line
+from kg_memory.model import Fact, Found, Kind, Value, Why
+from kg_memory.retrieval.budget import Choice, added, choose, estimate, same_as
+from kg_memory.retrieval.lines import LONGEST_REFERENCE, Teller, excerpt, id_of, text_of, told
+from kg_memory.retrieval.repeats import Alike, grouped, repeats
+from kg_memory.retrieval.state import DEFAULT_TOKENS
+from kg_memory.retrieval.templates import HEADINGS, TAGS, Template, episode_line, fact_line, template
+from kg_memory.retrieval.times import coarse, day, held
 from kg_memory.words import tokens
 
-HEADINGS: Mapping[Kind, str] = {
-    "facts": "Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]",
-    "entities": "Who and what they are about.",
-    "communities": "Groups of things that belong together.",
-    "episodes": "What was said, word for word. [source] (time)",
-}
-TAGS: Mapping[Kind, str] = {
-    "facts": "FACTS", "entities": "ENTITIES", "communities": "COMMUNITIES", "episodes": "EPISODES",
-}  # fmt: skip
-SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.5, "communities": 0.5, "episodes": 4.0}
-"""How fast each kind takes its turn to fill the budget."""
-LONGEST_TEXT = 500
-"""Characters of one text; what is longer is told by the stretch that fits the question best."""
-SEARCHED = 100_000
-LONGEST_REFERENCE = 32
-"""Characters of a source's own id that stand behind each line; a UUID would cost more than it tells."""
-_LAST_NOON = datetime(9999, 12, 31, 12, tzinfo=UTC)
-_SEASONS = ("winter", "spring", "summer", "autumn")
-_PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
-_DENSE = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff\uac00-\ud7a3\uf900-\uffef\U00010000-\U0010ffff]"
-)
-_WIDE = re.compile("[^\x00-\x7f]")
+__all__ = [
+    "HEADINGS", "LONGEST_REFERENCE", "TAGS", "coarse", "context_of", "day", "episode_line", "estimate", "excerpt",
+    "fact_line", "held", "render", "told",
+]  # fmt: skip
+
+NO_SECTION = "the template has no section for it"
 
 
-def render(found: Found, max_tokens: int) -> str:
-    """Return the best lines of *found* that fit into about *max_tokens*; "" when none does.
+UNLIKELY = "the memory probably holds nothing about this"
+"""Why nothing is told."""
 
-    A kind ends at its first line that does not fit, so no line stands in for a better one.
+
+def render(found: Found, max_tokens: int, form: Template | str | None = None) -> Context:
+    """Return the best lines of *found* that fit into about *max_tokens*, in a form; "" when none does.
+
+    Errors: `InputError` for the name of a template that there is not.
     """
-    wanted = set(tokens(found.question))
-    lines: dict[Kind, Iterator[str]] = {
-        "facts": (fact_line(each, wanted) for each in found.facts),
-        "entities": (entity_line(each, wanted) for each in found.entities),
-        "communities": (community_line(each, wanted) for each in found.communities),
-        "episodes": (episode_line(each, wanted) for each in found.episodes),
-    }
-    kept: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
-    room = max_tokens
-    while lines:
-        kind = min(lines, key=lambda one: (len(kept[one]) + 1) / SHARES[one])
-        line = next((each for each in lines[kind] if each not in kept[kind]), None)
-        cost = estimate(line or "") + (0 if kept[kind] else _section_cost(kind))
-        if line is None or cost > room:
-            del lines[kind]
-        else:
-            kept[kind].append(line)
-            room -= cost
-    return "\n\n".join(_section(kind, kept[kind]) for kind in KINDS if kept[kind])
+    frame = template(form)
+    now = found.asked.believed_at if found.asked else None
+    teller = Teller(frame.escape, frozenset(tokens(found.question)), now)
+
+    def write(kind: Kind, alike: Alike) -> Line:
+        text = frame.sections[kind].line(teller.tell(alike))
+        return Line(kind=kind, id=id_of(alike[0]), text=text, tokens=added(text + frame.between_lines))
+
+    groups = grouped(found)
+    shown = {kind: groups[kind] for kind in frame.sections}
+    room = max_tokens - 1 - added(frame.head + frame.foot)
+    choice = choose(shown, write, _section_costs(frame), room, repeats(found))
+    lines = _arranged(choice, found.facts, frame)
+    text = _framed(lines, frame)
+    left_out = _left_out(groups, choice)
+    return Context(text, found, tokens=estimate(text), lines=lines, left_out=left_out)
 
 
-def estimate(text: str) -> int:
-    """Return about how many tokens *text* has, for no tokenizer in particular; rather too many than too few."""
-    dense = len(_DENSE.findall(text))
-    wide = len(_WIDE.findall(text)) - dense
-    return ceil((len(text) - dense - wide) / 3.5 + wide / 2 + dense * 1.2) + 1
+def context_of(state: Mapping[str, Any], form: Template | None = None) -> Context:
+    """Return the context of a question that went through the retrieval graph, or what it is in another *form*."""
+    found = Found.model_validate(state["found"])
+    if form is not None:
+        most = state.get("max_tokens")
+        told = render(found, DEFAULT_TOKENS if most is None else most, form)
+        return abstained(told) if any(each.get("left_out") == UNLIKELY for each in state["lines"]) else told
+    lines = [Line(**each) for each in state["lines"] if "tokens" in each]
+    left_out = [Why(**each) for each in state["lines"] if "tokens" not in each]
+    text = state["context"]
+    return Context(text, found, tokens=estimate(text), lines=lines, left_out=left_out)
 
 
-def fact_line(fact: Fact, wanted: set[str]) -> str:
-    """Return a fact with the time in which it holds and what states it."""
-    references = ", ".join(dict.fromkeys(_reference(each.source_id, each.episode) for each in fact.sources))
-    line = f"- {told(fact.sentence, wanted)} ({held(fact)})"
-    return f"{line} [{references}]" if references else line
+def abstained(context: Context) -> Context:
+    """Return an empty context that knows what *context* would have told."""
+    untold = [Why(kind=each.kind, id=each.id, text=each.text, left_out=UNLIKELY) for each in context.lines]
+    return Context(found=context.found, left_out=[*untold, *context.left_out])
 
 
-def entity_line(entity: Entity, wanted: set[str]) -> str:
-    """Return an entity with what is known of it."""
-    return f"- {told(entity.name)} ({told(entity.type)})" + (entity.summary and f": {told(entity.summary, wanted)}")
+def plain_lines(context: Context) -> list[dict[str, Any]]:
+    """Return the lines of *context* and what it leaves out, JSON-plain, as the graph's state has them."""
+    left_out = (each.model_dump(include={"kind", "id", "text", "left_out"}) for each in context.left_out)
+    return [*(each.model_dump() for each in context.lines), *left_out]
 
 
-def community_line(community: Community, wanted: set[str]) -> str:
-    """Return a community with what it is about."""
-    return f"- {told(community.name)}" + (community.summary and f": {told(community.summary, wanted)}")
+def _section_costs(frame: Template) -> dict[Kind, int]:
+    return {kind: added(each.begin + each.end + frame.between_sections) for kind, each in frame.sections.items()}
 
 
-def episode_line(episode: Episode, wanted: set[str]) -> str:
-    """Return an episode as a line of conversation."""
-    speaker = f"{told(episode.speaker)}: " if episode.speaker else ""
-    reference = _reference(episode.source_id, episode.id)
-    line = f"- [{reference}] ({day(episode.at)}) {speaker}{told(episode.content, wanted)}"
-    return line + "".join(f" ({mark})" for mark in dict.fromkeys(map(_mark, episode.remarks)))
+def _framed(lines: Sequence[Line], frame: Template) -> str:
+    """Return *lines* between the frames of their sections and of all; "" without any."""
+    sections = []
+    for kind, section in frame.sections.items():
+        if texts := [line.text for line in lines if line.kind == kind]:
+            sections.append(f"{section.begin}{frame.between_lines.join(texts)}{section.end}")
+    return f"{frame.head}{frame.between_sections.join(sections)}{frame.foot}" if sections else ""
 
 
-def told(text: str, wanted: set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:  # type: ignore[assignment]
-    """Return *text* on one line and escaped, or a stretch of it when it is too long."""
-    visible = "".join(" " if unicodedata.category(char) in _BREAKS else char for char in text[:SEARCHED])
-    return escape(excerpt(" ".join(visible.split()), wanted, length), quote=False)
+def _arranged(choice: Choice, facts: Sequence[Fact], frame: Template) -> list[Line]:
+    """Return the lines in the order of the text; of many facts those of one subject stand together."""
+    lines = [line for kind in frame.sections for line in choice.lines[kind]]
+    told_facts = choice.lines.get("facts", [])
+    if frame.grouped_from is None or len(told_facts) < frame.grouped_from:
+        return lines
+    subjects = {fact.id: fact.subject for fact in facts}
+    first: dict[str, int] = {}
+    for place, line in enumerate(told_facts):
+        first.setdefault(subjects[line.id], place)
+    kinds = list(frame.sections)
+    return sorted(lines, key=lambda line: (kinds.index(line.kind), first.get(subjects.get(line.id, ""), 0)))
 
 
-def excerpt(text: str, wanted: set[str], length: int) -> str:
-    """Return about *length* characters of *text*, around where most of the *wanted* words are."""
-    if len(text) <= length:
-        return text
-    pieces = [match.span() for match in _PIECE.finditer(text)]
-    hits = [len(wanted.intersection(tokens(text[start:end]))) for start, end in pieces]
-    wide = max(length // 120, 1)
-    best = max(range(len(pieces)), key=lambda place: (sum(hits[place : place + wide]), -place))
-    start = pieces[best][0]
-    end = min(start + length, len(text))
-    start = min(start, max(end - length, 0))
-    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")
-
-
-def held(fact: Fact) -> str:
-    """Return when a fact was so, as people write it; a whole day is that day."""
-    start, end = fact.valid_at, fact.invalid_at
-    exact = {fact.precision, fact.end_precision} <= {"instant", "day"}
-    if exact and start and end and start == _midnight(start) and end - start == timedelta(days=1):
-        return day(start)
-    known = f"by {day(fact.known_from)}" if fact.known_from else "date unknown"
-    begin = coarse(start, fact.precision) if start else known
-    until = coarse(end, fact.end_precision) if end else "now"
-    return f"{begin} - {until}" + ("" if fact.reviewed else ", not reviewed")
-
-
-def coarse(moment: datetime, precision: Precision) -> str:
-    """Return a date only as exactly as it is known; a year, say, may have begun in another time zone."""
-    if precision != "instant" and moment < _LAST_NOON:
-        moment = _midnight(moment + timedelta(hours=12))
-    if precision in ("instant", "day", "week"):
-        return f"week of {day(moment)}" if precision == "week" else day(moment)
-    if precision == "season":
-        return f"{_SEASONS[(moment.month % 12) // 3]} {moment:%Y}"
-    return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
-
-
-def _mark(remark: Remark) -> str:
-    """Return a remark as it stands behind a line, with where to read on."""
-    other = f"[{_reference(remark.by_source_id, remark.by)}]" if remark.by else ""
-    if remark.kind == "contradicts":
-        return f"contradicts {other}"
-    what = {"ended": "no longer so", "refused": "not accepted"}.get(remark.kind, remark.kind)
-    since = f" since {coarse(remark.at, remark.precision)}" if remark.at else ""
-    return f"{what}{since}" + (f": see {other}" if other else "")
-
-
-def day(moment: datetime) -> str:
-    """Return a date, with the time of day where it has one."""
-    return f"{moment:%Y-%m-%d}" if moment == _midnight(moment) else f"{moment:%Y-%m-%d %H:%M}"
-
-
-# Control characters, marks that turn the direction of writing, and line and paragraph separators.
-_BREAKS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-
-
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _reference(source_id: str | None, episode: str) -> str:
-    """Return how an episode is referred to: by the source's own id where that is short, else by ours, shortened."""
-    return told(source_id) if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8]
-
-
-def _section(kind: Kind, lines: list[str]) -> str:
-    return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *lines, f"</{TAGS[kind]}>"))
-
-
-def _section_cost(kind: Kind) -> int:
-    return estimate(_section(kind, [])) + 1
+def _left_out(groups: Mapping[Kind, list[Alike]], choice: Choice) -> list[Why]:
+    """Return what is not told: what the template has no section for, what repeats something, and what has no room."""
+    left: list[tuple[Kind, Value, str]] = []
+    values = {(kind, id_of(first)): first for kind, alikes in groups.items() for first, *_ in reversed(alikes)}
+    for kind, alikes in groups.items():
+        shown = kind in choice.lines
+        for first, *others in alikes:
+            if not shown:
+                left.extend((kind, each, NO_SECTION) for each in (first, *others))
+            else:
+                left.extend((kind, each, same_as(id_of(first))) for each in others if id_of(each) != id_of(first))
+    left.extend((kind, values[kind, id_], reason) for kind, id_, reason in choice.left_out)
+    return [Why(kind=kind, id=id_of(each), text=text_of(each), left_out=reason) for kind, each, reason in left]

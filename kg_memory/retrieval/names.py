@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from kg_memory.identity import alias_key
 from kg_memory.words import tokens
@@ -32,7 +33,17 @@ def _candidates(question: str) -> list[str]:
     ]
     for run in _UNSPACED.findall(question[: MOST_WORDS * LONGEST]):
         found += [run[start:end] for start in range(len(run)) for end in range(start + 1, start + LONGEST_UNSPACED + 1)]
-    return [name for name in dict.fromkeys(found) if tokens(name)]
+    return [name for name in dict.fromkeys(found) if _says_something(name)]
+
+
+def _says_something(name: str) -> bool:
+    """Return whether any word of *name* is more than a stop word."""
+    return any(map(_tells, name.split()))
+
+
+@lru_cache(maxsize=4096)
+def _tells(word: str) -> bool:
+    return bool(tokens(word))
 
 
 def _forms(stretch: str) -> list[str]:

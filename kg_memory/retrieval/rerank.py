@@ -1,48 +1,77 @@
-"""Step 3, rerank: one order a kind from the three ways of searching (Zep 3.2)."""
+"""Step 3, rerank: one order a kind from all ways of searching, as the recipe says (Zep 3.2)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.effects import read
-from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
-from kg_memory.rank import decayed, ordered, rrf
-from kg_memory.retrieval.state import DEFAULT_LIMIT, Hits, Kind, RetrievalState, Scored
+from kg_memory.model import Kind
+from kg_memory.recipes import ByCrossEncoder, ByDistance, ByDiversity, ByRecency, Recipe, Reranker, recipe
+from kg_memory.retrieval.cross_encode import cross_encoded
+from kg_memory.retrieval.diversify import diversified
+from kg_memory.retrieval.features import TOLD_BY, Features, Ranked, by_features, features, starts
+from kg_memory.retrieval.fuse import DIGITS, fused
+from kg_memory.retrieval.state import DEFAULT_LIMIT, RetrievalState
 from kg_memory.settings import Settings
-
-DAY = 24 * 3600 * 1_000_000
-DECAYING: tuple[Kind, ...] = ("facts", "episodes")
-"""The kinds that are said at a time."""
-# Words beat meaning on talk, and a rank constant of 60 lets many weak agreements outvote one strong hit.
-K = 10.0
-WEIGHTS: dict[Kind, tuple[float, float, float]] = {
-    "facts": (2.0, 1.0, 0.5),
-    "entities": (1.0, 1.0, 2.0),
-    "communities": (1.0, 1.0, 0.5),
-    "episodes": (2.0, 1.0, 0.5),
-}
-"""How much words, meaning and graph count; an entity is above all found by being named."""
 
 
 def rerank(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Fuse the hits of each kind by weighted reciprocal rank, prefer newer ones if that is set, and keep the best."""
+    """Fuse the hits of each kind, apply the recipe's rerankers one after another, and keep the best.
+
+    Scores are from 0 to 1 and descend. What is found to be deleted by now is left out. A search that is to explain
+    itself keeps all, and what each score was after each step.
+    Errors: `InputError` when the recipe is none, or its center is not known.
+    """
+    chosen = recipe(state.get("recipe"))
+    rerankers = _rerankers(chosen, state, settings)
+    ranked: Ranked = {kind: fused(chosen, kind, hits) for kind, hits in state["hits"].items()}
+    told = yield from features(ranked, rerankers, state)
+    ranked |= {kind: [one for one in ranked[kind] if one[0] in rows] for kind, rows in told.items()}
+    steps = [("fused", ranked)]
+    for each in rerankers:
+        changed = yield from _changed(each, ranked, told, state)
+        ranked = ranked | changed
+        steps.append((each.by, changed))
+    if state.get("explain"):
+        return {"ranked": _rounded(ranked, None), "parts": _parts(steps)}
     given = state.get("limit")
-    limit = DEFAULT_LIMIT if given is None else max(given, 0)
-    fused = {kind: _fused(kind, hits) for kind, hits in state["hits"].items()}
-    rate = settings.temporal_decay_rate
-    if rate and fused:
-        said = yield from read(cypher.LAST_SAID, **{kind: [id_ for id_, _ in fused[kind]] for kind in DECAYING})
-        ages = {row["id"]: (state["instants"]["believed_at"] - row["at"]) / DAY for row in said}
-        for kind in DECAYING:
-            newer = ((id_, decayed(score, ages[id_], rate)) for id_, score in fused[kind] if id_ in ages)
-            fused[kind] = [[id_, round(score, 6)] for id_, score in ordered(newer)]
-    return {"ranked": {kind: scored[:limit] for kind, scored in fused.items()}}
+    return {"ranked": _rounded(ranked, DEFAULT_LIMIT if given is None else max(given, 0))}
 
 
-def _fused(kind: Kind, hits: Hits) -> list[Scored]:
-    """Return the ids with scores from 0 to 1, which is first in every ranking."""
-    rankings = [[(name, score) for name, score in arm] for arm in (hits["words"], hits["meaning"], hits["graph"])]
-    most = sum(WEIGHTS[kind]) / (K + 1)
-    fused = rrf(rankings, WEIGHTS[kind], K)
-    return [[name, round(score / most, 6)] for name, score in fused]
+def _rerankers(chosen: Recipe, state: RetrievalState, settings: Settings) -> tuple[Reranker, ...]:
+    """Return the rerankers that are of use here, after the preference for what is newer that is set."""
+    rerankers = tuple(each for each in chosen.rerank if starts(state) or not isinstance(each, ByDistance))
+    if settings.temporal_decay_rate and not any(isinstance(each, ByRecency) for each in rerankers):
+        return (ByRecency(rate=settings.temporal_decay_rate), *rerankers)
+    return rerankers
+
+
+def _changed(each: Reranker, ranked: Ranked, told: Features, state: RetrievalState) -> Flow[Ranked]:
+    """Return the kinds that the reranker *each* goes by, in its order."""
+    match each:
+        case ByCrossEncoder():
+            changed = yield from cross_encoded(ranked, each, state)
+        case ByDiversity():
+            changed = yield from diversified(ranked, each)
+        case _:
+            now = state["instants"]["believed_at"]
+            changed = {
+                kind: by_features(each, ranked[kind], rows, now)
+                for kind, rows in told.items()
+                if (each.by, kind) in TOLD_BY
+            }
+    return changed
+
+
+def _rounded(ranked: Ranked, limit: int | None) -> dict[Kind, list[list[Any]]]:
+    return {kind: [[id_, round(score, DIGITS)] for id_, score in ranking[:limit]] for kind, ranking in ranked.items()}
+
+
+def _parts(steps: list[tuple[str, Ranked]]) -> dict[Kind, dict[str, list[list[Any]]]]:
+    """Return the scores of each id after each of *steps*, of the first of which all kinds are."""
+    parts: dict[Kind, dict[str, list[list[Any]]]] = {kind: {} for kind in steps[0][1]}
+    for step, ranked in steps:
+        for kind, ranking in ranked.items():
+            for id_, score in ranking:
+                parts[kind].setdefault(id_, []).append([step, round(score, DIGITS)])
+    return parts

@@ -1,25 +1,33 @@
 """Step 2, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
 
-Words are ranked by Okapi BM25 over the postings in the graph, meaning by cosine similarity in the vector
-index, and the graph is walked breadth-first from the entities that the question names, those that the
-searches found, and those that the conversation last spoke of.
+Words are ranked by Okapi BM25 over the postings in the graph, meaning by cosine similarity. The graph is walked from
+the entities that the question names or the search is to be near to, those that the other ways found, and those that the
+conversation last spoke of.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.effects import Vector, embed, read
+from kg_memory.effects import Vector, embed, in_step, read
+from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.flow import Flow, every
-from kg_memory.identity import clean, thread_key
-from kg_memory.retrieval.expand import communities_of, episode_links, seeds, walk
+from kg_memory.falkor.filter_cypher import Names, called
+from kg_memory.filters import Filter, checked
+from kg_memory.flow import Flow
+from kg_memory.identity import alias_key, clean, thread_key
+from kg_memory.model import KINDS, Kind
+from kg_memory.recipes import Recipe, recipe
+from kg_memory.retrieval.by_meaning import by_meaning
+from kg_memory.retrieval.by_words import by_words
+from kg_memory.retrieval.graph_ways import along_the_graph
 from kg_memory.retrieval.names import name_keys
-from kg_memory.retrieval.state import KINDS, Hits, Instants, Kind, RetrievalState, Scored
+from kg_memory.retrieval.relevance import EVIDENCE, relevance
+from kg_memory.retrieval.scope import Scope, sized
+from kg_memory.retrieval.state import Hits, RetrievalState, Scored
 from kg_memory.settings import Settings
-from kg_memory.temporal import SITTING
 from kg_memory.words import tokens
 
 LONGEST_QUESTION = 2000
@@ -27,130 +35,76 @@ MOST_TERMS = 256
 DEPTH: Mapping[Kind, int] = {"facts": 60, "entities": 20, "communities": 20, "episodes": 60}
 """How many hits of each way of searching are fused, at least."""
 DEEPEST = 1000
-FILTERED = 5
-"""How many times as many facts are looked at for those that hold: the vector index cannot filter."""
-MOST_POSTINGS = 10_000
-"""Rare words first, until so many postings are read: common words cost much and tell little."""
 RECENT = 4
 """How many last episodes of the conversation are walked from (Zep 3.1: recent episodes as seeds)."""
-# k1 and b did best on turns of conversation.
-K1, B = 0.9, 0.4
-NEIGHBOUR_SHARE = 0.3
 
-LABELS: Mapping[Kind, str] = {
-    "facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode",
-}  # fmt: skip
-BY_WORDS: Mapping[Kind, str] = {
-    "facts": cypher.FACTS_BY_WORDS,
-    "entities": cypher.ENTITIES_BY_WORDS,
-    "communities": cypher.COMMUNITIES_BY_WORDS,
-    "episodes": cypher.EPISODES_BY_WORDS,
-}
-BY_MEANING: Mapping[Kind, str] = {
-    "facts": cypher.FACTS_BY_MEANING,
-    "entities": cypher.ENTITIES_BY_MEANING,
-    "communities": cypher.COMMUNITIES_BY_MEANING,
-    "episodes": cypher.EPISODES_BY_MEANING,
-}
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was looked up of a question before anything is searched for."""
+
+    terms: list[str]
+    vector: Vector | None
+    counts: Mapping[Kind, int]
+    lengths: Mapping[Kind, float | None]
+    frequencies: list[dict[str, Any]]
+    named: list[dict[str, Any]]
+    recent: list[dict[str, Any]]
+    names: Names
 
 
 def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Find candidates of each kind; a question without a letter or digit finds none."""
-    instants = state["instants"]
+    """Find candidates of each kind; a question without a letter or digit finds none.
+
+    `named` are the entities that it names. The `relevance` of a search that does not go by words is not known.
+    Errors: `InputError` for a recipe, filter or center that is none.
+    """
+    chosen, where = recipe(state.get("recipe")), checked(state.get("where"))
     hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
+    nothing = {"hits": hits, "named": [], "relevance": 0.0}
     question = clean(str(state.get("question") or ""))[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in question):
-        return {"hits": hits}
+        return nothing
+    looked = yield from _looked_up(question, chosen, where, state)
+    if looked is None:
+        return nothing  # nothing was ever stored here
+    scopes = yield from _scopes(looked, chosen, where, state)
+    found = yield from in_step((*_by_words(scopes, looked, chosen), *_by_meaning(scopes, looked, chosen)))
+    for kind, words, meaning in zip(scopes, found[: len(scopes)], found[len(scopes) :], strict=True):
+        hits[kind]["words"], hits[kind]["meaning"] = words, meaning
+    yield from along_the_graph(hits, chosen, scopes, looked.named, looked.recent, looked.counts["episodes"])
+    goes_by_words = any(chosen.weights(kind).words for kind in EVIDENCE)
+    likely = relevance(hits, looked.frequencies, looked.terms, looked.counts) if goes_by_words else None
+    return {"hits": hits, "named": [row["id"] for row in looked.named], "relevance": likely}
+
+
+def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[Looked | None]:
+    """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
     terms = list(dict.fromkeys(tokens(question)))[:MOST_TERMS]
-    vectors, sizes, frequencies, named, recent = yield from every(
+    center = state.get("center")
+    keys = name_keys(question) + ([alias_key(clean(center))] if center else [])
+    means = any(chosen.weights(kind).meaning for kind in KINDS)
+    worded = [kind for kind in KINDS if chosen.weights(kind).words]
+    sizes, frequencies, named, recent, names = yield from in_step(
         (
-            embed([question], role="query"),
-            read(cypher.SIZES),
-            read(cypher.TERMS, terms=terms),
-            read(cypher.NAMED_ENTITIES, keys=name_keys(question)),
+            read(cypher.sizes(worded)),
+            read(cypher.terms(worded), terms=terms),
+            read(cypher.NAMED_ENTITIES, keys=keys),
             _recent(state.get("thread")),
+            _names(where),
         )
     )
     if not sizes:
-        return {"hits": hits}  # nothing was ever stored here
-    counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in LABELS.items()}
-    flows: list[Flow[list[Scored]]] = []
-    for kind in KINDS:
-        depth = min(max(DEPTH[kind], state.get("limit") or 0), DEEPEST)
-        known = weighed(frequencies, kind, counts[kind])
-        flows.append(_by_words(kind, depth, known, sizes[0]["lengths"][kind], instants))
-        flows.append(_by_meaning(kind, depth, vectors[0] if counts[kind] else None, instants))
-    found = yield from every(flows)
-    for kind, words, meaning in zip(KINDS, found[::2], found[1::2], strict=True):
-        hits[kind]["words"], hits[kind]["meaning"] = words, meaning
-    yield from _along_the_graph(hits, named, recent, counts["episodes"], instants)
-    return {"hits": hits}
-
-
-def weighed(frequencies: Sequence[Mapping[str, Any]], kind: Kind, documents: int) -> list[dict[str, Any]]:
-    """Return the terms to look up with their BM25 weights, rare ones first, within `MOST_POSTINGS`."""
-    known = sorted((row[kind], row["term"]) for row in frequencies if row[kind])
-    chosen: list[dict[str, Any]] = []
-    postings = 0
-    for frequency, term in known:
-        postings += frequency
-        if chosen and postings > MOST_POSTINGS:
-            break
-        chosen.append({"term": term, "idf": rarity(frequency, documents)})
-    return chosen
-
-
-def rarity(frequency: int, documents: int) -> float:
-    """Return the inverse document frequency of BM25, which is never negative."""
-    frequency = min(frequency, documents)
-    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
-
-
-def _by_words(
-    kind: Kind, depth: int, terms: list[dict[str, Any]], average: float | None, instants: Instants
-) -> Flow[list[Scored]]:
-    if not terms:
-        return []
-    constants: dict[str, Any] = {"k1": K1, "b": B, "average": average or 1.0, "limit": depth}
-    if kind == "facts":
-        constants |= {"depth": depth * FILTERED, **instants}
-    rows = yield from read(BY_WORDS[kind], terms=terms, **constants)
-    return _scored(rows)
-
-
-def _by_meaning(kind: Kind, depth: int, vector: Vector | None, instants: Instants) -> Flow[list[Scored]]:
-    if vector is None:
-        return []
-    constants: dict[str, Any] = {"depth": depth, "limit": depth}
-    if kind == "facts":
-        constants = {"depth": depth * FILTERED, "limit": depth, **instants}
-    if kind == "episodes":
-        constants |= {"share": NEIGHBOUR_SHARE, "gap": SITTING}
-    rows = yield from read(BY_MEANING[kind], vector=vector, **constants)
-    return _scored(rows)
-
-
-def _along_the_graph(
-    hits: dict[Kind, Hits],
-    named: Sequence[Mapping[str, Any]],
-    recent: Sequence[Mapping[str, Any]],
-    episodes: int,
-    instants: Instants,
-) -> Flow[None]:
-    """Add to *hits* what lies near the entities that the question is about."""
-    rare = {row["id"]: rarity(row["mentions"], episodes) for row in (*named, *recent)}
-    start = seeds(rare, [row["id"] for row in named], hits["entities"])
-    if not start:
-        return
-    walked, links, groups = yield from every(
-        (
-            walk(start, _ids(hits["facts"]), instants),
-            episode_links({row["id"]: row["keys"] for row in named}, rare, _ids(hits["episodes"])),
-            communities_of(start),
+        return None
+    if center and not any(alias_key(clean(center)) in row["keys"] for row in named):
+        raise InputError(
+            f"the center is {center!r}, and nothing here is called that: give a name that `entities` lists"
         )
+    counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
+    vectors = yield from embed([question] if means else [], role="query")
+    return Looked(
+        terms, vectors[0] if vectors else None, counts, sizes[0]["lengths"], frequencies, named, recent, names
     )
-    hits["facts"]["graph"], hits["entities"]["graph"] = _best(walked[0]), _best(walked[1])
-    hits["episodes"]["graph"], hits["communities"]["graph"] = _best(links), _best(groups)
 
 
 def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
@@ -160,14 +114,44 @@ def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
     return rows
 
 
-def _ids(hits: Hits) -> list[str]:
-    return list(dict.fromkeys(name for arm in (hits["words"], hits["meaning"]) for name, _ in arm))
+def _names(where: Filter | None) -> Flow[Names]:
+    if where is None:
+        return {}
+    names = yield from called(where)
+    return names
 
 
-def _scored(rows: Sequence[Mapping[str, Any]]) -> list[Scored]:
-    return [[row["id"], round(row["score"], 6)] for row in rows]
+def _scopes(looked: Looked, chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[dict[Kind, Scope]]:
+    """Return what may be found of the kinds that count."""
+    scopes = [
+        Scope(kind, looked.counts[kind], _wanted(kind, state), state["instants"], where, looked.names)
+        for kind in KINDS
+        if kind in chosen.kinds
+    ]
+    found = yield from in_step(sized(scope) for scope in scopes)
+    return {scope.kind: scope for scope in found}
 
 
-def _best(scores: Mapping[str, float]) -> list[Scored]:
-    ranked = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
-    return [[name, round(score, 6)] for name, score in ranked]
+def _wanted(kind: Kind, state: RetrievalState) -> int:
+    return min(max(DEPTH[kind], state.get("limit") or 0), DEEPEST)
+
+
+def _by_words(scopes: Mapping[Kind, Scope], looked: Looked, chosen: Recipe) -> Iterable[Flow[list[Scored]]]:
+    for kind, scope in scopes.items():
+        if chosen.weights(kind).words:
+            yield by_words(scope, looked.frequencies, looked.counts[kind], looked.lengths[kind])
+        else:
+            yield _none()
+
+
+def _by_meaning(scopes: Mapping[Kind, Scope], looked: Looked, chosen: Recipe) -> Iterable[Flow[list[Scored]]]:
+    for kind, scope in scopes.items():
+        if looked.vector is not None and chosen.weights(kind).meaning:
+            yield by_meaning(scope, looked.vector)
+        else:
+            yield _none()
+
+
+def _none() -> Flow[list[Scored]]:
+    yield from ()
+    return []

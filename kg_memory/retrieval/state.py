@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Any, Required
 
 from typing_extensions import TypedDict
 
 from kg_memory.contexts import Context, setting
 from kg_memory.forms import shown
 from kg_memory.identity import DEFAULT_NAMESPACE
-
-Kind = Literal["facts", "entities", "communities", "episodes"]
-KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
+from kg_memory.model import Kind
 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 2000
@@ -27,6 +25,8 @@ class RetrievalInput(TypedDict, total=False):
     `believed_at` what was believed then. All are ISO 8601 or plain words such as "last March". Where neither `as_of`
     nor `during` is given, time words in the question count. `unreviewed` takes in what waits for review. `thread` is
     the conversation in which the question is asked: what it last spoke of is found more easily.
+    `recipe` is a `kg_memory.recipes.Recipe` or its name, `where` a filter of `kg_memory.filters`, `center` the name of
+    an entity near which to look, `template` how the context is written.
     """
 
     question: Required[Annotated[str, shown("What is to be found out.", examples=["Where does Ann live?"])]]
@@ -41,6 +41,11 @@ class RetrievalInput(TypedDict, total=False):
     ]
     unreviewed: Annotated[bool, shown("Take in what waits for review.", False)]
     thread: Annotated[str | None, shown("The conversation in which it is asked.", None)]
+    recipe: Annotated[str | dict[str, Any], shown("How it searches and ranks: a recipe's name or fields.", "default")]
+    where: Annotated[dict[str, Any] | None, shown("What else must be so of what is found.", None)]
+    center: Annotated[str | None, shown("The name of an entity near which to look.", None)]
+    template: Annotated[str, shown("How the context is written.", "plain")]
+    explain: Annotated[bool, shown("Tell why each line is there, and what was left out.", False)]
 
 
 class RetrievalContext(Context):
@@ -52,6 +57,13 @@ class RetrievalContext(Context):
         "rerank",
         ge=0,
         le=10,
+    )
+    abstain_below: float = setting(
+        "abstain_below",
+        "The context is left empty where the memory is less likely to hold an answer.",
+        "construct",
+        ge=0,
+        le=1,
     )
 
 
@@ -81,13 +93,20 @@ class RetrievalState(RetrievalInput, total=False):
 
     `instants` are what queries are told of the time that is asked about, `asked` is the same as a dumped
     `kg_memory.model.AskedTime`; `past` tells that it is over, so that summaries, which tell of now, do not answer.
-    `found` is a `kg_memory.model.Found`, dumped.
+    `named` are the ids of the entities that the question names, `relevance` is how likely anything here answers it.
+    `parts` are, where it is to explain itself, the scores of each id after each step of ranking: ``[step, score]``, and
+    `ranked` then has all that was found, not only the best. `found` is a `kg_memory.model.Found`, dumped. `lines` are
+    those of the context.
     """
 
     instants: Instants
     asked: dict[str, Any]
     past: bool
     hits: dict[Kind, Hits]
+    named: list[str]
     ranked: dict[Kind, list[Scored]]
+    relevance: float | None
+    parts: dict[Kind, dict[str, list[list[Any]]]]
     found: dict[str, Any]
     context: str
+    lines: list[dict[str, Any]]

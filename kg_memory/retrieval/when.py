@@ -21,7 +21,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal import EPOCH, OPEN_END, OPEN_START, instant, micros
 
 GIVEN = (
-    ("question", str, "string"), ("thread", str, "string"),
+    ("question", str, "string"), ("thread", str, "string"), ("center", str, "string"),
     ("limit", int, "whole number"), ("max_tokens", int, "whole number"),
 )  # fmt: skip
 WORDS = 2000

@@ -18,10 +18,10 @@ from kg_memory.errors import InputError, SettingsError
 Say = Callable[..., str]
 CONTEXT = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
 <FACTS>
-- Ann lives in Bergen (2024-05-07 - now) [d9512289]
-- Ann works at Fjord Labs (2024-01-10 - now) [d9512289, 0a1b2c3d]
-- Ann has a cat (2024-01-10 - now) [d9512289]
-- Ann likes jazz (2024-01-10 - now) [d9512289]
+- Ann lives in Bergen (since 7 May 2024) [d9512289]
+- Ann works at Fjord Labs (since 10 January 2024) [d9512289, 0a1b2c3d]
+- Ann has a cat (since 10 January 2024) [d9512289]
+- Ann likes jazz (since 10 January 2024) [d9512289]
 </FACTS>
 
 Who and what they are about.
@@ -31,8 +31,8 @@ Who and what they are about.
 
 What was said, word for word. [source] (time)
 <EPISODES>
-- [d9512289] (2024-01-10) Ann: I have moved.
-- [0a1b2c3d] (2024-01-11) Ann: Where do I live?
+- [d9512289] (10 January 2024) Ann: I have moved.
+- [0a1b2c3d] (11 January 2024) Ann: Where do I live?
 </EPISODES>"""
 
 
@@ -85,12 +85,25 @@ def test_a_model_is_told_what_is_remembered_and_its_answer_is_remembered_too(mem
     assert [each.content for each in ended["messages"]] == ["Where does Ann live?", "In Oslo, dear Ann."]
     system, question = model.asked[0]
     assert system.content.startswith(SYSTEM_PROMPT)
-    assert "Ann lives in Oslo (2024-01-01 - now)" in system.content
+    assert "Ann lives in Oslo (since 1 January 2024)" in system.content
     assert question.content == "Where does Ann live?"
     assert "In Oslo, dear Ann." in {each.content for each in memory.episodes(namespace=namespace)}
 
     agent.invoke(given, context={**context, "system_prompt": "Be brief."})
     assert model.asked[1][0].content.startswith("Be brief.\n\n")
+
+
+def test_a_recipe_a_filter_and_a_template_are_those_of_what_is_recalled(memory, namespace):
+    memory.add("Ann lives in Oslo.", source_id="m1", namespace=namespace)
+    memory.add("Ann lives in Rome.", source_id="m2", namespace=namespace)
+    graph = build_agent(memory, recipe="words", where={"source_id": "m2"}, template="zeph").compile()
+    given: Any = {"messages": [("user", "Where does Ann live?")]}
+    context: Any = {"user_id": namespace}
+    answer = str(graph.invoke(given, context=context)["messages"][-1].content)
+    assert answer.startswith("[knowledge graph]\n- Ann lives in Rome")
+    assert "Oslo" not in answer
+    with pytest.raises(InputError, match="there is no template"):
+        build_agent(memory, template="no such")
 
 
 async def test_the_words_of_a_model_are_streamed(memory, namespace):
@@ -164,16 +177,16 @@ def test_without_a_model_what_is_told_is_noted(said, answer):
 def test_without_a_model_it_reads_out_the_best_facts():
     assert from_memory("Where do I live?", CONTEXT).splitlines() == [
         "From memory:",
-        "- Ann lives in Bergen (2024-05-07 - now)",
-        "- Ann works at Fjord Labs (2024-01-10 - now)",
-        "- Ann has a cat (2024-01-10 - now)",
+        "- Ann lives in Bergen (since 7 May 2024)",
+        "- Ann works at Fjord Labs (since 10 January 2024)",
+        "- Ann has a cat (since 10 January 2024)",
     ]
 
 
 @pytest.mark.parametrize("said", ["Where do I live?", "where do I live", "我住在哪里？"])
 def test_without_facts_it_reads_out_what_was_said_and_nothing_where_there_is_nothing(said):
     episodes = CONTEXT[CONTEXT.index("What was said") :]
-    assert from_memory(said, episodes) == "From memory:\n- (2024-01-10) Ann: I have moved."
+    assert from_memory(said, episodes) == "From memory:\n- (10 January 2024) Ann: I have moved."
     assert from_memory(said, "") == "I remember nothing about that."
 
 

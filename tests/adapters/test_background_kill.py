@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters.background import BackgroundMemory
+from kg_memory.flow import NO_THREADS_AT_EXIT
 from tests.adapters.chat import Chat
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -57,8 +58,9 @@ def test_nothing_is_lost_however_the_process_ends(server, memory, namespace):
     assert said.count("the next start reads them") == said.count("2 episodes") == 1
 
     read = memory.stats(namespace=namespace + "ended")
-    assert (read.episodes, read.waiting, read.facts) == (2, 0, 2)
-    assert memory.stats(namespace=namespace + "endedchat").waiting == 0, said
+    assert (read.episodes, read.waiting, read.facts) == (2, 0, 2), said
+    # Where no thread starts any more, what needs one is left to the next start.
+    assert memory.stats(namespace=namespace + "endedchat").waiting == (2 if NO_THREADS_AT_EXIT else 0), said
     for name in ("killed", "endedslow"):
         left = memory.stats(namespace=namespace + name)
         assert (left.episodes, left.waiting, left.facts) == (2, 2, 0)

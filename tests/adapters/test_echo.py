@@ -9,19 +9,19 @@ from kg_memory.words import tokens
 
 RECALLED = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
 <FACTS>
-- Ann lives in Oslo (2024-05-14 - now) [m2]
-- Ann moved from Bergen to Oslo (2024-05-14) [m2]
-- Hans works at R&amp;D &lt;Labs&gt; (by 2024-05-14 - now) [m3]
-- Ann has 3 cats (date unknown - now) [m4]
-- 安娜住在奥斯陆 (2024-05-14 - now) [m5]
+- Ann lives in Oslo (since 14 May 2024) [m2]
+- Ann moved from Bergen to Oslo (on 14 May 2024) [m2]
+- Hans works at R&amp;D &lt;Labs&gt; (known by 14 May 2024) [m3]
+- Ann has 3 cats (date unknown) [m4]
+- 安娜住在奥斯陆 (since 14 May 2024) [m5]
 </FACTS>
 
 What was said, word for word. [source] (time)
 <EPISODES>
-- [m2] (2024-05-14) Ann: I moved to Oslo last week! My rent is $900, and I do not like Bergen.
-- [m6] (2024-05-15) Ann: It was -5 degrees. Bob works at Acme.
-- [m8] (2024-05-15) Ann: I might move to Rome. I used to live in Paris. Is Cid married to Dan?
-- [m7] (2024-05-15) 安娜: 我住在奥斯陆。
+- [m2] (14 May 2024) Ann: I moved to Oslo last week! My rent is $900, and I do not like Bergen.
+- [m6] (15 May 2024) Ann: It was -5 degrees. Bob works at Acme.
+- [m8] (15 May 2024) Ann: I might move to Rome. I used to live in Paris. Is Cid married to Dan?
+- [m7] (15 May 2024) 安娜: 我住在奥斯陆。
 </EPISODES>"""
 
 

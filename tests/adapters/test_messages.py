@@ -198,7 +198,7 @@ def test_a_summary_that_langchain_wrote_is_nobodys_words():
 
 
 def test_what_only_repeats_the_memory_is_left_out_of_the_assistants_words_alone():
-    told = "- Ann lives in Oslo (2024-05-14 - now) [m2]"
+    told = "- Ann lives in Oslo (since 14 May 2024) [m2]"
     spoken = [("user", "You live in Oslo."), ("ai", "You live in Oslo. The ferry is new.")]
     assert contents(spoken, recalled=told) == ["You live in Oslo.", "The ferry is new."]
     assert ids(spoken, recalled=told) == ids(spoken), "the message is the same, whatever was recalled"
@@ -208,7 +208,7 @@ def test_what_only_repeats_the_memory_is_left_out_of_the_assistants_words_alone(
 
 def test_what_a_tool_of_the_memory_showed_is_no_news_in_its_turn():
     def shown(name):
-        return ToolMessage("- fact:1 Ann lives in Oslo (2024-05-14 - now)", name=name, tool_call_id="c1")
+        return ToolMessage("- fact:1 Ann lives in Oslo (since 14 May 2024)", name=name, tool_call_id="c1")
 
     answer = AIMessage("Ann lives in Oslo.")
     assert contents([HumanMessage("one"), shown("search_memory"), answer]) == ["one"]

@@ -105,6 +105,23 @@ def test_what_one_conversation_tells_the_next_one_knows(agent, memory, namespace
     assert "kg_memory_turn" not in made.get_input_jsonschema()["properties"]
 
 
+def test_a_recipe_a_filter_and_a_template_are_those_of_what_is_recalled(agent, memory, namespace):
+    memory.add("Ann lives in Oslo.", source_id="m1", namespace=namespace)
+    memory.add("Ann lives in Rome.", source_id="m2", namespace=namespace)
+    saver = InMemorySaver()
+    made = agent(saver=saver, recipe="words", where={"source_id": "m2"}, template="zeph", tools=True)
+    made.invoke(says("Where does Ann live?"), **at(namespace))
+    told = system(agent.chat.prompts[0])
+    assert "[knowledge graph]\n- Ann lives in Rome" in told
+    assert "Oslo" not in told
+    kept = [each.checkpoint["channel_values"].get("kg_memory_turn") for each in saver.list(at(namespace)["config"])]
+    assert {type(turn["recalled"]) for turn in kept if turn} == {str}
+    search = next(each for each in agent.memory.tools if each.name == "search_memory")
+    assert "Oslo" not in search.invoke({"query": "Where does Ann live?"}, {"configurable": {"user_id": namespace}})
+    with pytest.raises(InputError, match="there is no recipe"):
+        KGMemoryMiddleware(memory, recipe="no such")
+
+
 async def test_async_and_streamed_it_does_the_same_and_shows_nothing_of_itself(agent, memory, namespace):
     made = agent(saver=InMemorySaver())
     await memory.aadd("Ann lives in Oslo.", namespace=namespace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -19,6 +19,7 @@ from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.effects import Query
 from kg_memory.errors import InputError, ModelUnavailable, SettingsError
 from kg_memory.memory import GraphMemory
+from kg_memory.retrieval.templates import ZEPH
 
 OURS = {"content", "namespace", "episode", "question", "found", "context", "facts", "entities"}
 
@@ -112,6 +113,28 @@ def test_what_one_conversation_told_another_recalls(run, memory, namespace):
         ("Ann", "Where does Ann live?"),
     ], "the second answer only repeats what was recalled"  # fmt: skip
     assert {each.thread for each in memory.episodes(namespace=namespace)} == {"t1", "t2"}
+
+
+def test_a_recipe_a_filter_and_a_template_are_those_of_the_context(run, memory, namespace):
+    memory.add("Ann lives in Oslo", source_id="m1", namespace=namespace)
+    memory.add("Ann lives in Rome", source_id="m2", namespace=namespace)
+    told = {}
+    for template in (None, "zeph", replace(ZEPH, head="I know:\n")):
+        manner = {"recipe": "facts", "where": {"source_id": "m2"}, "template": template}
+        node = recall_node(memory, namespace, **manner)
+        text = run(alone(node), said("Where does Ann live?"))["memory_context"]
+        assert type(text) is str
+        assert text == memory.context("Where does Ann live?", namespace=namespace, **manner)
+        assert "Rome" in text
+        assert "Oslo" not in text
+        told[text.splitlines()[0]] = template
+    assert list(told)[1:] == ["[knowledge graph]", "I know:"]
+
+
+@pytest.mark.parametrize("given", [{"recipe": "no such"}, {"where": {"speeker": "Ann"}}, {"template": "no such"}])
+def test_a_recipe_filter_or_template_that_is_none_is_refused_where_the_node_is_made(memory, given):
+    with pytest.raises(InputError, match=r"no such|speaker"):
+        recall_node(memory, **given)
 
 
 def test_nothing_of_ours_is_in_the_users_state_and_nothing_of_theirs_is_doubled(run, memory, config):

@@ -21,6 +21,7 @@ from kg_memory.adapters.retriever import KGRetriever
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.falkor.launch import Server
 from kg_memory.memory import GraphMemory
+from kg_memory.recipes import WORDS
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -199,9 +200,28 @@ def test_settings_are_configurable_fields(find, retriever):
     assert len(find(chosen, "Ann")) > 2
 
 
+def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_configurable(find, retriever, ann):
+    by_words = KGRetriever(memory=ann, namespace=f"{SHARED} ann", recipe=WORDS, where={"source_id": "m3"})
+    assert texts(find(by_words, "Where does Ann live?", kinds=["episodes"])) == ["Ann knows Will"]
+    found = find(by_words, "lives", where={"source_id": ["m1", "m2"]}, kinds=["episodes"], recipe="meaning")
+    assert {each.metadata["source_id"] for each in found} == {"m1", "m2"}
+    with pytest.raises(InputError, match="nothing here is called that"):
+        find(retriever, "Ann", center="Nobody")
+    assert texts(find(retriever, "Who?", center="Will", recipe="near", kinds=["facts"]))[0] == "Ann knows Will"
+    chosen = retriever.configurable_fields(recipe=ConfigurableField(id="recipe"), where=ConfigurableField(id="where"))
+    given = {"recipe": "facts", "where": {"predicate": "KNOWS"}}
+    assert texts(find(chosen, "Ann", {"configurable": given})) == ["Ann knows Will"]
+
+
+def test_each_document_tells_how_likely_the_memory_holds_something_about_the_question(retriever):
+    [told] = {each.metadata["relevance"] for each in retriever.invoke("Where does Ann live?")}
+    [other] = {each.metadata["relevance"] for each in retriever.invoke("What did the boiler cost in Rome?")}
+    assert 0 <= other < told <= 1
+
+
 @pytest.mark.parametrize(
     "given",
-    [{"k": 0}, {"k": -1}, {"k": True}, {"k": "3"}, {"kinds": ()}, {"kinds": ("fact",)}, {"kinds": ("facts", "facts")},
+    [{"recipe": "no such"}, {"recipe": 3}, {"where": {"speeker": "Ann"}}, {"where": "Ann"}, {"center": " "}, {"k": 0}, {"k": -1}, {"k": True}, {"k": "3"}, {"kinds": ()}, {"kinds": ("fact",)}, {"kinds": ("facts", "facts")},
      {"kinds": 3}, {"kinds": "facts"}, {"as_of": "no time"}, {"thread": 3}, {"top_k": 3}],
 )  # fmt: skip
 def test_bad_settings_of_a_call_are_refused(find, retriever, given):
@@ -210,7 +230,10 @@ def test_bad_settings_of_a_call_are_refused(find, retriever, given):
 
 
 def test_bad_settings_of_the_retriever_are_refused_where_it_is_made(ann):
-    for given in ({"kinds": ("fact",)}, {"k": "many"}, {"namespc": "ann"}, {"memory": "here"}):
+    for given in (
+        {"kinds": ("fact",)}, {"k": "many"}, {"namespc": "ann"}, {"memory": "here"}, {"recipe": "no such"},
+        {"where": {"speeker": "Ann"}},
+    ):  # fmt: skip
         with pytest.raises(ValidationError):
             KGRetriever(**{"memory": ann, **given})
     with pytest.raises((SettingsError, ValidationError), match="write a plain name"):

@@ -11,7 +11,16 @@ from kg_memory import past
 from kg_memory.driver import Driver
 from kg_memory.effects import Query
 from kg_memory.errors import QueryError
-from kg_memory.falkor import belief_cypher, community_cypher, cypher, reembedding, schema, search_cypher
+from kg_memory.falkor import (
+    belief_cypher,
+    community_cypher,
+    cypher,
+    reembedding,
+    rerank_cypher,
+    schema,
+    search_cypher,
+    walk_cypher,
+)
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.settings import Settings
@@ -22,6 +31,8 @@ QUERIES = {
     **{f"cypher.{name}": text for name, text in vars(cypher).items() if name.isupper() and not name.startswith("_")},
     **{f"beliefs.{name}": text for name, text in vars(belief_cypher).items() if name.isupper() and name[0] != "_"},
     **{f"search.{name}": text for name, text in vars(search_cypher).items() if name.isupper() and name[0] != "_"},
+    **{f"walk.{name}": text for name, text in vars(walk_cypher).items() if name.isupper() and name[0] != "_"},
+    **{f"rerank.{name}": text for name, text in vars(rerank_cypher).items() if name.isupper() and name[0] != "_"},
     **{f"communities.{name}": text for name, text in vars(community_cypher).items() if name.isupper() and name[0] != "_"},
     "schema.READ_META": schema.READ_META,
     "schema.WRITE_META": schema.WRITE_META,
@@ -39,6 +50,7 @@ QUERIES = {
 
 SCANS = {
     "cypher.ENTITIES": "a page of all: an order never uses an index",
+    "cypher.ENTITIES_LIKE": "it looks through all words: no index finds the beginning of one",
     "cypher.EPISODES": "a page of all: an order never uses an index",
     "cypher.STATS": "it counts all",
     "search.SIZES": "it looks at the first few hundred of each kind",
@@ -99,6 +111,8 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(("threshold", "farthest", "share", "k1", "b", "average"), 0.5),
     "ids": [ID],
     "keys": [ID],
+    "key": ID,
+    **dict.fromkeys(("decay_lambda", "interval"), 0.5),
     "closed": [ID],
     "touched": [ID],
     "vector": VECTOR,
@@ -107,6 +121,7 @@ PARAMS: dict[str, Any] = {
     "terms": [TERM],
     "postings": [TERM],
     "lengths": [{"id": ID, "n": 1}],
+    "beginning": "os",
     "names": [{"new": 0, "alias": ID, "embedding": VECTOR, "terms": ["oslo"]}],
     "pairs": [{"new": 0, "subject": ID, "object": ID}],
     "facts": [{"new": 0, "subject": ID, "objects": [ID], "predicate": "P", "embedding": VECTOR, "not": ID, "id": ID}],
@@ -141,9 +156,8 @@ OF_ONE = {
     "beliefs.HISTORY": {"facts": [ID]},
     "beliefs.PREDICATES": {"names": [ID]},
     "beliefs.TELL_FACTS": {"past": True},
-    "search.LAST_SAID": {"facts": [ID], "episodes": [ID]},
     "search.TERMS": {"terms": ["oslo"]},
-    "search.EPISODE_LINKS": {"entities": [ID]},
+    "walk.MENTIONING": {"entities": [ID]},
 }
 
 

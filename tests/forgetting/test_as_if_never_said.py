@@ -22,7 +22,8 @@ PEOPLE, PLACES = ("Ann", "Bob"), ("Oslo", "Paris", "Rome")
 NUMBERS = itertools.count()
 FORMS = (
     "I moved to {place}", "I live in {place} undated", "I live in {place} since 2023-0{month}-05",
-    "I lived in {place} until 2024-0{month}-20", "I met {other} in {place}", "fine, thanks",
+    "I lived in {place} until 2024-0{month}-20", "I met {other} in {place}", "fine, thanks", "!?",
+    "it rains in {place} and " + "the wind blows over hills and " * 20,
 )  # fmt: skip
 SAID = st.builds(
     lambda form, who, other, place, month: (who, form.format(place=place, other=other, month=month)),
@@ -55,7 +56,9 @@ def all_of(memory: GraphMemory, namespace: str) -> dict[str, Any]:
     """Return what there is, but for ids, summaries and the times of the system's clock."""
     look = looking(memory, namespace)
     told = {name: sorted(map(repr, look(query))) for name, query in GRAPH.items()}
-    return {**told, "words": carried(look), "believed": believed(memory, namespace, [*PEOPLE, *PLACES])}
+    words = carried(look)
+    assert all(length == sum(own.values()) for (_, length), own in words.items())
+    return {**told, "words": words, "believed": believed(memory, namespace, [*PEOPLE, *PLACES])}
 
 
 def check(memory: GraphMemory, messages: Sequence[dict[str, Any]], place: int) -> None:
@@ -95,6 +98,16 @@ def test_a_message_that_came_late_lends_its_words_no_more(scripted):
     ]  # fmt: skip
     for place in (1, 5):
         check(scripted, messages, place)
+
+
+def test_long_and_short_messages_lend_each_other_what_they_would_without_the_one_that_goes(scripted):
+    contents = ("alpha beta", "yes", "gamma " + "delta epsilon " * 40, "!?", "zeta " * 600, "eta theta iota")
+    messages = [
+        {"content": f"{content} m{hour}", "speaker": None, "thread": "t", "at": f"2024-05-01T0{hour}:00"}
+        for hour, content in enumerate(contents)
+    ]
+    for order, place in (((0, 1, 2, 3, 4, 5), 1), ((5, 3, 1, 0, 2, 4), 4), ((4, 2, 0, 5, 3, 1), 1)):
+        check(scripted, [messages[each] for each in order], place)
 
 
 def test_several_messages_of_a_thread_go_at_once_and_the_rest_follow_each_other(scripted):

@@ -4,13 +4,28 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.effects import Now, Query
 from kg_memory.errors import InputError
 from kg_memory.falkor import cypher
-from kg_memory.ingestion.receive import checked, indexed, line, local, parse_at, pieces, receive
+from kg_memory.ingestion.receive import (
+    LONG,
+    NEAR,
+    NEIGHBOUR_LENGTH,
+    NEXT_TO,
+    OWN,
+    carried,
+    checked,
+    indexed,
+    length,
+    line,
+    local,
+    parse_at,
+    pieces,
+    receive,
+)
 from kg_memory.settings import Settings
 
 NOW = 1_700_000_000_000_000
@@ -246,3 +261,81 @@ def test_the_day_of_an_episode_is_found_by_its_words():
 def test_a_line_names_its_speaker_if_there_is_one():
     assert line(said("e", "Hello.", speaker="Ann")) == "Ann: Hello."
     assert line(said("e", "Hello.")) == "Hello."
+
+
+COUNTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 9))
+WEIGHTS = st.sampled_from((NEXT_TO, NEAR))
+PLAIN = st.lists(st.sampled_from("oslo rain ann likes 北京 2024 !".split()), min_size=1, max_size=8).map(" ".join)
+
+
+@given(st.integers(0, 2 * LONG), COUNTS, WEIGHTS)
+def test_a_short_line_carries_all_that_a_neighbour_says_and_a_long_one_nothing(own, lent, weight):
+    expected = {term: weight * times for term, times in lent.items()} if own <= LONG else {}
+    assert carried(own, lent, weight) == expected
+
+
+def test_one_that_is_long_carries_nothing_and_lends_its_words():
+    long = said("long", "kumquat " * (LONG + 1))
+    assert length(long) == LONG + 1
+    _, postings = indexed(long, [said("b", "apple pie")], [])
+    found = posted(postings)
+    assert "appl" not in found
+    assert found["kumquat"] == {"long": OWN * (LONG + 1), "b": NEXT_TO * (LONG + 1)}
+    assert carried(LONG + 1, {"apple": 1}, NEXT_TO) == {}
+    assert carried(LONG, {"apple": 1}, NEXT_TO) == {"apple": NEXT_TO}
+
+
+def test_a_line_without_words_lends_none_and_is_found_by_those_of_its_neighbours():
+    lengths, postings = indexed(said("e", "!?"), [said("b", "apple")], [said("a", "...")])
+    assert posted(postings)["appl"] == {"e": NEXT_TO}
+    assert {each["id"]: each["n"] for each in lengths} == {"e": 12 + NEXT_TO, "b": 0, "a": 0}  # a day has three words
+
+
+def index(lines, order):
+    """Return the word index of a conversation whose *lines* come in that *order*: lengths and postings."""
+    lengths: dict[str, int] = {}
+    found: dict[tuple[str, str], int] = {}
+    there: list[Any] = []
+    for place in order:
+        each = lines[place]
+        before = sorted((one for one in there if one["at"] < each["at"]), key=lambda one: -one["at"])[:2]
+        after = sorted((one for one in there if one["at"] > each["at"]), key=lambda one: one["at"])[:2]
+        sums, postings = indexed(each, before, after)
+        for one in sums:
+            lengths[one["id"]] = lengths.get(one["id"], 0) + one["n"]
+        for term, places in posted(postings).items():
+            for id_, times in places.items():
+                found[term, id_] = found.get((term, id_), 0) + times
+        there.append(each)
+    return lengths, found
+
+
+@settings(deadline=None)
+@given(st.lists(PLAIN, min_size=2, max_size=2), st.sampled_from([(0, 1), (1, 0)]))
+def test_two_lines_have_one_index_in_either_order(contents, order):
+    lines = [said(str(place), content, NOW + place) for place, content in enumerate(contents)]
+    assert index(lines, order) == index(lines, (0, 1))
+
+
+@settings(deadline=None)
+@given(st.lists(PLAIN, min_size=3, max_size=3), st.permutations(range(3)))
+def test_three_lines_have_one_index_in_any_order_where_each_sees_its_neighbours(contents, order):
+    lines = [said(str(place), content, NOW + place) for place, content in enumerate(contents)]
+    lengths, found = index(lines, order)
+    assert all(
+        total == sum(times for (_, id_), times in found.items() if id_ == each) for each, total in lengths.items()
+    )
+    as_met = (0, 2, 1) if order[-1] == 1 else (0, 1, 2)  # the first and the last may meet before the middle one comes
+    assert (lengths, found) == index(lines, as_met)
+
+
+@given(st.text(max_size=30), st.integers(1, 3))
+def test_a_word_of_its_own_counts_the_most(content, times):
+    _, postings = indexed(said("e", " ".join(["kumquat"] * times) + " " + content), [said("b", "kumquat")], [])
+    assert posted(postings)["kumquat"]["e"] >= OWN * times
+
+
+def test_what_lies_beyond_the_part_that_neighbours_see_is_not_lent():
+    far = said("e", "x" * NEIGHBOUR_LENGTH + " kumquat")
+    _, postings = indexed(far, [said("b", "apple pie and cake")], [])
+    assert posted(postings)["kumquat"] == {"e": OWN}

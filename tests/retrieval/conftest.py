@@ -34,6 +34,7 @@ from kg_memory.prompts.answers import (
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.settings import Settings
 from kg_memory.words import tokens
+from tests.retrieval.many import Many
 
 DIMENSION = 512
 NAMES = ("Ann", "Bob", "Will", "Mia", "Oslo", "Bergen", "Tromso", "Acme", "Milo", "北京")
@@ -173,6 +174,13 @@ def new_talk(driver: Driver) -> Callable[[], Talk]:
 @pytest.fixture
 def talk(driver: Driver) -> Talk:
     return Talk(driver)
+
+
+@pytest.fixture
+def many(driver: Driver) -> Iterator[Many]:
+    made = Many(driver.database)  # type: ignore[arg-type]
+    yield made
+    made.driver.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from kg_memory import GraphMemory
+from kg_memory.effects import Reads
+from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
+from kg_memory.flow import run
+from kg_memory.retrieval.construct import construct
+from kg_memory.settings import Settings
 from kg_memory.temporal import micros
 from tests.review import World, told
 
@@ -43,7 +48,7 @@ def test_a_line_is_marked_by_the_line_that_tells_the_end_though_nothing_took_its
     world.moves("Oslo", "2021-01-01", source_id="D1")
     world.add("I stayed in Oslo until 2022-01-01.", speaker="Ann", at="2022-01-05", source_id="D2")
     assert ended(world) == {"D1": [("2022-01-01", "D2")], "D2": []}
-    assert "Ann: I moved to Oslo. (no longer so since 2022-01-01: see [D2])\n" in world.context("Oslo")
+    assert "Ann: I moved to Oslo. (no longer so since 1 January 2022: see [D2])\n" in world.context("Oslo")
 
 
 def test_a_line_points_to_what_ended_it_and_not_to_any_rival(world):
@@ -135,3 +140,47 @@ def test_what_was_saved_later_than_is_asked_about_is_not_shown(world):
 def test_nothing_is_shown_as_of_before_anything_was_saved(returned):
     found = returned.search("Where does Ann live?", believed_at="2000-01-01")
     assert (found.facts, found.entities, found.episodes) == ((), (), ())
+
+
+# How it is fetched and told
+
+
+def test_all_is_fetched_in_one_round_trip_and_one_more_for_what_a_remark_points_to(returned):
+    asked = []
+
+    def perform(effect):
+        asked.append(effect)
+        return returned.memory.driver.run(once(effect), returned.namespace)
+
+    def once(effect):
+        answer = yield effect
+        return answer
+
+    given = {"question": "Paris", "namespace": returned.namespace, "limit": 1}
+    state = returned.memory.retrieval.invoke(given)
+    told = run(construct(state, Settings()), perform)
+    assert told["context"] == state["context"]
+    assert [type(each) for each in asked] == [Reads, Reads]
+    assert [len(each.queries) for each in asked] == [5, 3]
+
+
+def test_the_template_is_chosen_by_its_name(returned):
+    given = {"question": "Where does Ann live?", "namespace": returned.namespace}
+    told = returned.memory.retrieval.invoke({**given, "template": "zeph"})
+    assert told["context"].startswith("[knowledge graph]\n- Ann lives in Oslo (confidence: ")
+    with pytest.raises(InputError, match="no template 'html': use plain, zep"):
+        returned.memory.retrieval.invoke({**given, "template": "html"})
+
+
+def test_the_facts_that_are_served_are_counted_where_the_recipe_goes_by_use(returned):
+    def used():
+        query = "MATCH (f:Fact) WHERE f.used > 0 RETURN f.sentence AS sentence, f.used AS used"
+        rows = returned.memory.driver.database.query(graph_key(returned.namespace), query, {}, write=False)
+        return {row["sentence"]: row["used"] for row in rows}
+
+    given = {"question": "Where does Ann live?", "namespace": returned.namespace}
+    returned.memory.retrieval.invoke(given)
+    assert used() == {}
+    returned.memory.retrieval.invoke({**given, "recipe": "used"})
+    returned.memory.retrieval.invoke({**given, "recipe": "used"})
+    assert used() == {OSLO: 2.0}

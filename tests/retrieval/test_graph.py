@@ -152,7 +152,7 @@ def test_the_context_keeps_within_its_tokens(story: Talk) -> None:
     whole = story.ask("Where does Ann live?")["context"]
     short = story.ask("Where does Ann live?", max_tokens=60)["context"]
     assert 0 < len(short) < len(whole)
-    assert "Ann lives in Oslo" in short
+    assert "Oslo" in short
     assert story.ask("Where does Ann live?", max_tokens=1)["context"] == ""
 
 

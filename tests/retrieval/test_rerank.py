@@ -1,4 +1,4 @@
-"""One order a kind, from words, meaning and graph."""
+"""One order a kind: the fusion of what was found, and each reranker, by flows that are answered by hand."""
 
 from __future__ import annotations
 
@@ -6,27 +6,89 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Query
-from kg_memory.falkor import search_cypher
+from kg_memory.effects import Query, Reads, Score
+from kg_memory.errors import InputError
+from kg_memory.falkor import rerank_cypher as cypher
 from kg_memory.flow import run
-from kg_memory.retrieval.rerank import DAY, rerank
+from kg_memory.rank import LAST
+from kg_memory.recipes import (
+    DEFAULT,
+    ByConfidence,
+    ByCrossEncoder,
+    ByDistance,
+    ByDiversity,
+    ByMentions,
+    ByRecency,
+    ByTrust,
+    ByUse,
+    Weights,
+    recipe,
+)
+from kg_memory.retrieval.features import DAY, TOLD_BY
+from kg_memory.retrieval.rerank import rerank
 from kg_memory.settings import Settings
 
-
-def ranked(**state: Any) -> dict[str, Any]:
-    flow = rerank(state, Settings())  # type: ignore[arg-type]
-    with pytest.raises(StopIteration) as end:
-        next(flow)
-    return end.value.value["ranked"]
+NOW = 1_700_000_000_000_000
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+KINDS = ("facts", "entities", "communities", "episodes")
 
 
 def hits(words: list[Any] = (), meaning: list[Any] = (), graph: list[Any] = ()) -> dict[str, Any]:  # type: ignore[assignment]
     return {"words": list(words), "meaning": list(meaning), "graph": list(graph)}
 
 
+AB = {kind: hits(words=[["a", 3.0], ["b", 2.9]]) for kind in KINDS}
+
+
+class Told:
+    """Answers queries by what is told of each id, and remembers what was asked, a list a round trip."""
+
+    def __init__(self, told: dict[str, dict[str, Any]], near: dict[str, str] | None = None) -> None:
+        self.told = told
+        self.near = near or {}
+        self.trips: list[list[Query]] = []
+        self.scored: list[Score] = []
+
+    def __call__(self, effect: Any) -> Any:
+        if isinstance(effect, Score):
+            self.scored.append(effect)
+            return [1 / len(text) for text in effect.texts]
+        queries = effect.queries if isinstance(effect, Reads) else (effect,)
+        assert not any(query.write for query in queries)
+        self.trips.append(list(queries))
+        rows = [self._rows(query) for query in queries]
+        return rows if isinstance(effect, Reads) else rows[0]
+
+    def _rows(self, query: Query) -> list[dict[str, Any]]:
+        if query.cypher == cypher.CALLED:
+            return [{"entities": "e0" if query.params["key"] else ""}]
+        if query.cypher == cypher.NEXT_TO:
+            return [{"entities": " ".join(self.near[each] for each in query.params["ids"] if each in self.near)}]
+        if query.cypher in (cypher.MENTIONED, cypher.MENTIONED_IN):
+            return [{"entities": "e1 e2", "mentions": "3 4"}]
+        return [{"id": id_, **self.told[id_]} for id_ in query.params["ids"] if id_ in self.told]
+
+
+def reranked(told: Told | None = None, settings: Settings | None = None, **state: Any) -> dict[str, Any]:
+    """Rerank what was fused by ranks, which few hits tell more about, unless it is to be `as_it_is`."""
+    if not state.pop("as_it_is", False):
+        state["recipe"] = recipe(state.get("recipe")).with_(fusion="rrf")
+    flow = rerank({"instants": INSTANTS, "question": "?", **state}, settings or Settings())  # type: ignore[typeddict-item]
+    return run(flow, told or Told({}))
+
+
+def ranked(told: Told | None = None, **state: Any) -> dict[str, Any]:
+    found: dict[str, Any] = reranked(told, **state)["ranked"]
+    return found
+
+
+def names(scored: list[Any]) -> list[str]:
+    return [name for name, _ in scored]
+
+
 def test_words_count_more_than_meaning_for_episodes() -> None:
     found = ranked(hits={"episodes": hits(words=[["a", 3.0]], meaning=[["b", 0.9]])})
-    assert [name for name, _ in found["episodes"]] == ["a", "b"]
+    assert names(found["episodes"]) == ["a", "b"]
 
 
 def test_a_named_entity_comes_before_one_that_only_sounds_alike() -> None:
@@ -34,66 +96,244 @@ def test_a_named_entity_comes_before_one_that_only_sounds_alike() -> None:
     assert found["entities"][0][0] == "a"
 
 
-def test_what_is_first_everywhere_scores_one() -> None:
+@pytest.mark.parametrize("name", ["default", "words", "meaning", "hybrid"])
+def test_what_is_first_everywhere_scores_one(name: str) -> None:
     arm = [["a", 1.0], ["b", 0.5]]
-    assert ranked(hits={"facts": hits(arm, arm, arm)})["facts"][0] == ["a", 1.0]
+    assert ranked(hits={"facts": hits(arm, arm, arm)}, recipe=name, as_it_is=True)["facts"][0] == ["a", 1.0]
 
 
 def test_only_the_best_are_kept() -> None:
     arm = [[f"n{number:03}", -number] for number in range(100)]
     assert len(ranked(hits={"facts": hits(arm)})["facts"]) == 10
-    assert [name for name, _ in ranked(hits={"facts": hits(arm)}, limit=3)["facts"]] == ["n000", "n001", "n002"]
+    assert names(ranked(hits={"facts": hits(arm)}, limit=3)["facts"]) == ["n000", "n001", "n002"]
     assert ranked(hits={"facts": hits(arm)}, limit=0)["facts"] == []
 
 
-def test_nothing_found_is_nothing_ranked() -> None:
-    assert ranked(hits={"facts": hits()}) == {"facts": []}
+def test_nothing_found_is_nothing_ranked_and_nothing_is_asked() -> None:
+    told = Told({})
+    every = DEFAULT.with_(rerank=tuple(kind() for kind in (ByMentions, ByRecency, ByUse, ByDistance, ByDiversity)))
+    assert ranked(told, hits={"facts": hits()}, recipe=every, center="Ann") == {"facts": []}
+    assert ranked(told, hits={}, recipe=every) == {}
+    assert told.trips == []
 
 
-NOW = 1_700_000_000_000_000
-INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+def test_a_way_without_weight_finds_nothing() -> None:
+    found = hits(words=[["a", 1.0]], meaning=[["b", 1.0]], graph=[["c", 1.0]])
+    assert names(ranked(hits={"facts": found}, recipe="words")["facts"]) == ["a"]
+    assert names(ranked(hits={"facts": found}, recipe="hybrid")["facts"]) == ["a", "b"]
 
 
-def decayed(rate: float, ages: dict[str, float], **state: Any) -> tuple[dict[str, Any], list[Query]]:
-    """Rank with a decay; *ages* are in days, and what has none is not stored any more."""
-    asked: list[Query] = []
-
-    def perform(effect: Query) -> Any:
-        asked.append(effect)
-        ids = [*effect.params["facts"], *effect.params["episodes"]]
-        return [{"id": id_, "at": NOW - int(ages[id_] * DAY)} for id_ in ids if id_ in ages]
-
-    found = run(rerank({"instants": INSTANTS, **state}, Settings(temporal_decay_rate=rate)), perform)  # type: ignore[typeddict-item]
-    return found["ranked"], asked
+def test_a_kind_that_the_recipe_leaves_out_has_none() -> None:
+    found = ranked(hits=AB, recipe=DEFAULT.with_(kinds=("facts",), rerank=(ByRecency(),)))
+    assert found == {kind: found["facts"] if kind == "facts" else [] for kind in KINDS}
 
 
-ARMS = {kind: hits(words=[["old", 3.0], ["new", 2.9]]) for kind in ("facts", "episodes", "entities", "communities")}
+def test_a_fusion_by_scores_sees_how_far_apart_they_are() -> None:
+    even = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=0))
+    found = {"facts": hits(words=[["a", 9.0], ["b", 8.0], ["c", 1.0]], meaning=[["b", 0.9], ["a", 0.2], ["c", 0.1]])}
+    assert names(ranked(hits=found, recipe=even)["facts"]) == ["a", "b", "c"]
+    scores = ranked(hits=found, recipe=even.with_(fusion="scores"), as_it_is=True)["facts"]
+    assert scores == [["b", 0.938125], ["a", 0.566875], ["c", LAST]]
+
+
+def test_a_fusion_by_scores_counts_a_single_hit() -> None:
+    found = hits(words=[["z", 5.0]], meaning=[["a", 0.5], ["b", 0.5], ["z", 0.5]])
+    assert ranked(hits={"facts": found}, recipe={"fusion": "scores"}, as_it_is=True)["facts"][0][0] == "z"
+
+
+def test_sums_that_differ_by_rounding_alone_are_ties() -> None:
+    three = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=1), rank_constant=1)
+    arms = [[["b", 3], ["x", 2], ["a", 1]], [["x", 3], ["a", 2], ["b", 1]], [["a", 3], ["b", 2], ["x", 1]]]
+    assert ranked(hits={"facts": hits(*arms)}, recipe=three)["facts"] == [[name, 0.722222] for name in "abx"]
 
 
 def test_without_a_decay_nothing_is_asked_and_nothing_changes() -> None:
-    assert decayed(0.0, {}, hits=ARMS) == (ranked(hits=ARMS), [])
+    told = Told({})
+    assert ranked(told, hits=AB, settings=Settings(temporal_decay_rate=0.0)) == ranked(hits=AB)
+    assert told.trips == []
 
 
-def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay() -> None:
-    found, [asked] = decayed(10.0, {"old": 400.0, "new": 0.0}, hits=ARMS)
-    assert asked.cypher == search_cypher.LAST_SAID
-    assert not asked.write
+AGES = {"a": {"at": NOW - 400 * DAY}, "b": {"at": NOW}}
+
+
+@pytest.mark.parametrize(
+    "how", [{"settings": Settings(temporal_decay_rate=10.0)}, {"recipe": DEFAULT.with_(rerank=(ByRecency(rate=10),))}]
+)
+def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay(how: dict[str, Any]) -> None:
+    told = Told(AGES)
+    found = ranked(told, hits=AB, **how)
+    assert [[query.cypher for query in trip] for trip in told.trips] == [[cypher.FACTS_TOLD, cypher.EPISODES_TOLD]]
     for kind in ("facts", "episodes"):
-        assert [name for name, _ in found[kind]] == ["new", "old"]
+        assert names(found[kind]) == ["b", "a"]
     for kind in ("entities", "communities"):
-        assert found[kind] == ranked(hits=ARMS)[kind]
+        assert found[kind] == ranked(hits=AB)[kind]
 
 
-def test_a_decay_chooses_before_the_limit_and_leaves_out_what_is_gone() -> None:
+def test_a_recipe_that_says_how_much_newer_is_better_is_not_told_twice() -> None:
+    own = DEFAULT.with_(rerank=(ByRecency(rate=0.0),))
+    found = reranked(Told(AGES), Settings(temporal_decay_rate=10.0), hits=AB, recipe=own, explain=True)
+    assert [step for step, _ in found["parts"]["facts"]["a"]] == ["fused", "recency"]
+    assert names(found["ranked"]["facts"]) == ["a", "b"]
+
+
+def test_a_reranker_chooses_before_the_limit_and_leaves_out_what_is_gone() -> None:
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
-    ages = {f"n{number:02}": 1000.0 for number in range(29)} | {"n29": 0.0}
-    found, _ = decayed(10.0, ages, hits={**ARMS, "facts": hits(words=arm)}, limit=15)
+    ages = {f"n{number:02}": {"at": NOW - 1000 * DAY} for number in range(29)} | {"n29": {"at": NOW}}
+    decay = Settings(temporal_decay_rate=10.0)
+    found = ranked(Told(ages), settings=decay, hits={"facts": hits(words=arm)}, limit=15)
     assert len(found["facts"]) == 15
-    assert "n29" in [name for name, _ in found["facts"]]
-    assert "n29" not in [name for name, _ in ranked(hits={"facts": hits(words=arm)}, limit=15)["facts"]]
-    assert decayed(10.0, {"new": 1.0}, hits=ARMS)[0]["facts"][0][0] == "new"
-    assert len(decayed(10.0, {"new": 1.0}, hits=ARMS)[0]["facts"]) == 1
+    assert "n29" in names(found["facts"])
+    assert "n29" not in names(ranked(hits={"facts": hits(words=arm)}, limit=15)["facts"])
+    assert names(ranked(Told({"b": {"at": NOW}}), settings=decay, hits=AB)["facts"]) == ["b"]
 
 
-def test_nothing_found_is_decayed_to_nothing() -> None:
-    assert decayed(1.0, {}, hits={}) == ({}, [])
+def test_what_is_deleted_between_two_queries_is_left_out() -> None:
+    class Deleted(Told):
+        def _rows(self, query: Query) -> list[dict[str, Any]]:
+            return [row for row in super()._rows(query) if query.cypher == cypher.FACTS_STATED or row["id"] != "a"]
+
+    told = Deleted({each: {"confidence": 1.0, "trust": 1.0} for each in "ab"})
+    assert names(ranked(told, hits=AB, recipe="trusted")["facts"]) == ["b"]
+
+
+def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
+    told = Told({"a": {"mentions": 0, "entities": "e9"}, "b": {"mentions": 7, "entities": "e1 e2"}})
+    found = ranked(told, hits=AB, recipe=DEFAULT.with_(rerank=(ByMentions(weight=0.5),)), thread="t")
+    assert [names(found[kind]) for kind in KINDS] == [["b", "a"]] * 4
+    assert [[query.cypher for query in trip] for trip in told.trips] == [
+        [TOLD_BY["mentions", kind] for kind in KINDS],
+        [cypher.MENTIONED_IN],
+    ]
+    assert told.trips[0][0].params["thread_key"] == told.trips[1][0].params["thread_key"]
+    ranked(told, hits=AB, recipe="mentions")
+    assert told.trips[-2][0].params["thread_key"] is None
+    assert [(query.cypher, query.params["ids"]) for query in told.trips[-1]] == [(cypher.MENTIONED, ["e1", "e2", "e9"])]
+
+
+def test_what_nobody_mentions_keeps_its_order() -> None:
+    told = Told({each: {"mentions": 0, "entities": ""} for each in "ab"})
+    found = ranked(told, hits=AB, recipe="mentions")
+    assert [names(found[kind]) for kind in KINDS] == [["a", "b"]] * 4
+    assert len(told.trips) == 1
+
+
+NEAR = Told(
+    {"a": {"entities": "e3 e4"}, "b": {"entities": "e1"}, "c": {"entities": ""}}, {"e0": "e0 e1", "e1": "e2 e0"}
+)
+ABC = {kind: hits(words=[["c", 3.0], ["a", 3.0], ["b", 2.9]]) for kind in KINDS}
+
+
+@pytest.mark.parametrize("start", [{"center": "Ann"}, {"named": ["e0"]}, {"center": "Ann", "named": ["e9"]}])
+def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, Any]) -> None:
+    told = Told(NEAR.told, NEAR.near)
+    only = DEFAULT.with_(rerank=(ByDistance(weight=1.0, max_hops=3),))
+    found = ranked(told, hits=ABC, recipe=only, **start)
+    assert [found[kind] for kind in KINDS] == [[["b", 0.5], ["a", 0.0], ["c", 0.0]]] * 4
+    assert [len(trip) for trip in told.trips] == [4 + ("center" in start), 1, 1, 1]
+
+
+def test_without_anything_to_be_near_to_nothing_changes_and_nothing_is_asked() -> None:
+    told = Told({})
+    assert ranked(told, hits=AB, recipe="near") == ranked(hits=AB)
+    assert ranked(told, hits=AB, recipe="near", named=[]) == ranked(hits=AB)
+    assert told.trips == []
+
+
+def test_a_center_that_is_not_known_is_an_error_that_says_so() -> None:
+    class Unknown(Told):
+        def _rows(self, query: Query) -> list[dict[str, Any]]:
+            return [{"entities": ""}] if query.cypher == cypher.CALLED else super()._rows(query)
+
+    with pytest.raises(InputError, match="nothing is known of the center 'Xanadu'"):
+        ranked(Unknown({}), hits=AB, recipe="near", center="Xanadu")
+
+
+def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> None:
+    sure = {"confidence": 0.5, "used": 0.0, "used_at": 0}
+    told = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW}})
+    assert names(ranked(told, hits=AB, recipe="used")["facts"]) == ["b", "a"]
+    faded = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW - 1000 * DAY}})
+    assert names(ranked(faded, hits=AB, recipe="used")["facts"]) == ["a", "b"]
+    never = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW - 1000 * DAY}})
+    assert names(ranked(never, hits=AB, recipe={"rerank": [ByUse(decay_lambda=1)]})["facts"]) == ["b", "a"]
+
+
+def test_what_is_surer_or_better_trusted_comes_first() -> None:
+    told = Told({"a": {"confidence": 0.5, "trust": 1.0}, "b": {"confidence": 1.0, "trust": 0.5}})
+    sure = ranked(told, hits=AB, recipe={"rerank": [ByConfidence()]})
+    assert names(sure["facts"]) == ["b", "a"]
+    assert sure["episodes"] == ranked(hits=AB)["episodes"]
+    trusted = ranked(told, hits=AB, recipe={"rerank": [ByTrust(weight=2)]})
+    assert [names(trusted[kind]) for kind in ("facts", "episodes")] == [["a", "b"]] * 2
+    assert trusted["facts"][1][1] == pytest.approx(ranked(hits=AB)["facts"][1][1] / 4, abs=1e-6)
+
+
+def test_all_that_several_rerankers_want_to_know_of_candidates_is_asked_in_one_round_trip() -> None:
+    told = Told({each: {"mentions": 1, "entities": "e0", "trust": 1.0, "confidence": 1.0, "used": 0.0, "used_at": 0, "at": 0} for each in "ab"})  # fmt: skip
+    steps = (ByTrust(), ByMentions(), ByRecency(), ByUse(), ByConfidence())
+    found = reranked(told, hits=AB, recipe=DEFAULT.with_(rerank=steps), explain=True)
+    trip, counts = told.trips
+    assert len(counts) == 1
+    assert len(trip) == len({query.cypher for query in trip}) == 6
+    parts = found["parts"]
+    assert [step for step, _ in parts["facts"]["b"]] == ["fused", "trust", "mentions", "recency", "use", "confidence"]
+    assert [step for step, _ in parts["entities"]["b"]] == ["fused", "mentions"]
+    assert parts["facts"]["b"][-1][1] == found["ranked"]["facts"][1][1]
+
+
+def test_a_cross_encoder_reads_the_best_and_the_rest_stay_below() -> None:
+    told = Told({"a": {"name": "Ann", "text": "Ann likes tea"}, "b": {"name": None, "text": "Oslo"}, "c": {"name": "x" * 3000, "text": ""}})  # fmt: skip
+    found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerank=(ByCrossEncoder(depth=3),)), question="Who\ud800?")
+    [scored] = told.scored
+    assert scored.question == "Who\ufffd?"
+    assert scored.texts == ("Ann: Ann likes tea", "x" * 2000, "Oslo")
+    assert [names(found[kind]) for kind in KINDS] == [["b", "a", "c"]] * 4
+    assert found["facts"][0] == ["b", 0.25]
+    found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerank=(ByCrossEncoder(depth=2),)))
+    assert [names(found[kind]) for kind in KINDS] == [["a", "c", "b"]] * 4
+    assert all(0.01 <= score < 1 for _, score in found["facts"][:2])
+    assert found["facts"][2][1] < 0.01
+
+
+def test_summaries_do_not_answer_a_question_about_the_past() -> None:
+    told = Told({each: {"name": each * 3, "text": "of now"} for each in "ab"})
+    found = {"episodes": hits(words=[["a", 1.0]]), "entities": hits(words=[["b", 1.0]])}
+    ranked(told, hits=found, recipe="cross_encoder", past=True)
+    ranked(told, hits=found, recipe="cross_encoder", past=False)
+    assert [each.texts for each in told.scored] == [("aaa: of now", "bbb"), ("aaa: of now", "bbb: of now")]
+
+
+def test_nothing_to_read_is_not_read() -> None:
+    told = Told({})
+    assert ranked(told, hits=AB, recipe="cross_encoder") == ranked(hits=AB)
+    assert told.scored == []
+
+
+def test_what_says_the_same_comes_after_what_adds_something() -> None:
+    told = Told({"a": {"alike": "0.99 0.1"}, "b": {"alike": "0.1"}, "c": {"alike": ""}})
+    found = {"facts": hits(words=[["a", 3.0], ["b", 2.0], ["c", 1.0]])}
+    scored = ranked(told, hits=found, recipe="diverse")["facts"]
+    assert names(scored) == ["a", "c", "b"]
+    assert [score for _, score in scored] == sorted((score for _, score in scored), reverse=True)
+    assert names(ranked(told, hits=found, recipe={"rerank": [ByDiversity(balance=1)]})["facts"]) == ["a", "b", "c"]
+    told.told = {"a": {"alike": "0.99"}, "b": {"alike": ""}}
+    scored = ranked(told, hits=found, recipe={"rerank": [ByDiversity(balance=0, depth=2)]})["facts"]
+    assert names(scored) == ["a", "b", "c"]
+    assert scored[2][1] < 0.01
+
+
+def test_a_search_that_explains_itself_keeps_all_and_tells_the_score_after_each_step() -> None:
+    arm = [[f"n{number:02}", -float(number)] for number in range(30)]
+    found = reranked(hits={"facts": hits(words=arm), "entities": hits()}, explain=True, limit=2)
+    assert len(found["ranked"]["facts"]) == 30
+    assert found["parts"] == {
+        "facts": {name: [["fused", score]] for name, score in found["ranked"]["facts"]},
+        "entities": {},
+    }
+    assert "parts" not in reranked(hits={"facts": hits(words=arm)})
+
+
+@pytest.mark.parametrize("wrong", ["nope", {"fusion": "sum"}, 7])
+def test_a_recipe_that_is_none_is_an_error(wrong: Any) -> None:
+    with pytest.raises(InputError, match="recipe"):
+        ranked(hits=AB, recipe=wrong, as_it_is=True)

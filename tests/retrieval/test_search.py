@@ -1,75 +1,161 @@
-"""The search step: its terms, and how it is driven by hand."""
+"""The search step, driven by hand."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kg_memory.effects import Embed, Query
+from kg_memory.effects import Embed, Query, Reads
+from kg_memory.errors import InputError
+from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import run
-from kg_memory.retrieval.search import LONGEST_QUESTION, MOST_POSTINGS, MOST_TERMS, rarity, search, weighed
+from kg_memory.identity import alias_key
+from kg_memory.model import KINDS
+from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS, search
 from kg_memory.settings import Settings
 
-
-def frequencies(*counts: int) -> list[dict[str, Any]]:
-    return [{"term": f"t{place}", "facts": count} for place, count in enumerate(counts)]
-
-
-def test_rare_terms_weigh_more_and_come_first() -> None:
-    terms = weighed(frequencies(90, 1, 10), "facts", 100)
-    assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
-    assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
-
-
-def test_terms_that_no_fact_has_are_left_out() -> None:
-    assert weighed(frequencies(0, 0), "facts", 100) == []
+INSTANTS = {"since": 0, "until": 1, "believed_at": 0, "lenient": False, "unreviewed": False}
+SIZES = [
+    {
+        "labels": {"Fact": 5, "Entity": 4, "Community": 1, "Episode": 3},
+        "lengths": dict.fromkeys(("facts", "entities", "communities", "episodes"), 10.0),
+    }
+]
+WORDS: Any = {"term": "oslo", **dict.fromkeys(KINDS, 1)}
+LIVES = "Where does Ann live?"
+BEGINNING = len("CALL db.meta.stats() YIELD labels")
+"""Characters by which a query is known, whatever kinds it is about."""
 
 
-def test_common_terms_are_left_out_once_there_are_too_many_postings() -> None:
-    terms = weighed(frequencies(10, MOST_POSTINGS, 20), "facts", 100_000)
-    assert [each["term"] for each in terms] == ["t0", "t2"]
+class Database:
+    """Answers queries by rows given for them, else by none, and keeps what was asked of it."""
+
+    def __init__(self, **answers: list[dict[str, Any]]) -> None:
+        self.answers = {getattr(cypher, name)[:BEGINNING]: rows for name, rows in answers.items()}
+        self.trips: list[tuple[Query, ...]] = []
+        self.embedded: list[Embed] = []
+
+    def __call__(self, effect: Any) -> Any:
+        if isinstance(effect, Embed):
+            self.embedded.append(effect)
+            return [[1.0] for _ in effect.texts]
+        queries = effect.queries if isinstance(effect, Reads) else (effect,)
+        self.trips.append(queries)
+        rows = [self.answers.get(query.cypher[:BEGINNING], []) for query in queries]
+        return rows if isinstance(effect, Reads) else rows[0]
+
+    @property
+    def queries(self) -> list[Query]:
+        return [query for trip in self.trips for query in trip]
+
+    def searches(self) -> list[Query]:
+        """Return the queries that search by words or by meaning."""
+        return [query for query in self.queries if "examined" in query.params]
 
 
-def test_a_term_that_is_everywhere_is_kept_where_there_is_no_other() -> None:
-    assert len(weighed(frequencies(MOST_POSTINGS * 2), "facts", MOST_POSTINGS * 2)) == 1
+def asked(question: Any, database: Database, **given: Any) -> dict[str, Any]:
+    state: Any = {"question": question, "instants": INSTANTS, **given}
+    return run(search(state, Settings()), database)
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_rarity_is_never_negative_and_falls_with_frequency(frequency: int, documents: int) -> None:
-    assert 0 <= rarity(frequency + 1, documents) <= rarity(frequency, documents)
-
-
-def effects_of(question: Any) -> list[Any]:
-    seen: list[Any] = []
-
-    def perform(effect: Any) -> Any:
-        seen.append(effect)
-        return [[1.0]] if isinstance(effect, Embed) else []
-
-    instants = {"since": 0, "until": 1, "believed_at": 0, "lenient": False, "unreviewed": False}
-    run(search({"question": question, "instants": instants}, Settings()), perform)
-    return seen
+def full() -> Database:
+    return Database(SIZES=SIZES, TERMS=[WORDS])
 
 
 @pytest.mark.parametrize("question", ["", None, "?!", "\ud800\x00", 17 * "🎉"])
 def test_a_question_without_letters_costs_no_query_and_no_embedding(question: Any) -> None:
-    assert effects_of(question) == []
+    database = full()
+    assert asked(question, database)["relevance"] == 0.0
+    assert database.queries == database.embedded == []
 
 
 def test_a_question_is_embedded_once_as_a_question() -> None:
-    [embedded] = [each for each in effects_of("Where does Ann live?") if isinstance(each, Embed)]
-    assert embedded == Embed(("Where does Ann live?",), role="query")
+    database = full()
+    asked(LIVES, database)
+    assert database.embedded == [Embed((LIVES,), role="query")]
+
+
+def test_where_nothing_was_ever_stored_nothing_is_embedded_and_one_round_trip_tells() -> None:
+    database = Database()
+    state = asked(LIVES, database, center="Ann", thread="t", where={"name": "Ann"})
+    assert state["hits"] == {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
+    assert (state["named"], state["relevance"]) == ([], 0.0)
+    assert database.embedded == []
+    assert len(database.trips) == 1
+
+
+def test_a_recipe_without_meaning_embeds_nothing_and_one_without_words_looks_for_none() -> None:
+    words, meaning = full(), full()
+    asked(LIVES, words, recipe="words")
+    asked(LIVES, meaning, recipe="meaning")
+    assert words.embedded == []
+    assert len(words.searches()) == len(meaning.searches()) == len(KINDS)
+    assert all("vector" not in query.params for query in words.searches())
+    assert all("terms" not in query.params for query in meaning.searches())
+
+
+def test_only_the_kinds_of_the_recipe_are_searched() -> None:
+    database = full()
+    asked(LIVES, database, recipe={"kinds": ["facts"]})
+    assert len(database.searches()) == 2
+    assert all("Fact" in query.cypher for query in database.searches())
+
+
+def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:
+    database = full()
+    asked("Oslo", database)
+    searching = [trip for trip in database.trips if any("examined" in query.params for query in trip)]
+    assert [len(trip) for trip in searching] == [2 * len(KINDS)]
 
 
 def test_a_very_long_question_is_cut() -> None:
-    seen = effects_of(" ".join(f"word{number}" for number in range(10_000)))
-    [embedded] = [each for each in seen if isinstance(each, Embed)]
+    database = full()
+    asked(" ".join(f"word{number}" for number in range(10_000)), database)
+    [embedded] = database.embedded
     assert len(embedded.texts[0]) == LONGEST_QUESTION
-    assert all(len(each.params.get("terms", ())) <= MOST_TERMS for each in seen if isinstance(each, Query))
+    assert all(len(each.params.get("terms", ())) <= MOST_TERMS for each in database.queries)
+
+
+@pytest.mark.parametrize(("limit", "wanted"), [(None, DEPTH["facts"]), (5, 60), (200, 200), (10**30, DEEPEST)])
+def test_as_many_are_looked_for_as_are_to_be_served_within_bounds(limit: int | None, wanted: int) -> None:
+    database = full()
+    asked("Oslo", database, limit=limit, recipe="facts")
+    assert {query.params["limit"] for query in database.searches()} == {wanted}
+
+
+def test_named_entities_are_told_and_make_the_center_known() -> None:
+    row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2}
+    database = Database(SIZES=SIZES, NAMED_ENTITIES=[row])
+    assert asked("Oslo?", database, center="ANN")["named"] == ["ann"]
+    [looked_up] = [query for query in database.queries if query.cypher == cypher.NAMED_ENTITIES]
+    assert looked_up.params["keys"][-1] == alias_key("Ann")
+
+
+def test_a_center_that_nothing_is_called_is_refused() -> None:
+    with pytest.raises(InputError, match="the center is 'Nobody', and nothing here is called that"):
+        asked(LIVES, full(), center="Nobody")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"recipe": "best"}, "there is no recipe 'best'"),
+        ({"recipe": 5}, "the recipe is a int"),
+        ({"recipe": {"speed": 1}}, "speed .*in the recipe"),
+        ({"where": {"colour": "red"}}, "'colour' is no field of a filter"),
+        ({"where": ["red"]}, "a filter is a list"),
+    ],
+)
+def test_what_is_no_recipe_or_filter_is_refused_before_anything_is_read(given: Any, told: str) -> None:
+    database = full()
+    with pytest.raises(InputError, match=told):
+        asked("", database, **given)
+    assert database.queries == []
 
 
 def test_nothing_is_ever_written() -> None:
-    assert not any(each.write for each in effects_of("Where does Ann live?") if isinstance(each, Query))
+    database = full()
+    asked("Where in Oslo does Ann live?", database, thread="t", where={"$not": {"speaker": "Ann"}})
+    assert database.searches()
+    assert not any(each.write for each in database.queries)

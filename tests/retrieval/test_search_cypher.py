@@ -1,47 +1,127 @@
-"""Every query of retrieval begins at an index, on a real FalkorDB."""
+"""Every query of retrieval begins at an index, on a real FalkorDB, and sends no embedding back."""
 
 from __future__ import annotations
 
+import re
+from itertools import product
+from typing import Any
+
 import pytest
 
-from kg_memory.falkor import search_cypher
+from kg_memory.falkor import search_cypher, walk_cypher
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.filter_cypher import COUNT, candidates, condition
+from kg_memory.filters import checked
+from kg_memory.identity import alias_key
+from kg_memory.model import KINDS
 from tests.retrieval.conftest import DIMENSION, Talk
 
-PARAMETERS = {
+PARAMETERS: dict[str, Any] = {
     "ids": ["1"], "keys": ["1"], "terms": [{"term": "ann", "idf": 1.0}], "entities": ["1"], "thread_key": "1",
     "since": 1, "until": 2, "believed_at": 1, "lenient": False, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
-    "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "sources": 5, "k1": 0.9, "b": 0.4, "average": 10.0,
-    "share": 0.3, "gap": 1, "vector": [0.1] * DIMENSION,
+    "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "most": 5, "sources": 5,
+    "base": 0.5, "length": 0.01, "weights": {"ann": 1.0}, "examined": 20, "share": 0.3, "gap": 1,
+    "vector": [0.1] * DIMENSION,
 }  # fmt: skip
+CONSTANTS = {
+    name: text
+    for name, text in (vars(search_cypher) | vars(walk_cypher)).items()
+    if name.isupper() and isinstance(text, str) and name[0] != "_"
+}
+FILTERS = {
+    "plain": None,
+    "of a thread": {"thread": "t", "speaker": "Ann"},
+    "of a name": {"name": "Ann", "predicate": "P", "valid_at": {"$gt": "2020-01-01"}},
+    "without a start": {"$or": [{"type": "A", "trust": {"$gte": 0.5}}, {"$not": {"source": "web"}}]},
+}
+NAMES = {alias_key("Ann"): ["1"]}
 
 
-def constants() -> dict[str, str]:
-    found = {name: text for name, text in vars(search_cypher).items() if name.isupper() and not name.startswith("_")}
-    return {name: text for name, text in found.items() if name not in ("ENTITY_MAP", "EPISODE_MAP", "FACT_MAP")}
+def made() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Every form of query that is put together, with the parameters of its filter."""
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for kind, (name, given) in product(KINDS, FILTERS.items()):
+        where = checked(given)
+        first = where and candidates(where, kind, NAMES)
+        if first:
+            start, params = first.cypher, dict(first.params)
+            found[f"{kind} by words, few {name}"] = search_cypher.by_words(kind, first=start), params
+            found[f"{kind} by exact meaning, few {name}"] = search_cypher.by_exact_meaning(kind, first=start), params
+            found[f"{kind} counted, {name}"] = start + COUNT, params
+        by_words = condition(where, kind, NAMES) if where else None
+        by_meaning = condition(where, kind, NAMES, search_cypher.CARRIED) if where else None
+        words, word_params = (by_words.cypher, dict(by_words.params)) if by_words else ("", {})
+        meaning, meaning_params = (by_meaning.cypher, dict(by_meaning.params)) if by_meaning else ("", {})
+        found[f"{kind} by words, {name}"] = search_cypher.by_words(kind, words), word_params
+        found[f"{kind} by meaning, {name}"] = search_cypher.by_meaning(kind, meaning), meaning_params
+        found[f"{kind} by exact meaning, {name}"] = search_cypher.by_exact_meaning(kind, meaning), meaning_params
+        found[f"{kind} among, {name}"] = search_cypher.among(kind, words), word_params
+    return found
 
 
-@pytest.mark.parametrize("name", sorted(constants()))
+MADE = made()
+
+
+def told(story: Talk, cypher: str, **params: Any) -> str:
+    return story.driver.database.explain(graph_key(story.namespace), cypher, PARAMETERS | params)  # type: ignore[attr-defined,no-any-return]
+
+
+def rows(story: Talk, cypher: str, **params: Any) -> list[dict[str, Any]]:
+    key = graph_key(story.namespace)
+    return story.driver.database.query(key, cypher, PARAMETERS | params, write=False)  # type: ignore[attr-defined,no-any-return]
+
+
+def has_embedding(found: list[dict[str, Any]]) -> bool:
+    return any(
+        "embedding" in str(row) or any(isinstance(value, list) and len(value) == DIMENSION for value in row.values())
+        for row in found
+    )
+
+
+@pytest.mark.parametrize("name", sorted(CONSTANTS))
 def test_a_query_begins_at_an_index_and_scans_no_label(story: Talk, name: str) -> None:
-    parameters = PARAMETERS | ({"terms": ["ann"]} if name == "TERMS" else {})
-    plan = story.driver.database.explain(graph_key(story.namespace), constants()[name], parameters)
+    plan = told(story, CONSTANTS[name], **({"terms": ["ann"]} if name == "TERMS" else {}))
     if name == "SIZES":
         assert plan.count("Limit") == plan.count("Node By Label Scan") == 4
     else:
-        assert "Node By Index Scan" in plan or "ProcedureCall" in plan
-        assert "Label Scan" not in plan
-        assert "All Node Scan" not in plan
+        assert "Node By Index Scan" in plan
+        assert not re.search("Label Scan|All Node Scan", plan)
 
 
-@pytest.mark.parametrize("name", sorted(constants()))
+@pytest.mark.parametrize("name", sorted(CONSTANTS))
 def test_a_query_sends_no_embedding_back(story: Talk, name: str) -> None:
     ids = {
         "FACTS": "MATCH (n:Fact) RETURN collect(n.id) AS ids",
         "EPISO": "MATCH (n:Episode) RETURN collect(n.id) AS ids",
     }.get(name[:5], "MATCH (n:Entity) RETURN collect(n.id) AS ids")
-    key = graph_key(story.namespace)
-    [row] = story.driver.database.query(key, ids, {}, write=False)
-    parameters = PARAMETERS | ({"terms": ["ann"]} if name == "TERMS" else {}) | row
-    for each in story.driver.database.query(key, constants()[name], parameters, write=False):
-        assert "embedding" not in str(each)
-        assert not any(isinstance(value, list) and len(value) == DIMENSION for value in each.values())
+    [known] = rows(story, ids)
+    assert not has_embedding(rows(story, CONSTANTS[name], **known, **({"terms": ["ann"]} if name == "TERMS" else {})))
+
+
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_a_query_that_is_put_together_begins_where_it_should(story: Talk, name: str) -> None:
+    cypher, params = MADE[name]
+    plan = told(story, cypher, **params)
+    assert "All Node Scan" not in plan, plan
+    if "by exact meaning" in name and "few" not in name:  # asked where there are few of a kind, or nothing else helps
+        assert plan.count("Label Scan") == 1, plan
+    elif "by meaning" in name:
+        assert plan.count("ProcedureCall") == 1, plan
+        assert not re.search("Label Scan|Index Scan", plan), plan
+    else:
+        assert "Node By Index Scan" in plan, plan
+        assert "Label Scan" not in plan, plan
+
+
+def test_a_query_that_is_put_together_runs_and_sends_ids_and_scores_alone(story: Talk) -> None:
+    now = {"since": 1_750_000_000_000_000, "until": 1_750_000_000_000_001, "believed_at": 10**16}
+    for name, (cypher, params) in MADE.items():
+        found = rows(story, cypher, **params, **now)
+        assert all(row.keys() <= {"id", "score", "n"} for row in found), name
+        assert not has_embedding(found), name
+        if name.endswith("by meaning, plain") and not name.startswith("communities"):
+            assert len(found) == PARAMETERS["limit"], name
+
+
+def test_no_value_stands_in_the_text_of_a_query() -> None:
+    assert not any(re.search("Ann|'t'|web|2020", cypher) for cypher, _ in MADE.values())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
+from kg_memory.adapters.manner import Where, checked_manner
 from kg_memory.adapters.messages import USER
 from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker
 from kg_memory.adapters.tools.lines import history_lines
@@ -15,6 +17,7 @@ from kg_memory.adapters.tools.steps import MOST, forget, most_of, remember, sear
 from kg_memory.flow import Flow
 from kg_memory.memory import GraphMemory
 from kg_memory.model import Fact
+from kg_memory.recipes import Recipe
 
 
 class SearchMemory(BaseModel):
@@ -70,29 +73,38 @@ class MemoryHistory(BaseModel):
 
 
 def memory_tools(
-    memory: GraphMemory, namespace: str = "{user_id}", *, user: str | None = None, limit: int = 10
+    memory: GraphMemory,
+    namespace: str = "{user_id}",
+    *,
+    user: str | None = None,
+    limit: int = 10,
+    recipe: Recipe | str | None = None,
+    where: Where | None = None,
 ) -> list[BaseTool]:
     """Return the tools ``search_memory``, ``remember``, ``forget_memory`` and ``memory_history``, sync and async.
 
     The *namespace* is filled in where the tool runs, from the graph's context or ``configurable``; a model cannot name
     another one. *user* is the speaker of what ``remember`` is given, *limit* how many lines of each kind a search
-    shows. A call that the model can mend (an unknown id, a bad date) is answered as a failed one; an outage is raised.
-    Errors: `SettingsError` for a template that cannot be used.
+    shows. *recipe* and *where* are how it searches and what it may find, as in `GraphMemory.search`; no model sees or
+    chooses them. A call that the model can mend (an unknown id, a bad date) is answered as a failed one; an outage is
+    raised. Errors: `SettingsError` for a template that cannot be used, `InputError` for a recipe or filter.
     """
     template = NamespaceTemplate(namespace)
     most = most_of(limit)
     make = partial(tool, checked_memory(memory), template)
     speaker = checked_speaker("user", user) or USER
     return [
-        make("search_memory", SearchMemory, partial(_search, most=most)),
+        make("search_memory", SearchMemory, partial(_search, most=most, manner=checked_manner(recipe, where))),
         make("remember", Remember, partial(_remember, speaker=speaker)),
         make("forget_memory", ForgetMemory, _forget),
         make("memory_history", MemoryHistory, _history),
     ]
 
 
-def _search(here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int) -> Flow[Answer]:
-    found = yield from search(here, query, most if limit is None else limit, during=as_of)
+def _search(
+    here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int, manner: dict[str, Any]
+) -> Flow[Answer]:
+    found = yield from search(here, query, most if limit is None else limit, during=as_of, **manner)
     return shown(found)
 
 

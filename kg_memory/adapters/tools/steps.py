@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Any
 
 from kg_memory.adapters.tools.lines import added_lines, forgotten_lines, found_lines
 from kg_memory.adapters.tools.making import Answer, Here, call
@@ -20,10 +21,15 @@ MOST = 50
 _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
-def search(here: Here, query: str, limit: int, *, during: str | None = None, of_each: int = 1) -> Flow[Found]:
-    """Return what is found, at most *limit* of each kind, or *of_each* times that where some are to be left out."""
+def search(
+    here: Here, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **manner: Any
+) -> Flow[Found]:
+    """Return what is found, at most *limit* of each kind, or *of_each* times that where some are to be left out.
+
+    *manner* is how `GraphMemory.search` is to search.
+    """
     most = of_each * most_of(limit)
-    found: Found = yield from call("search", query, limit=most, during=during or None, thread=here.thread)
+    found: Found = yield from call("search", query, limit=most, during=during or None, thread=here.thread, **manner)
     return found
 
 

@@ -1,0 +1,155 @@
+"""What each part of the search adds: recall of evidence with parts left out, exchanged or added, and of baselines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from baselines import BASELINES, Corpus, best, corpus
+from conversations import Conversation
+from recall import DEPTHS, Find, measure, searching
+
+from kg_memory import GraphMemory
+from kg_memory.errors import KGMemoryError
+from kg_memory.model import KINDS
+from kg_memory.offline.embeddings import LocalEmbeddings
+from kg_memory.recipes import (
+    DEFAULT,
+    HYBRID,
+    MEANING,
+    WORDS,
+    ByConfidence,
+    ByCrossEncoder,
+    ByDistance,
+    ByDiversity,
+    ByMentions,
+    ByRecency,
+    ByTrust,
+    ByUse,
+    PageRank,
+    Recipe,
+    Synapse,
+    Way,
+)
+
+MIDDLE = 10
+"""The depth at which the table tells each category."""
+
+
+def without(way: Way) -> Recipe:
+    """Return the default without one way of searching."""
+    left = {kind: DEFAULT.weights(kind).model_copy(update={way: 0.0}) for kind in KINDS}
+    return DEFAULT.with_(name=f"without {way}", **left)
+
+
+def without_walk() -> Recipe:
+    """Return the default without a walk: of the graph, only who spoke a line and what it states count."""
+    walked = [kind for kind in KINDS if kind != "episodes"]
+    left = {kind: DEFAULT.weights(kind).model_copy(update={"graph": 0.0}) for kind in walked}
+    return DEFAULT.with_(name="without walk", **left)
+
+
+ROWS: Mapping[str, Recipe | None] = {
+    "default": None,
+    "without words": without("words"),
+    "without meaning": without("meaning"),
+    "without graph": without("graph"),
+    "without walk (BFS)": without_walk(),
+    "without communities": DEFAULT.with_(kinds=("facts", "entities", "episodes")),
+    "only episodes": DEFAULT.with_(kinds=("episodes",)),
+    "graph by synapse": DEFAULT.with_(along=Synapse()),
+    "graph by pagerank": DEFAULT.with_(along=PageRank()),
+    "fused by ranks k=10": DEFAULT.with_(fusion="rrf", rank_constant=10),
+    "fused by ranks k=60": DEFAULT.with_(fusion="rrf", rank_constant=60),
+    "+ mentions": DEFAULT.with_(rerank=(ByMentions(),)),
+    "+ distance": DEFAULT.with_(rerank=(ByDistance(),)),
+    "+ recency": DEFAULT.with_(rerank=(ByRecency(),)),
+    "+ confidence": DEFAULT.with_(rerank=(ByConfidence(),)),
+    "+ trust": DEFAULT.with_(rerank=(ByTrust(),)),
+    "+ diversity": DEFAULT.with_(rerank=(ByDiversity(),)),
+    "+ cross-encoder": DEFAULT.with_(rerank=(ByCrossEncoder(),)),
+    "+ use": DEFAULT.with_(rerank=(ByUse(),)),
+    "BM25 only": WORDS,
+    "dense only": MEANING,
+    "plain hybrid": HYBRID,
+}
+"""Recipes by what the table calls them; ``None`` is a search without one. From "BM25 only" on they are baselines.
+
+"+ use" counts what it serves, and the counts stay in a kept database: a rerun of that row begins with them.
+"""
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Let the user ask for the table."""
+    names = ", ".join((*ROWS, *BASELINES))
+    parser.add_argument(
+        "--ablation",
+        nargs="?",
+        const="",
+        metavar="ROWS",
+        help=f"measure each part too, and baselines; all, or some of: {names}",
+    )
+
+
+def ablate(
+    memory: GraphMemory, conversations: list[Conversation], wanted: str, folder: Path, step: int = 1
+) -> dict[str, dict[str, Any]]:
+    """Measure and print the *wanted* rows, all if none is named, one after another; return their figures.
+
+    *folder* keeps the vectors that the baselines need.
+    """
+    names = [name.strip() for name in wanted.split(",")] if wanted else [*ROWS, *BASELINES]
+    unknown = set(names) - {*ROWS, *BASELINES}
+    if unknown:
+        sys.exit(f"there are no rows {sorted(unknown)}: see --help for those that there are")
+    embeddings = LocalEmbeddings()
+    columns = _columns(conversations)
+    figures: dict[str, dict[str, Any]] = {}
+    for name in names:
+        try:
+            if name in ROWS:
+                find = _by_recipe(memory, ROWS[name])
+            else:
+                find = _by_baseline(name, [corpus(each, embeddings, folder) for each in conversations], conversations)
+            row = measure(conversations, find, step)
+        except KGMemoryError as error:
+            print(f"| {name} | not measured: {error} |", flush=True)
+            continue
+        print("" if figures else _head(columns), _line(name, row, columns), sep="", flush=True)
+        figures[name] = row
+    return figures
+
+
+def _by_recipe(memory: GraphMemory, recipe: Recipe | None) -> Find:
+    return searching(memory) if recipe is None else searching(memory, recipe=recipe)
+
+
+def _by_baseline(name: str, corpora: list[Corpus], conversations: list[Conversation]) -> Find:
+    known = {each.name: BASELINES[name](of) for each, of in zip(conversations, corpora, strict=True)}
+
+    def find(conversation: Conversation, question: str) -> list[str]:
+        turns = conversation.turns
+        return [turns[place] for place in best(known[conversation.name](question), max(DEPTHS))]
+
+    return find
+
+
+def _columns(conversations: list[Conversation]) -> list[str]:
+    """Return the figures that a line shows: recall at each depth, then of each category at the middle one."""
+    categories = sorted({question.category for each in conversations for question in each.questions})
+    depths = [f"recall_at_{depth}" for depth in DEPTHS]
+    return [*depths, *(f"recall_at_{MIDDLE}_{category}" for category in categories), "search_p50_ms"]
+
+
+def _head(columns: list[str]) -> str:
+    names = [name.removeprefix("recall_").replace("_", " ") for name in columns]
+    return f"\n| | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}\n"
+
+
+def _line(name: str, row: Mapping[str, Any], columns: list[str]) -> str:
+    # A category may have no question in a quick run.
+    cells = [f"{row[each]:.{1 if each.endswith('ms') else 3}f}" if each in row else "" for each in columns]
+    return f"| {name} | {' | '.join(cells)} |"

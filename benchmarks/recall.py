@@ -1,0 +1,49 @@
+"""Recall of evidence: which share of a question's evidence turns is among the first k that are found."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from statistics import mean, quantiles
+from typing import Any
+
+from conversations import Conversation, turn
+
+from kg_memory import GraphMemory
+
+DEPTHS = (5, 10, 20)
+Find = Callable[[Conversation, str], list[str]]
+"""Gives the turns that are found for a question, best first, at least as many as the deepest of `DEPTHS`."""
+
+
+def searching(memory: GraphMemory, **how: Any) -> Find:
+    """Return a search of the memory for episodes; *how* is passed on to it."""
+
+    def find(conversation: Conversation, question: str) -> list[str]:
+        found = memory.search(question, namespace=conversation.name, limit=max(DEPTHS), **how)
+        return [turn(each.source_id) for each in found.episodes]
+
+    return find
+
+
+def measure(conversations: Iterable[Conversation], find: Find, step: int = 1) -> dict[str, Any]:
+    """Ask every *step*-th question of each conversation; return recall, overall and in groups, and latency."""
+    recalls: defaultdict[str, list[float]] = defaultdict(list)
+    seconds: list[float] = []
+    for conversation in conversations:
+        for question in conversation.questions[::step]:
+            began = time.perf_counter()
+            turns = find(conversation, question.text)
+            seconds.append(time.perf_counter() - began)
+            for depth in DEPTHS:
+                recall = len(question.evidence.intersection(turns[:depth])) / len(question.evidence)
+                for group in ("", f"_{question.category}", f"_{conversation.name}"):
+                    recalls[f"recall_at_{depth}{group}"].append(recall)
+    cuts = quantiles(seconds, n=20, method="inclusive")
+    return {
+        "questions": len(seconds),
+        **{name: round(mean(values), 4) for name, values in sorted(recalls.items())},
+        "search_p50_ms": round(cuts[9] * 1000, 1),
+        "search_p95_ms": round(cuts[18] * 1000, 1),
+    }

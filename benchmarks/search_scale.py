@@ -1,0 +1,300 @@
+"""Search by size: kg-memory from 1,000 to 100,000 facts, beside raw queries and beside Graphiti, on one server.
+
+    python -m benchmarks.search_scale [--sizes 1000,10000] [--dims 384,1024] [--no-graphiti] [--quick] [--out FILE.json]
+
+Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, see
+`search_scale_data`; the vectors of the questions are prepared, so no embedding model is timed. All that is measured
+answers one question after the other, in turns, so that what else the machine does hits all alike:
+
+facts       `memory.search`, facts by words and by meaning
+four kinds  `memory.search` by the default recipe: facts, entities, communities, episodes, also along the graph
+raw vector  one query of the vector index of the facts, the ten nearest
+raw words   one query of the postings of the question's words, the ten best facts by BM25
+Graphiti    its `search` (edges, by words and meaning), and its recipe of four kinds with breadth-first search;
+            above 10,000 facts it gets a part of the questions
+
+Times are milliseconds, the median and the 95th percentile. Of a search, *database* is how long it had a query under
+way, and *added* the rest. Recall is the share of the exact ten best facts among the first ten, by each way alone and
+by both fused. Growth is the median at the largest size by that at the smallest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.search_scale_check import check
+from benchmarks.search_scale_data import Data, Prepared, Question
+from benchmarks.search_scale_exact import Exact
+from benchmarks.search_scale_load import Texts, load
+from kg_memory.falkor import binaries, launch, schema
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.parameters import SentVector
+from kg_memory.memory import GraphMemory
+from kg_memory.recipes import FACTS, Weights
+from kg_memory.retrieval.by_words import K1, B
+from kg_memory.settings import Settings
+
+NAMESPACE = "scale"
+WARM = 20
+LARGEST_GRAPHITI = 50_000
+RECIPE = FACTS.with_(name="words and meaning", facts=Weights(words=2, meaning=1, graph=0))
+RAW_VECTOR = """
+CALL db.idx.vector.queryNodes('Fact', 'embedding', 10, vecf32($vector)) YIELD node, score
+RETURN node.id AS id, score
+"""
+RAW_WORDS = """
+MATCH (t:Term)
+WHERE t.s IN $terms
+WITH t, outdegree(t, 'IN_FACT') AS often
+WITH t, log(1.0 + ($count - often + 0.5) / (often + 0.5)) AS rarity
+MATCH (t)-[p:IN_FACT]->(d:Fact)
+WITH d, sum(rarity * p.f / (p.f + $k1 * (1.0 - $b + $b * d.n / $average))) AS score
+ORDER BY score DESC LIMIT 10
+RETURN d.id AS id, score
+"""
+OURS = ("facts", "four kinds")
+RAW = ("raw vector", "raw words")
+GRAPHITI = ("Graphiti facts", "Graphiti four kinds")
+Figures = dict[str, float]
+Ask = Callable[[Question], object]
+
+
+class Clock:
+    """Notes when a database's queries are under way."""
+
+    def __init__(self, database: Database) -> None:
+        self.spans: list[tuple[float, float]] = []
+        for name in ("query", "read_all"):
+            setattr(database, name, self._clocked(getattr(database, name)))
+
+    def _clocked(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        def clocked(*args: Any, **kwargs: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return verb(*args, **kwargs)
+            finally:
+                self.spans.append((began, time.perf_counter()))
+
+        return clocked
+
+    def under_way(self) -> float:
+        """Return for how many seconds there was a query since this was last asked, several at once counting once."""
+        seconds, last = 0.0, 0.0
+        for began, ended in sorted(self.spans):
+            seconds += max(0.0, ended - max(began, last))
+            last = max(last, ended)
+        self.spans.clear()
+        return seconds
+
+
+class Size:
+    """One size of memory on a server of its own, and what is asked of it."""
+
+    def __init__(self, url: str, facts: int, dimension: int, questions: int) -> None:
+        self.data = Data(facts, dimension)
+        self.questions = list(self.data.questions(WARM + questions))
+        self.embeddings = Prepared(dimension, self.questions)
+        self.memory = GraphMemory(Settings(url=url), model="offline", embeddings=self.embeddings)
+        self.url, self.figures = url, Figures()
+        self.texts = Texts(self.data)
+        self.asks: dict[str, Ask] = {}
+
+    def load(self) -> None:
+        """Fill the graph."""
+        database = self.memory.driver.database
+        schema.ensure(database, graph_key(NAMESPACE), self.data.dimension, Prepared.name)
+        before = self._rss()
+        self.figures["load_s"] = load(database, NAMESPACE, self.data, self.texts, self._say)
+        self.figures["rss_mb"] = self._rss() - before
+        self.clock = Clock(database)
+        average = statistics.mean(each.total() for each in self.texts.facts)
+        constants = {"count": self.data.count, "average": average, "k1": K1, "b": B}
+        self.asks |= {
+            "facts": lambda asked: self.memory.search(asked.text, namespace=NAMESPACE, recipe=RECIPE),
+            "four kinds": lambda asked: self.memory.search(asked.text, namespace=NAMESPACE),
+            "raw vector": lambda asked: self._raw(RAW_VECTOR, {"vector": SentVector(asked.vector)}),
+            "raw words": lambda asked: self._raw(RAW_WORDS, {"terms": asked.terms, **constants}),
+        }
+
+    def _raw(self, query: str, params: dict[str, Any]) -> object:
+        return self.memory.driver.database.query(graph_key(NAMESPACE), query, params, write=False)
+
+    @contextmanager
+    def beside_graphiti(self) -> Iterator[None]:
+        """Have Graphiti with the same data on the same server."""
+        from benchmarks.search_scale_graphiti import Beside  # noqa: PLC0415 - an extra, which the rest does without
+
+        graphiti = Beside(self.url.removeprefix("unix://"), self.embeddings)
+        try:
+            before = self._rss()
+            self.figures["graphiti_load_s"] = graphiti.load(self.data, self.texts, self._say)
+            self.figures["graphiti_rss_mb"] = self._rss() - before
+            self.asks |= {
+                "Graphiti facts": lambda asked: graphiti.facts(asked.text),
+                "Graphiti four kinds": lambda asked: graphiti.four_kinds(asked.text),
+            }
+            yield
+        finally:
+            graphiti.close()
+
+    def measure(self) -> None:
+        """Ask all questions in turns; the first of them are not counted."""
+        self._say("questions")
+        times: defaultdict[str, list[float]] = defaultdict(list)
+        step = max(1, self.data.count // 10_000)
+        names = list(self.asks)
+        for place, question in enumerate(self.questions):
+            turn = place % len(names)
+            for name in names[turn:] + names[:turn]:
+                if name in GRAPHITI and place % step:
+                    continue
+                self.clock.spans.clear()
+                began = time.perf_counter()
+                self.asks[name](question)
+                seconds = time.perf_counter() - began
+                if place >= WARM:
+                    times[name].append(seconds)
+                    if name in OURS:
+                        database = self.clock.under_way()
+                        times[f"{name}, database"].append(database)
+                        times[f"{name}, added"].append(seconds - database)
+        for name, taken in times.items():
+            self.figures[f"{name}_p50_ms"] = 1000 * statistics.median(taken)
+            self.figures[f"{name}_p95_ms"] = 1000 * statistics.quantiles(taken, n=20, method="inclusive")[18]
+
+    def compare(self) -> None:
+        """Hold what is found against the exact answers."""
+        self._say("recall")
+        exact = Exact(self.data, self.texts)
+        told = {"namespace": NAMESPACE, "recipe": RECIPE.model_dump(mode="json")}
+        recalls: defaultdict[str, list[float]] = defaultdict(list)
+        for question in self.questions[WARM:]:
+            state = self.memory.retrieval.invoke({"question": question.text, **told})
+            found = exact.recalls(question, state["hits"]["facts"], state["ranked"]["facts"], RECIPE)
+            for name, share in found.items():
+                recalls[name].append(share)
+        self.figures |= {f"recall_{name}": statistics.mean(shares) for name, shares in recalls.items()}
+
+    def _rss(self) -> float:
+        info = self.memory.driver.database.client().connection.info("memory")
+        return float(info["used_memory_rss"]) / 2**20
+
+    def _say(self, what: str) -> None:
+        print(f"  {self.data.count:,} x {self.data.dimension}: {what} ...", file=sys.stderr, flush=True)
+
+
+def measure(facts: int, dimension: int, questions: int, *, graphiti: bool) -> Figures:
+    """Return the figures of one size, on a server of its own, which is gone afterwards."""
+    with _server() as url:
+        size = Size(url, facts, dimension, questions)
+        with size.memory:
+            size.load()
+            if graphiti:
+                with size.beside_graphiti():
+                    size.measure()
+            else:
+                size.measure()
+            size.compare()
+        return size.figures
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="kg-scale-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            with launch.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as server:
+                yield server.url
+        finally:
+            while launch.is_running(folder):  # it saves, and ends by itself
+                time.sleep(0.1)
+
+
+def tables(dimension: int, rows: Mapping[int, Figures]) -> str:
+    """Return Markdown: a row a size."""
+    names = [name for name in (*OURS, *RAW, *GRAPHITI) if any(f"{name}_p50_ms" in row for row in rows.values())]
+    times = {name: {size: _times(row, name) for size, row in rows.items()} for name in names}
+    growth = {name: _growth(name, rows) for name in names}
+    parts = [_table(f"{dimension} dimensions, milliseconds (median / 95th percentile)", rows, times, growth)]
+    ratios: dict[str, dict[int, str]] = {}
+    raw = {size: sum(row[f"{name}_p50_ms"] for name in RAW) for size, row in rows.items()}
+    for name, other in zip(OURS, GRAPHITI, strict=True):
+        ratios[f"{name} by raw vector and words"] = {
+            size: f"{row[f'{name}_p50_ms'] / raw[size]:.2f}" for size, row in rows.items()
+        }
+        ratios[f"{other} by {name}"] = {
+            size: f"{row[f'{other}_p50_ms'] / row[f'{name}_p50_ms']:.1f}"
+            for size, row in rows.items() if f"{other}_p50_ms" in row
+        }  # fmt: skip
+    parts.append(_table("ratios of the medians", rows, ratios))
+    own = {part: {size: _times(row, part) for size, row in rows.items()}
+           for name in OURS for part in (f"{name}, database", f"{name}, added")}  # fmt: skip
+    parts.append(_table("of which", rows, own))
+    rest = ("recall_meaning", "recall_words", "recall_fused", "load_s", "rss_mb", "graphiti_load_s", "graphiti_rss_mb")
+    others = {name: {size: f"{row[name]:.3g}" for size, row in rows.items() if name in row} for name in rest}
+    parts.append(_table("recall, seconds to load, memory that it takes", rows, others))
+    return "\n\n".join(parts)
+
+
+def _times(row: Figures, name: str) -> str:
+    return f"{row[f'{name}_p50_ms']:.2f} / {row[f'{name}_p95_ms']:.2f}" if f"{name}_p50_ms" in row else "-"
+
+
+def _growth(name: str, rows: Mapping[int, Figures]) -> str:
+    known = [row[f"{name}_p50_ms"] for row in rows.values() if f"{name}_p50_ms" in row]
+    return f"{known[-1] / known[0]:.1f}"
+
+
+def _table(
+    title: str, rows: Mapping[int, Figures], columns: Mapping[str, Mapping[int, str]], growth: Mapping[str, str] = {}
+) -> str:
+    columns = {name: column for name, column in columns.items() if any(cell != "-" for cell in column.values())}
+    lines = [f"{title}:", "", f"| facts | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
+    lines += [f"| {size:,} | {' | '.join(column.get(size, '-') for column in columns.values())} |" for size in rows]
+    if len(rows) > 1 and growth:
+        lines.append(f"| growth | {' | '.join(growth[name] for name in columns)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure all sizes, print the tables, and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=_numbers, default=[1000, 10_000, 50_000, 100_000])
+    parser.add_argument("--dims", type=_numbers, default=[384, 1024])
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--no-graphiti", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="1,000 facts, 384 dimensions, 40 questions, and a check")
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.sizes, asked.dims, asked.questions = [1000], [384], 40
+        with _server() as url:
+            check(url)
+    kept: Figures = {}
+    for dimension in asked.dims:
+        rows: dict[int, Figures] = {}
+        for size in sorted(asked.sizes):
+            graphiti = not asked.no_graphiti and size <= LARGEST_GRAPHITI
+            rows[size] = measure(size, dimension, asked.questions, graphiti=graphiti)
+            kept |= {f"{dimension} {size} {name}": value for name, value in rows[size].items()}
+            if asked.out:
+                asked.out.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+        print(tables(dimension, rows), end="\n\n", flush=True)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+if __name__ == "__main__":
+    main()

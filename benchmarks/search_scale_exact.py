@@ -1,0 +1,82 @@
+"""The exact answers: every fact compared with the question, by cosine and by BM25, and the two fused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.search_scale_data import Data, Matrix, Question, number, postings
+from benchmarks.search_scale_load import Texts
+from kg_memory.rank import rrf
+from kg_memory.recipes import Recipe
+from kg_memory.retrieval.by_words import K1, B
+from kg_memory.retrieval.search import DEPTH
+from kg_memory.retrieval.state import Hits, Scored
+
+FIRST = 10
+"""How many of the best are compared."""
+ALIKE = 1e-4
+"""Scores that lie nearer are one: which of them comes first is chance."""
+
+
+class Exact:
+    """Ranks all facts that hold now."""
+
+    def __init__(self, data: Data, texts: Texts) -> None:
+        self.data = data
+        self.holds = data.holds()
+        self.lengths = np.asarray([each.total() for each in texts.facts], dtype=float)
+        self.lengths /= self.lengths.mean()
+        facts = [(str(place), counts) for place, counts in enumerate(texts.facts)]
+        self.postings = {
+            term: (np.asarray([int(each["id"]) for each in own]), np.asarray([each["f"] for each in own], dtype=float))
+            for term, own in postings(facts).items()
+        }
+
+    def meaning(self, question: Question) -> Matrix:
+        """Return the cosine of each fact."""
+        cosines: Matrix = self.data.vectors @ np.asarray(question.vector, dtype=np.float32)
+        return np.where(self.holds, cosines, -np.inf)
+
+    def words(self, question: Question) -> Matrix:
+        """Return the BM25 of each fact, by all words of the question."""
+        scores = np.zeros(self.data.count)
+        for term in question.terms:
+            if term in self.postings:
+                where, often = self.postings[term]
+                rarity = math.log(1 + (self.data.count - len(where) + 0.5) / (len(where) + 0.5))
+                scores[where] += rarity * often / (often + K1 * (1 - B + B * self.lengths[where]))
+        return np.where(self.holds & (scores > 0), scores, -np.inf)
+
+    def recalls(self, question: Question, hits: Hits, fused: Sequence[Scored], recipe: Recipe) -> dict[str, float]:
+        """Return the share of the exact best among the first hits of each way, and of the best of both ways *fused*."""
+        exact = {"words": self.words(question), "meaning": self.meaning(question)}
+        best = rrf(
+            [ranking(scores) for scores in exact.values()], (recipe.facts.words, recipe.facts.meaning),
+            recipe.rank_constant,
+        )  # fmt: skip
+        both = np.full(self.data.count, -np.inf)
+        for place, score in best:
+            both[int(place)] = score
+        return {
+            "words": recall(exact["words"], hits["words"]),
+            "meaning": recall(exact["meaning"], hits["meaning"]),
+            "fused": recall(both, fused),
+        }
+
+
+def ranking(scores: Matrix) -> list[tuple[str, float]]:
+    """Return as many of the best as a search fuses."""
+    depth = min(DEPTH["facts"], len(scores))
+    best = np.argpartition(-scores, depth - 1)[:depth]
+    return [(str(place), round(float(scores[place]), 6)) for place in best if scores[place] > -np.inf]
+
+
+def recall(scores: Matrix, found: Sequence[Scored]) -> float:
+    """Return how many of the best, ties counting alike, are among the first that were *found*."""
+    best = np.sort(scores)[::-1][:FIRST]
+    best = best[best > -np.inf]
+    right = sum(scores[number(id_)] >= best[-1] - ALIKE for id_, _ in found[:FIRST]) if len(best) else 0
+    return float(min(right, len(best)) / len(best)) if len(best) else 1.0

@@ -1,0 +1,54 @@
+"""Values as the text that a query is sent with; a vector's is made once, however many queries it goes into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from falkordb.helpers import quote_string, stringify_param_value
+
+DIGIT_FORMAT = "%.8g,"
+"""Eight digits err less than the single precision that the database keeps; more cost both sides time."""
+
+
+class SentVector(list[float]):
+    """A vector with its text: four queries of one search send the same."""
+
+    def __init__(self, numbers: Iterable[float] = ()) -> None:
+        super().__init__(numbers)
+
+    @cached_property
+    def text(self) -> str:
+        """The vector as it is sent; it is not to be changed any more."""
+        return f"[{(DIGIT_FORMAT * len(self))[:-1] % tuple(self)}]"
+
+
+def with_parameters(cypher: str, params: Mapping[str, Any]) -> str:
+    """Return *cypher* with *params* before it, where none of them can become a part of the query."""
+    if not params:
+        return cypher
+    given = " ".join(f"{name}={literal(value)}" for name, value in params.items())
+    return f"CYPHER {given} {cypher}"
+
+
+def literal(value: Any) -> str:
+    """Return *value* as Cypher writes it.
+
+    Errors: `ValueError` for a map's key that Cypher cannot write.
+    """
+    if isinstance(value, str):
+        return str(quote_string(value))
+    if isinstance(value, SentVector):
+        return value.text
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(literal, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{','.join(_pair(str(key), each) for key, each in value.items())}}}"
+    return str(stringify_param_value(value))
+
+
+def _pair(key: str, value: Any) -> str:
+    if not key or "`" in key:
+        raise ValueError(f"{key!r} cannot be the key of a map in a query: give one with letters and without a backtick")
+    return f"`{key}`:{literal(value)}"

@@ -1,0 +1,154 @@
+"""The queries of reranking: what is asked of candidates by their ids, one row for each that is still there.
+
+No embedding comes back: how alike two things are is computed where they lie. Long lists come back as one text, which
+the client reads ten times as fast.
+"""
+
+from __future__ import annotations
+
+from kg_memory.falkor import fragments as part
+
+FACTS_TOLD = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+RETURN id, f.said_at AS at, coalesce(f.confidence, 1.0) AS confidence, coalesce(f.used, 0.0) AS used,
+  coalesce(f.used_at, 0) AS used_at
+"""
+
+EPISODES_TOLD = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+RETURN id, d.at AS at, coalesce(d.trust, 1.0) AS trust
+"""
+
+FACTS_STATED = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+OPTIONAL MATCH (x:Episode)-[:STATES]->(f)
+WITH DISTINCT id, x
+WITH id, coalesce(x.trust, 1.0) AS trust,
+  CASE WHEN x IS NOT NULL AND ($thread_key IS NULL OR x.thread_key = $thread_key) THEN 1 ELSE 0 END AS stated
+RETURN id, max(trust) AS trust, sum(stated) AS mentions
+"""
+"""By how many episodes facts are stated, of one conversation or all, and the trust in the best trusted of all."""
+
+_TOGETHER = "string.join(collect(e.id), ' ') AS entities"
+
+FACTS_JOIN = f"""
+UNWIND $ids AS id
+MATCH (f:Fact {{id: id}})
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+RETURN id, {_TOGETHER}
+"""
+"""The entities at the ends of facts."""
+
+ENTITIES_JOIN = """
+UNWIND $ids AS id
+MATCH (e:Entity {id: id})
+RETURN id, id AS entities
+"""
+
+COMMUNITIES_JOIN = f"""
+UNWIND $ids AS id
+MATCH (d:Community {{id: id}})
+OPTIONAL MATCH (d)-[:HAS_MEMBER]->(e:Entity)
+RETURN id, {_TOGETHER}
+"""
+
+EPISODES_JOIN = f"""
+UNWIND $ids AS id
+MATCH (d:Episode {{id: id}})
+OPTIONAL MATCH (d)-[:MENTIONS]->(e:Entity)
+RETURN id, {_TOGETHER}
+"""
+
+_COUNTED = "string.join(collect(id), ' ') AS entities, string.join(collect(toString(mentions)), ' ') AS mentions"
+
+MENTIONED = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+WITH id, indegree(e, 'MENTIONS') AS mentions
+RETURN {_COUNTED}
+"""
+"""How many episodes mention each of some entities."""
+
+MENTIONED_IN = f"""
+MATCH (x:Episode {{thread_key: $thread_key}})
+MATCH (x)-[:MENTIONS]->(e:Entity)
+WITH e, count(x) AS mentions
+WITH e.id AS id, mentions
+RETURN {_COUNTED}
+"""
+"""How many episodes of a conversation mention each entity: to count from the entities costs ten times as much."""
+
+CALLED = f"""
+MATCH (:Alias {{key: $key}})-[:NAMES]->(e:Entity)
+RETURN {_TOGETHER}
+"""
+"""The entities that a name may mean."""
+
+NEXT_TO = f"""
+UNWIND $ids AS id
+MATCH (n:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH DISTINCT f
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH DISTINCT f
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
+WITH DISTINCT e LIMIT $limit
+RETURN {_TOGETHER}
+"""
+"""What some entities are joined with by facts that hold, and themselves."""
+
+
+def _alike(label: str) -> str:
+    """Return the query for the cosine similarity of each to those after it that have a vector too, as one text."""
+    return f"""
+UNWIND $ids AS id
+MATCH (d:{label} {{id: id}})
+WHERE d.embedding IS NOT NULL
+WITH collect(d) AS all
+UNWIND range(0, size(all) - 1) AS place
+WITH all[place] AS d, all[place + 1..] AS others
+WITH d, [other IN others | toString(1.0 - vec.cosineDistance(d.embedding, other.embedding))] AS alike
+RETURN d.id AS id, string.join(alike, ' ') AS alike
+"""
+
+
+FACTS_ALIKE = _alike("Fact")
+ENTITIES_ALIKE = _alike("Entity")
+COMMUNITIES_ALIKE = _alike("Community")
+EPISODES_ALIKE = _alike("Episode")
+
+FACTS_SAY = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+RETURN id, f.sentence AS text, NULL AS name
+"""
+
+EPISODES_SAY = """
+UNWIND $ids AS id
+MATCH (d:Episode {id: id})
+RETURN id, left(d.content, $length) AS text, d.speaker AS name
+"""
+
+ENTITIES_SAY = """
+UNWIND $ids AS id
+MATCH (e:Entity {id: id})
+RETURN id, e.summary AS text, e.name AS name
+"""
+
+COMMUNITIES_SAY = """
+UNWIND $ids AS id
+MATCH (d:Community {id: id})
+RETURN id, d.summary AS text, d.name AS name
+"""
+
+COUNT_USE = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+WITH f, $now - coalesce(f.used_at, $now) AS elapsed
+WITH f, CASE WHEN elapsed > 0 THEN floor(elapsed / $interval) ELSE 0.0 END AS intervals
+SET f.used = 1.0 + coalesce(f.used, 0.0) * $decay_lambda ^ intervals, f.used_at = $now
+"""
+"""Fade how often facts were served to now, and count one more; `$interval` is in microseconds, and no whole number."""

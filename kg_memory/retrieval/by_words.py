@@ -1,0 +1,68 @@
+"""By words: Okapi BM25 over the postings in the graph (Zep 3.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kg_memory.falkor import search_cypher as cypher
+from kg_memory.flow import Flow
+from kg_memory.model import Kind
+from kg_memory.retrieval.scope import Scope
+from kg_memory.retrieval.state import Scored
+
+MOST_POSTINGS = 10_000
+"""Rare words first, until so many postings are read: common words cost much and tell little."""
+# k1 and b did best on turns of conversation.
+K1, B = 0.9, 0.4
+
+Frequencies = Sequence[Mapping[str, Any]]
+"""Rows of `search_cypher.TERMS`: a term, and in how many of each kind it is."""
+
+
+def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: float | None) -> Flow[list[Scored]]:
+    """Return what has the words of a question, by BM25; *average* is the length of *documents* of the kind."""
+    known = sorted((row[scope.kind], row["term"]) for row in frequencies if row[scope.kind])
+    constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
+    if not known or not scope.count:
+        return []
+    if scope.few is not None:
+        weights = {term: rarity(frequency, documents) for frequency, term in known}
+        query = cypher.by_words(scope.kind, first=scope.few.cypher)
+        hits = yield from scope.best(query, scope.count, weights=weights, **constants, **scope.few.params)
+        return hits
+    terms, postings = weighed(frequencies, scope.kind, documents)
+    passing = scope.passing("d", "score")
+    query = cypher.by_words(scope.kind, passing.cypher)
+    hits = yield from scope.best(query, postings, terms=terms, **constants, **passing.params)
+    return hits
+
+
+def weighed(frequencies: Frequencies, kind: Kind, documents: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the terms to look up with their BM25 weights, rare ones first, and how many postings they have in all.
+
+    These are `MOST_POSTINGS` at most, where one term alone has not more.
+    """
+    known = sorted((row[kind], row["term"]) for row in frequencies if row[kind])
+    chosen: list[dict[str, Any]] = []
+    postings = 0
+    for frequency, term in known:
+        if chosen and postings + frequency > MOST_POSTINGS:
+            break
+        postings += frequency
+        chosen.append({"term": term, "idf": rarity(frequency, documents)})
+    return chosen, postings
+
+
+def rarity(frequency: int, documents: int) -> float:
+    """Return the inverse document frequency of BM25, which is never negative."""
+    frequency = min(frequency, documents)
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def coverage(best: float, frequencies: Frequencies, terms: Sequence[str], kind: Kind, documents: int) -> float:
+    """Return how much of what the *terms* of a question could score the *best* hit by words has, 0 to 1."""
+    counts = {row["term"]: row[kind] for row in frequencies}
+    most = sum(rarity(counts.get(term, 0), documents) for term in terms)
+    return min(best / most, 1.0) if most else 0.0

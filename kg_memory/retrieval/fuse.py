@@ -1,0 +1,24 @@
+"""One order from the hits of several ways of searching (Zep 3.2)."""
+
+from __future__ import annotations
+
+from kg_memory.model import Kind
+from kg_memory.rank import Scored, ordered, relative, rrf
+from kg_memory.recipes import WAYS, Recipe
+from kg_memory.retrieval.state import Hits
+
+DIGITS = 6
+"""How exact scores are; what differs by less is a tie."""
+
+
+def fused(recipe: Recipe, kind: Kind, hits: Hits) -> list[Scored]:
+    """Return the ids that were found, with scores from 0 to 1; 1 is what is first in every way that counts."""
+    counting = {way: weight for way in WAYS if (weight := getattr(recipe.weights(kind), way))}
+    rankings = [[(id_, score) for id_, score in hits[way]] for way in counting]
+    weights = list(counting.values())
+    if recipe.fusion == "scores":
+        found = relative(rankings, weights)
+    else:
+        most = sum(weights) / (recipe.rank_constant + 1)
+        found = [(id_, score / most) for id_, score in rrf(rankings, weights, recipe.rank_constant)]
+    return ordered((id_, round(score, DIGITS)) for id_, score in found)

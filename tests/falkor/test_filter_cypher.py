@@ -1,0 +1,321 @@
+"""Filters in the database: they leave what a plain evaluation of them leaves, no more and no less."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.filter_cypher import COUNT, NAMED, called, candidates, condition
+from kg_memory.filters import FIELDS, checked
+from kg_memory.identity import alias_key, canonical, clean, thread_key
+from kg_memory.model import KINDS
+from kg_memory.temporal import OPEN_END, OPEN_START
+from tests.plain_filters import NOW, ORDERS, Plainly, cleaned
+
+LABELS = {"facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode"}
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+HOSTILE = (
+    "O'Brien \"x\" \\", "`n`", "'}) DETACH DELETE n //", "$where0", "CYPHER a=1 RETURN 1", "a\x00b", "\ud800", "\x01\x1b",
+    "李明", " padded ", "the", "x" * 100_000, "İSTANBUL ﬁ", "\u2028",
+)  # fmt: skip
+TEXTS = ("Ann", "ann", "Bob", *HOSTILE[:8], "李明", " padded ")
+TYPES = ("Person", "Place", "Person'")
+PREDICATES = ("LIVES_IN", "KNOWS", "住在")
+NUMBERS = (0, 0.25, 0.5, 1)
+TIMES = (500, 900, 1000, 1500, 2000)
+
+LINK = {
+    "MENTIONS": "MATCH (a:Episode {id: row[0]}), (b:Entity {id: row[1]}) CREATE (a)-[:MENTIONS]->(b)",
+    "STATES": "MATCH (a:Episode {id: row[0]}), (b:Fact {id: row[1]}) CREATE (a)-[:STATES]->(b)",
+    "SUBJECT_OF": "MATCH (a:Entity {id: row[0]}), (b:Fact {id: row[1]}) CREATE (a)-[:SUBJECT_OF]->(b)",
+    "OBJECT_IS": "MATCH (a:Fact {id: row[0]}), (b:Entity {id: row[1]}) CREATE (a)-[:OBJECT_IS]->(b)",
+    "HAS_MEMBER": "MERGE (a:Community {id: row[0]}) WITH a, row MATCH (b:Entity {id: row[1]}) CREATE (a)-[:HAS_MEMBER]->(b)",
+    "HELD": "MATCH (f:Fact {id: row.fact}) CREATE (b:Belief) SET b = row.belief CREATE (f)-[:HELD]->(b)",
+    "PROPOSED": "MATCH (f:Fact {id: row.fact}) CREATE (b:Belief) SET b = row.belief CREATE (f)-[:PROPOSED]->(b)",
+}
+
+texts = st.sampled_from(TEXTS)
+maybe = st.one_of(st.none(), texts)
+instants = st.sampled_from(TIMES)
+
+
+@st.composite
+def graphs(draw):
+    """A small graph, as plain values; names of entities are lists, and every time is in microseconds."""
+    episodes = [
+        {
+            "id": f"x{i}", "thread": draw(maybe), "source": draw(maybe), "speaker": draw(maybe), "source_id": f"s{i}",
+            "kind": draw(st.sampled_from(("message", "json"))), "trust": draw(st.sampled_from(NUMBERS)),
+            "at": draw(instants),
+        }
+        for i in range(draw(st.integers(1, 4)))
+    ]  # fmt: skip
+    entities = [
+        {"id": f"e{i}", "type": draw(st.sampled_from(TYPES)), "names": draw(st.lists(texts, min_size=1, max_size=2))}
+        for i in range(draw(st.integers(1, 4)))
+    ]
+    facts = [
+        {"id": f"f{i}", "predicate": draw(st.sampled_from(PREDICATES)), "confidence": draw(st.sampled_from(NUMBERS))}
+        for i in range(draw(st.integers(1, 4)))
+    ]
+    beliefs = [
+        {
+            "fact": fact["id"], "relation": draw(st.sampled_from(("HELD", "HELD", "PROPOSED"))),
+            "belief": {
+                "id": f"b{fact['id']}{i}", "valid_at": (start := draw(st.sampled_from((OPEN_START, 500, 900, 1500)))),
+                "known_from": max(start, 0), "invalid_at": draw(st.sampled_from((950, 1500, OPEN_END))),
+                "created_at": draw(st.sampled_from((500, 900))),
+                "expired_at": draw(st.sampled_from((950, 2000, OPEN_END))),
+            },
+        }
+        for fact in facts
+        for i in range(draw(st.integers(0, 2)))
+    ]  # fmt: skip
+
+    def links(some, others):
+        pairs = [(one["id"], other["id"]) for one in some for other in others]
+        return sorted(draw(st.sets(st.sampled_from(pairs), max_size=6))) if pairs else []
+
+    return {
+        "episodes": episodes, "entities": entities, "facts": facts, "beliefs": beliefs,
+        "MENTIONS": links(episodes, entities), "STATES": links(episodes, facts),
+        "SUBJECT_OF": links(entities, facts), "OBJECT_IS": links(facts, entities),
+        "HAS_MEMBER": links([{"id": "c0"}, {"id": "c1"}], entities),
+    }  # fmt: skip
+
+
+def conditions(values, *, orders=False):
+    """What may stand for one field."""
+    lists = st.lists(values, max_size=3)
+    kinds = [values, st.fixed_dictionaries({"$ne": values}), lists, st.fixed_dictionaries({"$nin": lists})]
+    if orders:
+        order = values.filter(lambda value: value is not None)
+        kinds += [st.dictionaries(st.sampled_from(tuple(ORDERS)), order, min_size=1, max_size=2)]
+    return st.one_of(kinds)
+
+
+def iso(value):
+    return None if value is None else datetime.fromtimestamp(0, UTC).replace(microsecond=value).isoformat()
+
+
+dates = instants.map(iso)
+open_dates = st.one_of(st.none(), dates)
+fields = {
+    "thread": conditions(maybe), "source": conditions(maybe), "speaker": conditions(maybe),
+    "source_id": conditions(st.sampled_from(("s0", "s1"))), "kind": conditions(st.sampled_from(("message", "json"))),
+    "trust": conditions(st.sampled_from(NUMBERS), orders=True), "said_at": conditions(dates, orders=True),
+    "type": conditions(st.sampled_from(TYPES)), "name": conditions(texts),
+    "predicate": conditions(st.sampled_from((*PREDICATES, "lives in"))),
+    "confidence": conditions(st.sampled_from(NUMBERS), orders=True),
+    "valid_at": conditions(open_dates, orders=True), "invalid_at": conditions(open_dates, orders=True),
+    "created_at": conditions(dates, orders=True), "expired_at": conditions(open_dates, orders=True),
+}  # fmt: skip
+leaves = st.lists(st.sampled_from(tuple(fields)), min_size=1, max_size=3, unique=True).flatmap(
+    lambda names: st.fixed_dictionaries({name: fields[name] for name in names})
+)
+filters = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"$and": st.lists(inner, max_size=2)}),
+        st.fixed_dictionaries({"$or": st.lists(inner, max_size=2)}),
+        st.fixed_dictionaries({"$not": inner}),
+        st.tuples(inner, st.fixed_dictionaries({"$not": inner})).map(lambda both: {**both[0], **both[1]}),
+    ),
+    max_leaves=4,
+)
+
+
+@pytest.fixture
+def filled(database, namespace):
+    """A way to fill the namespace's graph anew with plain values."""
+    key = graph_key(namespace)
+    schema.ensure(database, key, 4, "hash")
+
+    def fill(graph):
+        database.query(key, "MATCH (n) WHERE NOT n:Meta DETACH DELETE n", {}, write=True)
+        rows = {
+            "Episode": [{**each, "thread_key": thread_key(each["thread"])} for each in graph["episodes"]],
+            "Entity": [{"id": each["id"], "key": each["id"], "type": each["type"]} for each in graph["entities"]],
+            "Fact": [{**each, "edge_type": "semantic"} for each in graph["facts"]],
+        }
+        for label, nodes in rows.items():
+            database.query(key, f"UNWIND $rows AS row CREATE (d:{label}) SET d = row", {"rows": nodes}, write=True)
+        names = [{"id": each["id"], "key": alias_key(name)} for each in graph["entities"] for name in each["names"]]
+        named = (
+            "UNWIND $rows AS row MATCH (e:Entity {id: row.id}) MERGE (a:Alias {key: row.key}) MERGE (a)-[:NAMES]->(e)"
+        )
+        database.query(key, named, {"rows": names}, write=True)
+        for relation, cypher in LINK.items():
+            if relation in ("HELD", "PROPOSED"):
+                links = [each for each in graph["beliefs"] if each["relation"] == relation]
+            else:
+                links = [list(pair) for pair in graph[relation]]
+            database.query(key, f"UNWIND $rows AS row {cypher}", {"rows": links}, write=True)
+
+    return fill
+
+
+@pytest.fixture
+def passing(driver, namespace, rows):
+    """A way to ask which nodes of a kind pass a filter: by the step, by the candidates, and how many they are."""
+
+    def ask(where, kind):
+        wanted = checked(where)
+        names = driver.run(called(wanted), namespace)
+        step = condition(wanted, kind, names)
+        found = rows(
+            f"MATCH (d:{LABELS[kind]}) WITH d, 0.5 AS score{step.cypher}\nRETURN d.id AS id, score",
+            **step.params, **INSTANTS,
+        )  # fmt: skip
+        assert all(row["score"] == 0.5 for row in found)
+        ids = sorted(row["id"] for row in found)
+        start = candidates(wanted, kind, names)
+        if start is not None:
+            again = rows(f"{start.cypher}\nRETURN d.id AS id", **start.params, **INSTANTS)
+            assert sorted(row["id"] for row in again) == ids
+            for most in (1, 100):
+                [count] = rows(f"{start.cypher}{COUNT}", most=most, **start.params, **INSTANTS)
+                assert count["n"] == min(most, len(ids))
+        return ids
+
+    return ask
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graph=graphs(), asked=st.lists(filters, min_size=4, max_size=4))
+def test_a_filter_lets_nothing_wrong_through_and_loses_nothing(filled, passing, graph, asked):
+    graph = cleaned(graph)
+    filled(graph)
+    graph["communities"] = [{"id": each} for each in sorted({community for community, _ in graph["HAS_MEMBER"]})]
+    plainly = Plainly(graph)
+    for where in asked:
+        for kind in KINDS:
+            expected = sorted(each["id"] for each in graph[kind] if plainly.passes(kind, each, where))
+            assert passing(where, kind) == expected, (kind, where)
+
+
+EMPTY = {name: [] for name in ("episodes", "entities", "facts", "beliefs", *LINK)}
+EPISODE = {
+    "thread": None,
+    "source": None,
+    "speaker": None,
+    "source_id": None,
+    "kind": "message",
+    "trust": 1.0,
+    "at": 500,
+}
+
+
+def test_hostile_values_are_data(filled, passing):
+    """NUL and lone surrogates are stored as U+FFFD, and so looked for."""
+    names = list(dict.fromkeys(clean(each) for each in HOSTILE))
+    episodes = [{**EPISODE, "id": f"x{i}", **dict.fromkeys(("thread", "source"), name)} for i, name in enumerate(names)]
+    entities = [{"id": f"e{i}", "type": name, "names": [name]} for i, name in enumerate(names)]
+    filled({**EMPTY, "episodes": episodes, "entities": entities})
+    for i, name in enumerate(names):
+        same = sorted(f"e{place}" for place, other in enumerate(names) if canonical(other) == canonical(name))
+        for wanted in (name, [name, "nobody"], {"$in": [name]}):
+            assert passing({"thread": wanted}, "episodes") == [f"x{i}"]
+            assert passing({"source": wanted}, "episodes") == [f"x{i}"]
+            assert passing({"type": wanted}, "entities") == [f"e{i}"]
+            assert passing({"name": wanted}, "entities") == same
+        assert len(passing({"$not": {"name": name}}, "entities")) == len(names) - len(same)
+        assert len(passing({"source": {"$ne": name}}, "episodes")) == len(names) - 1
+    assert passing({"source": "\ud800"}, "episodes") == passing({"source": "\ufffd"}, "episodes") != []
+    assert passing({"source": list(HOSTILE)}, "episodes") == sorted(each["id"] for each in episodes)
+
+
+def test_an_empty_graph_and_empty_conditions_are_answered(filled, passing):
+    filled(EMPTY)
+    everything = ({"$and": []}, {"$not": {"$or": []}}, {"$not": {"thread": []}}, {"$not": {"name": "nobody"}})
+    nothing = ({"$or": []}, {"thread": []}, {"$not": {"$and": []}}, {"name": "nobody"}, {"predicate": []})
+    for where in (*everything, *nothing):
+        assert [passing(where, kind) for kind in KINDS] == [[]] * 4
+    filled({**EMPTY, "episodes": [{**EPISODE, "id": "x"}], "entities": [{"id": "e", "type": "A", "names": ["Ann"]}]})
+    assert [passing(where, kind) for where in everything for kind in ("episodes", "entities")] == [["x"], ["e"]] * 4
+    assert [passing(where, kind) for where in nothing for kind in ("episodes", "entities")] == [[]] * 10
+
+
+def test_not_passes_what_has_no_such_property(filled, passing):
+    filled({**EMPTY, "episodes": [{"id": "x", "thread": None}]})
+    assert passing({"trust": {"$gte": 0.5}}, "episodes") == []
+    assert passing({"$not": {"trust": {"$gte": 0.5}}}, "episodes") == ["x"]
+
+
+def test_the_fields_of_one_dict_are_asked_of_one_thing(filled, passing):
+    episodes = [{**EPISODE, "id": "x0", "thread": "t", "speaker": "Bob"}, {**EPISODE, "id": "x1", "speaker": "Ann"}]
+    facts = [{"id": "f", "predicate": "LIVES_IN", "confidence": 1.0}]
+    filled({**EMPTY, "episodes": episodes, "facts": facts, "STATES": [("x0", "f"), ("x1", "f")]})
+    assert passing({"thread": "t", "speaker": "Ann"}, "facts") == []
+    assert passing({"$and": [{"thread": "t"}, {"speaker": "Ann"}]}, "facts") == ["f"]
+    assert passing({"speaker": {"$ne": "Ann"}}, "facts") == ["f"]
+    assert passing({"$not": {"speaker": "Ann"}}, "facts") == []
+
+
+def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver, database, filled, namespace):
+    filled({**EMPTY, "entities": [{"id": "e", "type": "A", "names": ["Ann", "Anna"]}]})
+    assert driver.run(called(checked({"name": ["ANN", "nobody"]})), namespace) == {alias_key("Ann"): ["e"]}
+    with pytest.raises(StopIteration) as stop:
+        next(called(checked({"$not": {"thread": "t"}})))
+    assert stop.value.value == {}
+    assert "Index Scan | (a:Alias)" in database.explain(graph_key(namespace), NAMED, {"keys": ["k"]})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("where", "start"),
+    [
+        ({"thread": "t"}, "Index Scan | ({}:Episode)"),
+        ({"$and": [{"type": "A"}, {"thread": ["t", "u"], "speaker": "Ann"}]}, "Index Scan | ({}:Episode)"),
+        ({"name": "Ann", "trust": {"$gt": 0.5}, "predicate": "A"}, "Index Scan | ({}:Entity)"),
+    ],
+)
+def test_candidates_begin_at_an_index(database, filled, namespace, kind, where, start):
+    filled(EMPTY)
+    step = candidates(checked(where), kind, {alias_key("Ann"): ["e"]})
+    plan = database.explain(graph_key(namespace), step.cypher + COUNT, {**step.params, **INSTANTS, "most": 10})
+    assert not re.search("Label Scan|All Node Scan", plan)
+    assert any(start.format(name) in plan for name in ("d", "x", "m"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_never_looks_beyond_what_is_linked(database, filled, namespace, kind):
+    filled(EMPTY)
+    fields = {"thread": "t", "type": "A", "predicate": "A", "valid_at": None}
+    for where in (fields, {"$or": [fields, {"$not": fields}]}):
+        step = condition(checked(where), kind, {})
+        begin = f"MATCH (d:{LABELS[kind]} {{id: 'i'}}) WITH d, 0.5 AS score"
+        plan = database.explain(graph_key(namespace), f"{begin}{step.cypher}\nRETURN d.id", {**step.params, **INSTANTS})
+        assert not re.search("Label Scan|All Node Scan", plan)
+        assert plan.count("Index Scan") == 1
+
+
+def test_no_value_stands_in_the_text_of_a_query():
+    where = {
+        "$or": [
+            {name: "message" if name == "kind" else "2024-01-01"} for name in FIELDS if FIELDS[name].holds != "number"
+        ]
+    }
+    for kind in KINDS:
+        step = condition(checked(where), kind, {alias_key("2024-01-01"): ["secret"]})
+        assert not any(value in step.cypher for value in ("2024", "message", "secret"))
+        assert len(step.params) == len(where["$or"])
+
+
+def test_only_or_and_not_have_no_candidates():
+    for where in ({"$not": {"thread": "t"}}, {"$or": [{"thread": "t"}, {"type": "A"}]}, {"$and": []}):
+        assert all(candidates(checked(where), kind, {}) is None for kind in KINDS)
+
+
+def test_each_operator_is_exact_at_its_border(filled, passing):
+    filled({**EMPTY, "episodes": [{**EPISODE, "id": f"x{i}", "trust": i / 4, "at": i} for i in range(3)]})
+    kept = {"$eq": "1", "$ne": "02", "$gt": "2", "$gte": "12", "$lt": "0", "$lte": "01"}
+    for name, border in (("trust", 0.25), ("said_at", iso(1))):
+        for sign, expected in kept.items():
+            assert passing({name: {sign: border}}, "episodes") == [f"x{i}" for i in expected]

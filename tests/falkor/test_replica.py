@@ -1,0 +1,249 @@
+"""What may be some moments old is read from a replica, and from the primary where the replica fails."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from kg_memory.driver import Driver
+from kg_memory.effects import embed, in_step, read, write
+from kg_memory.errors import DatabaseClosed, QueryError
+from kg_memory.falkor import binaries
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.replica import LEFT_ALONE, Replicated
+from kg_memory.flow import every
+from kg_memory.memory import GraphMemory
+from tests.scripted import HashEmbeddings, Scripted
+
+NEAR = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 1, vecf32($v)) YIELD node RETURN node.id AS id"
+COUNT = "MATCH (n:Own) RETURN count(n) AS n"
+MAKE = "CREATE (:Own)"
+
+
+class Node:
+    """A server on a port of this machine, that can be looked into."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.redis: Any = redis.Redis(port=port, decode_responses=True)
+
+    def url(self) -> str:
+        return f"falkor://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        """The server goes on: it is the fixture's."""
+
+    def calls(self) -> dict[str, int]:
+        """How many queries it has been sent, by command."""
+        stats = self.redis.info("commandstats")
+        return {name: stats.get(f"cmdstat_graph.{name}", {"calls": 0})["calls"] for name in ("QUERY", "RO_QUERY")}
+
+
+@contextmanager
+def running(folder: Path, *options: str) -> Iterator[Node]:
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found = binaries.fetch()
+    command = [str(found.redis_server), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+    module = ["--loadmodule", str(found.module), "THREAD_COUNT", "2", "NODE_CREATION_BUFFER", "128"]
+    process = subprocess.Popen([*command, *options, *module], stdout=subprocess.DEVNULL)
+    node = Node(port)
+    try:
+        until(lambda: answers(node))
+        yield node
+    finally:
+        node.redis.close()
+        process.kill()
+        process.wait()
+
+
+def answers(node: Node) -> bool:
+    try:
+        return bool(node.redis.ping())
+    except redis.ConnectionError:
+        return False
+
+
+def until(true: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def primary(tmp_path_factory) -> Iterator[Node]:
+    # Without the delay that lets several replicas share one copy.
+    with running(tmp_path_factory.mktemp("replica") / "primary", "--repl-diskless-sync-delay", "0") as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def replica(primary, tmp_path_factory) -> Iterator[Node]:
+    follow = ("--replicaof", "127.0.0.1", str(primary.port))
+    with running(tmp_path_factory.mktemp("replica") / "copy", *follow) as node:
+        until(lambda: node.redis.info("replication")["master_link_status"] == "up")
+        yield node
+
+
+@pytest.fixture
+def database(primary, replica) -> Iterator[Replicated]:
+    opened = Replicated(primary, replica)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["sync", "async"])
+def drive(request, driver, database, namespace):
+    """Flows whose reads may be stale."""
+
+    async def once(flow):
+        try:
+            return await driver.reading().arun(flow, namespace)
+        finally:
+            on_this_loop = database._replica._link
+            if on_this_loop is not None and (client := on_this_loop.loops.pop()):
+                await client.aclose()
+
+    if request.param == "sync":
+        return lambda flow: driver.reading().run(flow, namespace)
+    return lambda flow: asyncio.run(once(flow))
+
+
+@pytest.fixture
+def sent(primary, replica):
+    """How many queries each of the two servers was sent since this was asked last."""
+    before = {}
+
+    def verb() -> tuple[dict[str, int], dict[str, int]]:
+        now = {"primary": primary.calls(), "replica": replica.calls()}
+        since = {
+            name: {command: calls - before.get(name, {}).get(command, 0) for command, calls in found.items()}
+            for name, found in now.items()
+        }
+        before.update(now)
+        return since["primary"], since["replica"]
+
+    verb()
+    return verb
+
+
+def test_reads_go_to_the_replica_and_writes_to_the_primary(drive, primary, sent):
+    drive(write(MAKE))
+    primary.redis.wait(1, 5000)
+    assert drive(read(COUNT)) == [{"n": 1}]
+    sent()
+    assert drive(every([read(COUNT), in_step([read(COUNT), read(COUNT)])])) == [[{"n": 1}], [[{"n": 1}]] * 2]
+    drive(write(MAKE))
+    assert sent() == ({"QUERY": 1, "RO_QUERY": 0}, {"QUERY": 0, "RO_QUERY": 3})
+
+
+def test_who_does_not_ask_for_the_replica_reads_its_own_writes(driver, namespace, replica):
+    driver.run(write(MAKE), namespace)
+    sent = replica.calls()["RO_QUERY"]
+    assert driver.run(read(COUNT), namespace) == [{"n": 1}]
+    assert driver.run(in_step([read(COUNT)]), namespace) == [[{"n": 1}]]
+    assert replica.calls()["RO_QUERY"] == sent
+
+
+def test_a_search_reads_from_the_replica_and_adding_and_looking_do_not(primary, replica, settings, namespace, sent):
+    own = settings.with_(url=primary.url(), replica_url=replica.url())
+    with GraphMemory(own, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        memory.add("Ann lives in Oslo", at="2024-01-01", namespace=namespace)
+        assert sent()[1]["RO_QUERY"] == 0
+        primary.redis.wait(1, 5000)
+        found = memory.search("Where does Ann live?", namespace=namespace)
+        assert [fact.sentence for fact in found.facts] == ["Ann lives in Oslo"]
+        assert [episode.content for episode in found.episodes] == ["Ann lives in Oslo"]
+        at_primary, at_replica = sent()
+        assert at_primary["QUERY"] == 0
+        assert at_primary["RO_QUERY"] <= 3  # whether the graph is ready
+        assert at_replica["RO_QUERY"] > 8
+        memory.search("Who is in Oslo?", namespace=namespace)
+        assert memory.stats(namespace=namespace).episodes == 1
+        assert 1 <= sent()[0]["RO_QUERY"] < 8
+
+
+def test_what_the_replica_does_not_have_yet_is_read_from_the_primary(drive, replica, primary, namespace):
+    replica.redis.replicaof("NO", "ONE")  # what is written from now on does not come
+    try:
+        drive(write(MAKE))
+        assert drive(read(COUNT)) == [{"n": 1}]
+        assert drive(in_step([read(COUNT), read(COUNT)])) == [[{"n": 1}]] * 2
+        assert graph_key(namespace) not in replica.redis.execute_command("GRAPH.LIST")
+    finally:
+        follow(replica, primary)
+
+
+def follow(replica: Node, primary: Node) -> None:
+    replica.redis.replicaof("127.0.0.1", primary.port)
+    until(lambda: replica.redis.info("replication")["master_link_status"] == "up")
+
+
+def test_a_replica_that_refuses_is_left_alone_for_a_while(
+    drive, database, primary, replica, embeddings, namespace, caplog
+):
+    vector = embeddings.embed_query("x")
+    drive(write("CREATE (:Episode {id: 'a', embedding: vecf32($v)})", v=vector))
+    primary.redis.wait(1, 5000)
+    replica.redis.replicaof("NO", "ONE")
+    try:
+        drop = "DROP VECTOR INDEX FOR (n:Episode) ON (n.embedding)"
+        replica.redis.execute_command("GRAPH.QUERY", graph_key(namespace), drop)
+        sent = replica.calls()["RO_QUERY"]
+        assert drive(read(NEAR, v=vector)) == [{"id": "a"}]
+        assert replica.calls()["RO_QUERY"] == sent + 1
+        assert drive(in_step([read(NEAR, v=vector)])) == [[{"id": "a"}]]
+        assert replica.calls()["RO_QUERY"] == sent + 1
+        assert "the replica is not asked for 30 s" in caplog.text
+        database._stale._again -= LEFT_ALONE
+        drive(read(COUNT))
+        assert replica.calls()["RO_QUERY"] > sent + 1
+    finally:
+        follow(replica, primary)
+
+
+def test_a_query_that_is_wrong_is_an_error_with_a_replica_too(drive):
+    drive(write(MAKE))
+    with pytest.raises(QueryError, match="refused"):
+        drive(read("MATCH"))
+
+
+def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary, namespace, caplog):
+    with socket.socket() as taken:  # bound, and does not listen
+        taken.bind(("127.0.0.1", 0))
+        database = Replicated(primary, Node(taken.getsockname()[1]))
+        driver = Driver(Scripted(), HashEmbeddings(), database)
+        driver.run(write(MAKE), namespace)
+        assert driver.reading().run(every([read(COUNT), in_step([read(COUNT)])]), namespace) == [
+            [{"n": 1}],
+            [[{"n": 1}]],
+        ]
+        assert asyncio.run(driver.reading().arun(embed(["x"]), namespace))
+        assert "cannot be reached" in caplog.text
+        driver.close()
+        database.close()
+
+
+async def test_closing_closes_both(primary, replica, namespace):
+    database = Replicated(primary, replica)
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    before = await asyncio.to_thread(lambda: len(replica.redis.client_list()))
+    await driver.arun(write(MAKE), namespace)
+    await driver.reading().arun(read(COUNT), namespace)
+    await database.aclose()
+    await asyncio.to_thread(until, lambda: len(replica.redis.client_list()) <= before)
+    with pytest.raises(DatabaseClosed):
+        await driver.reading().arun(read(COUNT), namespace)
+    driver.close()

@@ -1,0 +1,59 @@
+"""Answers read cell by cell, as the client itself reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.replies import rows
+
+HARD = "'\"\\\n\u2028 数据 🎉 {}[]"
+KEY = "kg:replies"
+
+
+@pytest.fixture
+def graph(database: Database) -> Any:
+    """A graph of its own."""
+    made = database.client().select_graph(KEY)
+    made.query("CREATE (:Thing {name: 'a'})")
+    yield made
+    made.delete()
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "null AS a, true AS b, false AS c, 1 AS d, -9223372036854775807 AS e",
+        "1.5 AS a, -0.0 AS b, 1e300 AS c, 0.1 AS d, '' AS e, 'true' AS f",
+        "[] AS a, [1, 'x', null, [2.5, true]] AS b, {} AS c, {k: {l: [1, {m: null}]}} AS d",
+        "$hard AS a, [$hard] AS b, {k: $hard} AS c, t.name AS `a name`, vecf32([1.5, -2]) AS v",
+    ],
+)
+def test_values_are_read_as_the_client_reads_them(database: Database, graph: Any, returned: str) -> None:
+    query, params = f"MATCH (t:Thing) RETURN {returned}", {"hard": HARD}
+    expected = graph.ro_query(query, params)
+    names = [name for _, name in expected.header]
+    [found] = database.read_all(KEY, [(query, params)])
+    assert found == [dict(zip(names, expected.result_set[0], strict=True))]
+    assert [type(value) for value in found[0].values()][:1] == [type(expected.result_set[0][0])]
+
+
+def test_an_answer_without_columns_has_no_rows() -> None:
+    assert rows([["Cached execution: 0"]]) == []
+    assert rows([[[1, "a"]], [], ["Cached execution: 0"]]) == []
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_what_ended_a_query_is_raised(place: int) -> None:
+    answer: list[Any] = [[[1, "a"]], [[[3, 1]]], ["Cached execution: 0"]]
+    answer[place] = redis.ResponseError("division by zero")
+    with pytest.raises(redis.ResponseError, match="division"):
+        rows(answer)
+
+
+def test_a_whole_node_is_refused_with_what_to_do() -> None:
+    with pytest.raises(TypeError, match="return the properties"):
+        rows([[[1, "n"]], [[[8, [0, [], []]]]], []])

@@ -1,0 +1,56 @@
+"""Which lines go into a context."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.model import Found
+from kg_memory.retrieval.budget import NO_ROOM, SHARES, added, estimate
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.templates import TEMPLATES
+from tests.retrieval.findings import ANY_TEXT, episode, fact
+
+
+@given(st.lists(ANY_TEXT, max_size=6), st.integers(-5, 400), st.sampled_from(list(TEMPLATES)))
+def test_the_text_keeps_within_the_tokens(texts: list[str], most: int, name: str) -> None:
+    facts = tuple(fact(each, id=f"f{place}") for place, each in enumerate(texts))
+    episodes = tuple(episode(each, id=f"e{place}") for place, each in enumerate(texts))
+    context = render(Found(question="x", facts=facts, episodes=episodes), most, name)
+    assert context == "" or context.tokens == estimate(context) <= most
+    told = {(line.kind, line.id) for line in context.lines}
+    left = {(each.kind, each.id) for each in context.left_out}
+    assert not told & left
+    assert len(told | left) == 2 * len(texts)
+
+
+def test_the_best_lines_come_first_and_no_worse_line_takes_a_place() -> None:
+    facts = (fact("Ann lives in Oslo"), fact("Ann " + "talks " * 80), fact("short"))
+    context = render(Found(question="Ann", facts=facts), 70)
+    assert [line.id for line in context.lines] == ["Ann lives in Oslo"]
+    assert [each.left_out for each in context.left_out] == [NO_ROOM, NO_ROOM]
+
+
+def test_the_kinds_share_the_budget() -> None:
+    facts = tuple(fact(f"Ann likes thing number {number} very much") for number in range(50))
+    episodes = tuple(episode(f"I like thing number {number} very much", id=str(number)) for number in range(50))
+    text = render(Found(question="Ann", facts=facts, episodes=episodes), 600)
+    told_facts, told_episodes = text.count("- Ann likes"), text.count(": I like")
+    assert told_facts > 3
+    assert abs(told_facts / SHARES["facts"] - told_episodes / SHARES["episodes"]) <= 1 / min(
+        SHARES["facts"], SHARES["episodes"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [("word " * 100, 100, 180), ("猫" * 100, 100, 150), ("слово " * 100, 150, 350), ("", 0, 1)],
+)
+def test_tokens_are_estimated_for_every_script(text: str, least: int, most: int) -> None:
+    assert least <= estimate(text) <= most
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_parts_are_never_estimated_below_their_whole(one: str, other: str) -> None:
+    assert estimate(one + other) - 1 <= added(one + other) <= added(one) + added(other)

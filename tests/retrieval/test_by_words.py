@@ -1,0 +1,112 @@
+"""BM25: the rarity of words, which of them are looked up, and what is found on a real FalkorDB."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.filters import checked
+from kg_memory.retrieval.by_words import K1, MOST_POSTINGS, B, by_words, coverage, rarity, weighed
+from kg_memory.retrieval.scope import Scope, sized
+from tests.retrieval.many import INSTANTS, Many
+
+NUMBERS = st.integers(0, 10**6)
+
+
+def frequencies(*counts: int) -> list[dict[str, Any]]:
+    return [{"term": f"t{place}", "facts": count} for place, count in enumerate(counts)]
+
+
+def test_rare_terms_weigh_more_and_come_first() -> None:
+    terms, postings = weighed(frequencies(90, 1, 10), "facts", 100)
+    assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
+    assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
+    assert postings == 101
+
+
+def test_terms_that_no_fact_has_are_left_out() -> None:
+    assert weighed(frequencies(0, 0), "facts", 100) == ([], 0)
+
+
+def test_common_terms_are_left_out_once_there_are_too_many_postings() -> None:
+    terms, postings = weighed(frequencies(10, MOST_POSTINGS, 20), "facts", 100_000)
+    assert [each["term"] for each in terms] == ["t0", "t2"]
+    assert postings == 30
+
+
+def test_a_term_that_is_everywhere_is_kept_where_there_is_no_other() -> None:
+    terms, postings = weighed(frequencies(MOST_POSTINGS * 2), "facts", MOST_POSTINGS * 2)
+    assert (len(terms), postings) == (1, MOST_POSTINGS * 2)
+
+
+@given(NUMBERS, NUMBERS)
+def test_rarity_is_never_negative_and_falls_with_frequency(frequency: int, documents: int) -> None:
+    assert 0 <= rarity(frequency + 1, documents) <= rarity(frequency, documents)
+
+
+@given(st.floats(0, 100), st.lists(st.integers(0, 50), max_size=5), st.integers(0, 50))
+def test_coverage_is_a_share_and_rises_with_the_best(best: float, counts: list[int], documents: int) -> None:
+    rows = frequencies(*counts)
+    terms = [row["term"] for row in rows]
+    assert 0 <= coverage(best, rows, terms, "facts", documents) <= 1
+    assert coverage(best, rows, terms, "facts", documents) <= coverage(best + 1, rows, terms, "facts", documents)
+
+
+def test_words_that_nothing_has_are_not_covered() -> None:
+    rows = frequencies(1)
+    best = rarity(1, 10)
+    assert coverage(best, rows, ["t0"], "facts", 10) == 1
+    assert coverage(best, rows, ["t0", "unknown"], "facts", 10) < 0.5
+    assert coverage(best, rows, [], "facts", 10) == 0
+
+
+def test_no_words_and_nothing_stored_cost_no_query() -> None:
+    for scope, rows in (
+        (Scope("facts", 5, 5, INSTANTS), frequencies(0)),
+        (Scope("facts", 0, 5, INSTANTS), frequencies(1)),
+    ):
+        with pytest.raises(StopIteration) as ended:
+            next(by_words(scope, rows, 5, None))
+        assert ended.value.value == []
+
+
+def test_the_scores_are_those_of_bm25(many: Many) -> None:
+    many.facts(
+        [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
+    )
+    rows = [{"term": "oslo", "facts": 2}, {"term": "rain", "facts": 1}]
+    found = many.run(by_words(Scope("facts", 2, 10, INSTANTS), rows, 2, 10.0))
+
+    def part(term: int, times: int, length: int) -> float:
+        return rarity(term, 2) * times / (times + K1 * (1 - B + B * length / 10))
+
+    expected = {"short": part(2, 1, 4), "long": part(2, 2, 16) + part(1, 1, 16)}
+    assert [id_ for id_, _ in found] == ["long", "short"]
+    assert all(math.isclose(score, expected[id_], abs_tol=1e-6) for id_, score in found)
+
+
+def test_facts_that_hold_no_longer_do_not_starve_the_search(many: Many) -> None:
+    many.facts(
+        [{"id": f"f{i:04}", "n": 4 if i < 2995 else 8, "terms": {"oslo": 1}, "over": i < 2995} for i in range(3000)]
+    )
+    found = many.run(by_words(Scope("facts", 3000, 20, INSTANTS), [{"term": "oslo", "facts": 3000}], 3000, 5.0))
+    assert [id_ for id_, _ in found] == [f"f{i:04}" for i in range(2995, 3000)]
+
+
+def test_the_few_that_pass_a_filter_are_all_found_however_little_they_say(many: Many) -> None:
+    many.facts(
+        [
+            {"id": f"f{i:04}", "n": 4 if i > 2 else 100, "terms": {"oslo": 1}, "predicate": "P" if i > 2 else "RARE"}
+            for i in range(3000)
+        ]
+    )
+    words = [{"term": "oslo", "facts": 3000}]
+    for where in ({"predicate": "RARE"}, {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}):
+        scope = many.run(sized(Scope("facts", 3000, 20, INSTANTS, checked(where))))
+        found = many.run(by_words(scope, words, 3000, 5.0))
+        assert [id_ for id_, _ in found] == ["f0000", "f0001", "f0002"]
+        assert len({score for _, score in found}) == 1

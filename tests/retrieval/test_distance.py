@@ -1,0 +1,76 @@
+"""Shortest paths between entities, on a real FalkorDB and by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import Query, read
+from kg_memory.flow import run
+from kg_memory.retrieval import distance
+from kg_memory.retrieval.distance import called, distances, nearest
+from tests.retrieval.conftest import Talk
+
+NOW, SUMMER_2022 = 1_720_000_000_000_000, 1_656_000_000_000_000
+FAR = ("nothing that there is",)
+
+
+def hops(talk: Talk, *start: str, most: int = 5, wanted: Any = FAR, at: int = NOW) -> dict[str, int]:
+    """The hops from the entities called *start*, by names."""
+    rows = talk.driver.run(read("MATCH (e:Entity) RETURN e.id AS id, e.name AS name"), talk.namespace)
+    names = {row["id"]: row["name"] for row in rows}
+    ids = {name: id_ for id_, name in names.items()}
+    instants: Any = {"since": at, "until": at + 1, "believed_at": 2 * NOW, "lenient": False, "unreviewed": False}
+    flow = distances([ids[name] for name in start], [ids.get(name, name) for name in wanted], most, instants)
+    return {names[id_]: far for id_, far in talk.driver.run(flow, talk.namespace).items()}
+
+
+def test_the_hops_are_those_of_the_shortest_path_from_the_nearest_start(story: Talk) -> None:
+    assert hops(story, "Acme") == {"Acme": 0, "Mia": 1, "Ann": 2, "Oslo": 3}
+    assert hops(story, "Oslo", "Acme") == {"Acme": 0, "Oslo": 0, "Mia": 1, "Ann": 1}
+    assert hops(story, "Will", most=1) == {"Will": 0, "Milo": 1}
+
+
+def test_only_facts_that_held_then_are_walked_along(story: Talk) -> None:
+    assert hops(story, "Ann")["Oslo"] == 1
+    assert "Bergen" not in hops(story, "Ann")
+    assert hops(story, "Ann", at=SUMMER_2022) == {"Ann": 0, "Bergen": 1}
+
+
+def test_it_stops_once_it_has_all_that_is_wanted(story: Talk) -> None:
+    assert hops(story, "Acme", wanted=["Mia"]) == {"Acme": 0, "Mia": 1}
+    assert hops(story, "Acme", wanted=["Acme"]) == {"Acme": 0}
+
+
+def test_it_walks_over_so_many_entities_and_no_more(story: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distance, "MOST_ENTITIES", 3)
+    assert hops(story, "Acme") == {"Acme": 0, "Mia": 1, "Ann": 2}
+
+
+def test_a_name_may_be_an_alias_in_any_spelling(story: Talk) -> None:
+    assert story.driver.run(called("ＡＣＭＥ"), story.namespace) == story.driver.run(called("acme"), story.namespace)
+
+
+def walked(graph: dict[str, str], start: list[str], most: int) -> tuple[dict[str, int], int]:
+    asked: list[Query] = []
+
+    def perform(query: Query) -> list[dict[str, str]]:
+        asked.append(query)
+        return [{"entities": " ".join(graph[each] for each in query.params["ids"])}]
+
+    return run(distances(start, FAR, most, {}), perform), len(asked)  # type: ignore[typeddict-item]
+
+
+def test_a_circle_is_walked_once() -> None:
+    assert walked({"a": "b a", "b": "c", "c": "a"}, ["a"], 100) == ({"a": 0, "b": 1, "c": 2}, 3)
+
+
+def test_it_asks_at_most_once_a_hop() -> None:
+    line = {str(number): f"{number - 1} {number + 1}" for number in range(100)}
+    assert walked(line, ["50"], 4)[1] == 4
+    assert walked(line, [], 4) == ({}, 0)
+
+
+def test_what_has_no_entity_in_reach_is_not_near() -> None:
+    assert nearest({"f": ["a", "b"], "g": ["c"], "h": []}, {"a": 2, "b": 1}) == {"f": 1}

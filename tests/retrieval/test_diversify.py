@@ -1,0 +1,56 @@
+"""How alike things are is computed in the database, on a real FalkorDB."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from kg_memory.effects import read, write
+from kg_memory.model import KINDS
+from kg_memory.rank import mmr
+from kg_memory.recipes import ByDiversity
+from kg_memory.retrieval.diversify import ALIKE, diversified
+from tests.retrieval.conftest import Talk, WordVectors
+
+
+def cosine(one: str, other: str) -> float:
+    return sum(map(math.prod, zip(*WordVectors().embed_documents([one, other]), strict=True)))
+
+
+def facts(talk: Talk) -> dict[str, str]:
+    rows = talk.driver.run(read("MATCH (f:Fact) RETURN f.id AS id, f.sentence AS sentence"), talk.namespace)
+    return {row["id"]: row["sentence"] for row in rows}
+
+
+def test_the_order_is_that_of_the_real_similarities(story: Talk) -> None:
+    said = facts(story)
+    ranking = [(id_, 1 - place / 10) for place, id_ in enumerate(sorted(said, key=said.__getitem__))]
+    pairs = {(one, other): cosine(said[one], said[other]) for one in said for other in said if one != other}
+    found = story.driver.run(diversified({"facts": ranking, "entities": []}, ByDiversity(balance=0.3)), story.namespace)
+    expected = mmr(ranking, pairs, 0.3)
+    assert found == {"facts": [(id_, pytest.approx(score, abs=1e-4)) for id_, score in expected]}
+    assert [id_ for id_, _ in expected] != [id_ for id_, _ in ranking]
+
+
+def test_what_has_no_vector_is_like_nothing_and_only_the_best_are_compared(new_talk: Callable[[], Talk]) -> None:
+    talk = new_talk()
+    talk.tell("Mia", "Mia works at Acme.")
+    talk.driver.run(write("UNWIND ['x', 'y'] AS id CREATE (:Fact {id: id, sentence: id})"), talk.namespace)
+    [worded] = [id_ for id_ in facts(talk) if len(id_) > 1]
+    ranking = [("x", 0.9), (worded, 0.8), ("y", 0.7), ("gone", 0.6)]
+    found = talk.driver.run(diversified({"facts": ranking}, ByDiversity(depth=3)), talk.namespace)["facts"]
+    assert [id_ for id_, _ in found] == ["x", worded, "y", "gone"]
+    assert found[3] == ("gone", pytest.approx(0.006))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_vector_leaves_the_database(story: Talk, kind: str) -> None:
+    ids = [
+        row["id"]
+        for row in story.driver.run(read("MATCH (d) WHERE d.id IS NOT NULL RETURN d.id AS id"), story.namespace)
+    ]
+    rows = story.driver.run(read(ALIKE[kind], ids=ids), story.namespace)  # type: ignore[index]
+    assert [len(row["alike"].split()) for row in rows] == list(range(len(rows) - 1, -1, -1))
+    assert all(set(row) == {"id", "alike"} for row in rows)

@@ -1,0 +1,180 @@
+"""What the graph tells of candidates, on a real FalkorDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import Reads, read, write
+from kg_memory.errors import InputError
+from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.flow import Flow, run
+from kg_memory.model import KINDS, Kind
+from kg_memory.recipes import DEFAULT, ByDistance, ByMentions, ByRecency, ByTrust
+from kg_memory.retrieval.features import Features, features
+from kg_memory.retrieval.rerank import rerank
+from kg_memory.settings import Settings
+from tests.retrieval.conftest import Talk
+
+NOW = 1_720_000_000_000_000
+INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": 2 * NOW, "lenient": False, "unreviewed": False}
+NAMES = {
+    "facts": "MATCH (d:Fact) RETURN d.id AS id, d.sentence AS name",
+    "entities": "MATCH (d:Entity) RETURN d.id AS id, d.name AS name",
+    "communities": "MATCH (d:Community) RETURN d.id AS id, d.name AS name",
+    "episodes": "MATCH (d:Episode) RETURN d.id AS id, d.content AS name",
+}
+
+
+def known(talk: Talk) -> dict[Kind, dict[str, str]]:
+    """The ids of all there is by their names."""
+    rows = {kind: talk.driver.run(read(query), talk.namespace) for kind, query in NAMES.items()}
+    return {kind: {row["name"]: row["id"] for row in rows[kind]} for kind in KINDS}
+
+
+def told(talk: Talk, *rerankers: Any, **state: Any) -> dict[Kind, dict[str, dict[str, Any]]]:
+    """What is told of all there is, by names."""
+    ids = known(talk)
+    ranked: Any = {kind: [(id_, 1.0) for id_ in [*ids[kind].values(), "gone"]] for kind in KINDS}
+    flow: Flow[Features] = features(ranked, rerankers, {"instants": INSTANTS, **state})  # type: ignore[typeddict-item]
+    found = talk.driver.run(flow, talk.namespace)
+    assert all(len(found[kind]) == len(ids[kind]) for kind in found), "one row for each that is there"
+    return {kind: {name: found[kind][id_] for name, id_ in ids[kind].items()} for kind in found}
+
+
+def once(effect: Any) -> Flow[Any]:
+    """A flow of one effect."""
+    answer = yield effect
+    return answer
+
+
+@pytest.fixture(scope="module")
+def grouped(story: Talk) -> Talk:
+    """The story, with a community of Ann and Mia and one that nobody belongs to."""
+    query = """
+UNWIND ['Ann', 'Mia'] AS name
+MATCH (e:Entity {name: name})
+MERGE (c:Community {id: 'sisters'})
+SET c.name = 'The sisters'
+MERGE (c)-[:HAS_MEMBER]->(e)
+MERGE (d:Community {id: 'nobody'})
+SET d.name = 'Nobody'
+"""
+    story.driver.run(write(query), story.namespace)
+    return story
+
+
+def test_mentions_are_counted_in_all_conversations_or_in_one(grouped: Talk) -> None:
+    found = told(grouped, ByMentions())
+    assert {name: found["entities"][name]["mentions"] for name in ("Ann", "Mia", "Acme", "北京")} == {
+        "Ann": 4, "Mia": 2, "Acme": 1, "北京": 1,
+    }  # fmt: skip
+    assert {name: row["mentions"] for name, row in found["communities"].items()} == {"The sisters": 6, "Nobody": 0}
+    assert found["episodes"]["Rainy, but I like it."]["mentions"] == 4  # those of Ann, who says so
+    assert found["facts"]["Mia works at Acme"]["mentions"] == 1
+    found = told(grouped, ByMentions(), thread="summer")
+    assert {name: found["entities"][name]["mentions"] for name in ("Ann", "Mia", "Milo")} == {
+        "Ann": 1,
+        "Mia": 2,
+        "Milo": 0,
+    }
+    assert {name: row["mentions"] for name, row in found["communities"].items()} == {"The sisters": 3, "Nobody": 0}
+    assert found["facts"]["Mia works at Acme"]["mentions"] == 1
+    assert found["facts"]["Ann lives in Oslo"]["mentions"] == 0
+
+
+def test_an_episode_that_states_a_fact_twice_counts_once_and_the_best_trusted_counts(
+    new_talk: Callable[[], Talk],
+) -> None:
+    talk = new_talk()
+    talk.tell("Mia", "Mia works at Acme. Yes, Mia works at Acme.", thread="one")
+    talk.tell("Mia", "Mia works at Acme.", "2024-05-02T10:00:00Z", thread="two")
+    spans = (
+        "MATCH (x:Episode)-[:STATES]->(f:Fact) MERGE (x)-[:STATES {start: 1, end: 2, valid_at: 3, invalid_at: 4}]->(f)"
+    )
+    talk.driver.run(write(spans), talk.namespace)
+    talk.driver.run(
+        write("MATCH (x:Episode) SET x.trust = CASE x.thread WHEN 'one' THEN 0.2 ELSE 0.6 END"), talk.namespace
+    )
+    [fact] = told(talk, ByMentions(), ByTrust(), ByRecency(), thread="one")["facts"].values()
+    assert fact["mentions"] == 1
+    assert fact["trust"] == 0.6
+    assert fact["at"] == 1_714_644_000_000_000
+    [fact] = told(talk, ByMentions())["facts"].values()
+    assert fact["mentions"] == 2
+
+
+def test_a_conversation_that_nobody_knows_mentions_nothing(grouped: Talk) -> None:
+    found = told(grouped, ByMentions(), thread="' OR 1=1 //\ud800\x00")
+    assert {row["mentions"] for rows in found.values() for row in rows.values()} == {0}
+
+
+def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
+    found = told(grouped, ByDistance(), center="  acme ")
+    hops = {kind: {name: row["hops"] for name, row in rows.items()} for kind, rows in found.items()}
+    assert {name: hops["entities"][name] for name in ("Acme", "Mia", "Ann", "Oslo", "Milo")} == {
+        "Acme": 0, "Mia": 1, "Ann": 2, "Oslo": 3, "Milo": None,
+    }  # fmt: skip
+    assert hops["entities"]["Bergen"] is None, "she does not live there any more"
+    assert hops["facts"]["Mia works at Acme"] == 0
+    assert hops["facts"]["Mia is Ann's sister"] == 1
+    assert hops["facts"]["Ann lives in Oslo"] == 2
+    assert hops["facts"]["Will has a cat called Milo"] is None
+    assert hops["communities"] == {"The sisters": 1, "Nobody": None}
+    assert hops["episodes"]["Rainy, but I like it."] == 2
+    assert hops["episodes"]["Mia works at Acme, I hear."] == 0
+
+
+def test_it_looks_no_further_than_the_hops_it_may(grouped: Talk) -> None:
+    found = told(grouped, ByDistance(max_hops=1), center="Acme")
+    assert {name: found["entities"][name]["hops"] for name in ("Mia", "Ann")} == {"Mia": 1, "Ann": None}
+
+
+def test_a_name_that_nobody_has_is_no_center(grouped: Talk) -> None:
+    with pytest.raises(InputError, match=r"center 'Xanadu'.*give the name of an entity"):
+        told(grouped, ByDistance(), center="Xanadu")
+
+
+def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> None:
+    ids = known(grouped)
+    hits: Any = {
+        kind: {"words": [[id_, 1.0] for id_ in ids[kind].values()], "meaning": [], "graph": []} for kind in KINDS
+    }
+    trips: list[Any] = []
+
+    def perform(effect: Any) -> Any:
+        trips.append(effect)
+        return grouped.driver.run(once(effect), grouped.namespace)
+
+    steps = ("mentions", "recency", "use", "confidence", "trust", "diversity")
+    recipe = DEFAULT.with_(rerank=[{"by": each} for each in steps])
+    state: Any = {"instants": INSTANTS, "hits": hits, "recipe": recipe, "explain": True}
+    found = run(rerank(state, Settings()), perform)
+    assert [type(each) for each in trips] == [Reads, Reads, Reads]
+    for kind in KINDS:
+        assert sorted(name for name, _ in found["ranked"][kind]) == sorted(ids[kind].values())
+        scores = [score for _, score in found["ranked"][kind]]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 <= scores[-1] <= scores[0] <= 1
+    told_steps = {tuple(step for step, _ in each) for each in found["parts"]["facts"].values()}
+    assert told_steps == {("fused", *steps)}
+
+
+def test_a_fact_stored_by_an_earlier_version_counts_as_sure_and_never_served(grouped: Talk) -> None:
+    [row] = grouped.driver.run(
+        read(cypher.FACTS_TOLD, ids=[known(grouped)["facts"]["Ann lives in Oslo"]]), grouped.namespace
+    )
+    assert (row["used"], row["used_at"], row["confidence"]) == (0.0, 0, 0.9)
+
+
+@pytest.mark.parametrize("name", ["mentions", "near", "recent", "used", "trusted", "diverse"])
+def test_a_recipe_by_name_changes_the_order_and_finds_the_same(story: Talk, name: str) -> None:
+    asked = story.ask("Where does Ann live?", explain=True)
+    found = story.ask("Where does Ann live?", explain=True, recipe=name)
+    for kind in ("facts", "entities", "episodes"):
+        assert {id_ for id_, _ in found["ranked"][kind]} == {id_ for id_, _ in asked["ranked"][kind]}
+    assert found["found"]["facts"][0]["sentence"] == "Ann lives in Oslo"
+    steps = {step for parts in found["parts"]["facts"].values() for step, _ in parts}
+    assert steps > {"fused"}, "the reranker was of use"

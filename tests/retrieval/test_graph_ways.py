@@ -1,0 +1,76 @@
+"""What the graph tells of a question, with rows given by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kg_memory.effects import Query, Reads
+from kg_memory.falkor import search_cypher, walk_cypher
+from kg_memory.flow import Flow, run
+from kg_memory.identity import alias_key
+from kg_memory.retrieval.graph_ways import (
+    FOUND_WEIGHT,
+    MENTIONED,
+    STATED_SHARE,
+    best,
+    communities_of,
+    episodes_of,
+    ids_of,
+    seeds,
+)
+
+NO_HITS: Any = {"words": [], "meaning": [], "graph": []}
+
+
+def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
+    """Drive *flow*; each query is answered by its rows, or by none."""
+
+    def perform(effect: Query | Reads) -> Any:
+        if isinstance(effect, Reads):
+            return [answers.get(query.cypher, []) for query in effect.queries]
+        return answers.get(effect.cypher, [])
+
+    return run(flow, perform)
+
+
+def test_named_entities_count_by_their_rarity_and_others_less() -> None:
+    hits: Any = {"words": [["oslo", 3.0], ["ann", 2.0]], "meaning": [["mia", 0.9]], "graph": []}
+    assert seeds({"ann": 2.0, "bob": 1.0}, ["ann"], hits) == {
+        "ann": 2.0, "bob": FOUND_WEIGHT, "oslo": FOUND_WEIGHT, "mia": FOUND_WEIGHT,
+    }  # fmt: skip
+
+
+def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:
+    assert seeds({}, [], NO_HITS) == {}
+
+
+def test_a_community_counts_its_members_among_the_starts() -> None:
+    rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
+    flow = communities_of({"ann": 2.0, "bob": 0.5})
+    assert answered(flow, {walk_cypher.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
+
+
+def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_or_about() -> None:
+    answers: dict[str, list[dict[str, Any]]] = {
+        search_cypher.STATING: [
+            {"id": "states", "fact": "f1", "speaker": "Bob"},
+            {"id": "states", "fact": "f2", "speaker": "Bob"},
+            {"id": "all", "fact": "f1", "speaker": "Ann"},
+        ],
+        walk_cypher.SPEAKERS: [{"id": "said", "speaker": "ANN"}, {"id": "mentions", "speaker": None}],
+        walk_cypher.MENTIONING: [{"id": "mentions"}, {"id": "said"}],
+    }
+    flow = episodes_of({"f1": 0.5, "f2": 1.0}, {"ann": [alias_key("Ann")]}, ["said", "mentions"])
+    rest = 1 - STATED_SHARE
+    assert answered(flow, answers) == {
+        "states": STATED_SHARE, "all": STATED_SHARE * 0.5 + rest, "said": rest, "mentions": rest * MENTIONED,
+    }  # fmt: skip
+
+
+def test_what_two_ways_found_is_one_and_the_best_are_in_order_of_id_where_they_tie() -> None:
+    assert ids_of({"words": [["b", 2.0], ["a", 1.0]], "meaning": [["a", 0.9], ["c", 0.1]], "graph": []}) == [
+        "b",
+        "a",
+        "c",
+    ]
+    assert best({"c": 1.0, "b": 1.0, "a": 0.0, "d": 2.0}) == [["d", 2.0], ["b", 1.0], ["c", 1.0]]

@@ -1,0 +1,79 @@
+"""What lines tell: short clean texts."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+
+from kg_memory.model import AskedTime
+from kg_memory.retrieval.lines import Teller, excerpt, one_line, told
+from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
+
+
+@given(ANY_TEXT)
+def test_any_text_is_told_on_one_line_without_brackets(text: str) -> None:
+    line = told(text)
+    assert len(line.splitlines()) <= 1
+    assert "<" not in line
+    assert ">" not in line
+
+
+@given(HARM)
+def test_what_is_told_can_be_seen_and_stored(text: str) -> None:
+    line = one_line(text)
+    assert line == line.strip()
+    assert one_line(line) == line
+    line.encode()
+    assert not set(line) & set("\n\r\t\x00\x1b\u2028\u2029\u202a\u202b\u202d\u202e\u2066\u2067\ufeff\ufffe\uffff")
+
+
+def test_other_scripts_and_symbols_are_told_as_they_are() -> None:
+    for text in ("我搬到了北京。", "Zoë, Łódź", "مرحبا بالعالم", "🎉 50 % – “so”", "नमस्ते"):
+        assert one_line(text) == text
+
+
+def test_a_long_text_is_told_where_it_answers() -> None:
+    text = "word " * 2000 + "the treasure lies under the old oak " + "word " * 2000
+    stretch = excerpt(text, {"treasur", "oak"}, 300)
+    assert "the treasure lies under the old oak" in stretch
+    assert stretch.startswith("… ")
+    assert stretch.endswith(" …")
+    assert len(stretch) <= 304
+
+
+def test_a_long_text_without_spaces_is_cut_too() -> None:
+    assert len(excerpt("x" * 100_000, set(), 500)) <= 504
+    assert "答案" in excerpt("无" * 5000 + "答案" + "无" * 5000, {"答案"}, 300)
+
+
+def test_a_short_text_is_told_whole() -> None:
+    assert excerpt("Ann lives in Oslo", {"oslo"}, 100) == "Ann lives in Oslo"
+
+
+def test_a_huge_text_takes_no_long_time() -> None:
+    begin = time.perf_counter()
+    assert len(one_line("\x00 <b>word</b>\n" * 1_000_000)) <= 504
+    assert time.perf_counter() - begin < 5
+
+
+def test_those_that_say_the_same_are_told_once_with_the_sources_of_all() -> None:
+    one = fact(sources=(source(source_id="m1"), source("ab")))
+    other = fact(id="other", sources=(source(source_id="m2"), source(source_id="m1")))
+    assert Teller(str).tell([one, other]).sources == ("m1", "ab", "m2")
+    said = Teller(str).tell([episode(source_id="m1"), episode(source_id="x" * 65)])
+    assert said.sources == ("m1", "abcdef01")
+
+
+def test_what_cannot_be_told_is_an_error() -> None:
+    with pytest.raises(TypeError, match="AskedTime"):
+        Teller(str).tell([AskedTime(believed_at=MAY, reading="now")])
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_each_text_goes_through_the_escape(text: str) -> None:
+    told_of = Teller(lambda _: "safe").tell([fact(text, sources=(source(text), source(source_id=text)))])
+    assert (told_of.text, told_of.sources) == ("safe", ("safe",))
+    said = Teller(lambda _: "safe").tell([episode(text, id=text, speaker=text)])
+    assert (said.text, said.speaker, said.sources) == ("safe", "safe", ("safe",))

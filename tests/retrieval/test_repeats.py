@@ -1,0 +1,136 @@
+"""What says the same is told once; in doubt it is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_memory.model import Entity, Found, Remark
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.repeats import folded
+from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
+
+
+def texts(*, most: int = PLENTY, **found: Any) -> list[str]:
+    return [line.text for line in render(Found(question="Ann", **found), most).lines]
+
+
+def left_out(**found: Any) -> list[tuple[str, str, str | None]]:
+    context = render(Found(question="Ann", **found), PLENTY)
+    return [(each.id, each.text, each.left_out) for each in context.left_out]
+
+
+def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> None:
+    assert folded("“Ann”  lives in ＯＳＬＯ!") == folded("ann lives in Oslo.")
+    assert folded("安娜住在奥斯陆。") == folded("安娜住在奥斯陆")
+    assert folded("Ann does not live in Oslo") != folded("Ann does live in Oslo")
+    assert folded("Ann lived in Oslo") != folded("Ann lives in Oslo")
+    for one, other in (
+        ("🎉", "🥶"),
+        ("-5 degrees", "5 degrees"),
+        ("C++", "C"),
+        ("$9", "€9"),
+        ("Oslo?", "Oslo"),
+        ("!", "."),
+    ):
+        assert folded(one) != folded(other)
+
+
+def test_facts_of_the_same_words_and_time_are_one_line_with_both_sources() -> None:
+    one = fact(valid_at=MAY, sources=(source(source_id="m1"),))
+    other = fact("Ann lives in Oslo.", valid_at=MAY, sources=(source(source_id="m2"),))
+    assert texts(facts=(one, other)) == ["- Ann lives in Oslo (since 1 May 2023) [m1, m2]"]
+    assert left_out(facts=(one, other)) == [("Ann lives in Oslo.", "Ann lives in Oslo.", "same as Ann lives in Oslo")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        fact(id="2", valid_at=JUNE), fact(id="2", valid_at=MAY, precision="month"), fact(id="2"),
+        fact(id="2", valid_at=MAY, reviewed=False), fact("Ann lived in Oslo", valid_at=MAY),
+        fact("Ann does not live in Oslo", valid_at=MAY), fact("Ann lives in Oslo now", valid_at=MAY),
+    ],
+)  # fmt: skip
+def test_facts_of_another_time_or_other_words_are_both_told(other: Any) -> None:
+    assert len(texts(facts=(fact(valid_at=MAY), other))) == 2
+
+
+def test_the_same_line_said_again_on_that_day_is_one_line_with_both_sources() -> None:
+    again = episode("i moved to oslo!", id="other", at=MAY.replace(hour=9))
+    assert texts(episodes=(episode(), again)) == ["- [abcdef01, other] (1 May 2023) Ann: I moved to Oslo"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        episode(id="2", speaker="Bob"), episode(id="2", at=JUNE), episode("I moved to Oslo again", id="2"),
+        episode(id="2", remarks=(Remark(kind="disputed", sentence="x"),)),
+    ],
+)  # fmt: skip
+def test_a_line_of_another_speaker_day_or_standing_is_told_too(other: Any) -> None:
+    assert len(texts(episodes=(episode(), other))) == 2
+
+
+LIVES = fact(
+    valid_at=MAY, sources=(source("abcdef0123456", quote="I live in Oslo."),), objects=("Oslo",), subject="Ann"
+)
+SAID = episode("I live in Oslo.")
+
+
+def test_a_line_that_adds_nothing_to_the_fact_that_it_states_is_not_told_again() -> None:
+    assert texts(facts=(LIVES,), episodes=(SAID,)) == ["- Ann lives in Oslo (since 1 May 2023) [abcdef01]"]
+    assert left_out(facts=(LIVES,), episodes=(SAID,)) == [(SAID.id, "I live in Oslo.", f"same as {LIVES.id}")]
+
+
+@pytest.mark.parametrize(
+    ("one", "line"),
+    [
+        (LIVES, episode("I live in Oslo, by the river.")),  # more words than are quoted
+        (LIVES.model_copy(update={"sentence": "Ann moved"}), SAID),  # another wording
+        (LIVES.model_copy(update={"sentence": "Ann does not live in Oslo"}), SAID),  # a denial in one alone
+        (LIVES.model_copy(update={"subject": "Bob"}), SAID),  # said by someone else
+        (LIVES.model_copy(update={"valid_at": JUNE}), SAID),  # said on another day
+        (LIVES.model_copy(update={"valid_at": None}), SAID),  # the only date that is known
+        (LIVES, SAID.model_copy(update={"id": "another"})),  # no source of the fact
+        (LIVES, SAID.model_copy(update={"remarks": (Remark(kind="disputed", sentence="x"),)})),  # a warning
+    ],
+)
+def test_a_line_that_adds_something_is_told(one: Any, line: Any) -> None:
+    assert len(texts(facts=(one,), episodes=(line,))) == 2
+
+
+def test_a_line_is_told_where_its_fact_has_no_room() -> None:
+    long = fact("Ann " + "talks and " * 40, id="long")
+    assert texts(facts=(long, LIVES), episodes=(SAID,), most=60) == ["- [abcdef01] (1 May 2023) Ann: I live in Oslo."]
+
+
+def test_a_line_gives_its_room_back_once_its_fact_is_told() -> None:
+    other = fact("Bob lives in Rome", subject="Bob", objects=("Rome",))
+    found = Found(question="Ann", facts=(other, LIVES), episodes=(SAID,))
+    context = render(found, PLENTY)
+    assert [line.id for line in context.lines] == [other.id, LIVES.id]
+    assert [(each.id, each.left_out) for each in context.left_out] == [(SAID.id, f"same as {LIVES.id}")]
+    assert "EPISODES" not in context
+    assert render(found, context.tokens + 60).lines == context.lines
+
+
+def test_an_entity_without_a_summary_adds_nothing_to_a_fact_that_names_it() -> None:
+    oslo = Entity(id="1", name="Oslo", type="Place")
+    assert texts(facts=(fact(),), entities=(oslo,)) == ["- Ann lives in Oslo (date unknown) [01234567]"]
+    assert left_out(facts=(fact(),), entities=(oslo,)) == [("1", "Oslo", "same as Ann lives in Oslo")]
+    assert len(texts(facts=(fact(),), entities=(oslo.model_copy(update={"summary": "A city."}),))) == 2
+    assert texts(entities=(oslo,)) == ["- Oslo (Place)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "told"),
+    [
+        ("Ann", "Ann lives in Oslo.", 1), ("Oslo", "Ann lives in Oslo", 1), ("Ann", "Lives in Oslo.", 1),
+        ("Bob", "Ann lives in Oslo.", 2), ("Ann", "Ann lived in Oslo.", 2), ("Ann", "Ann lives in Oslo, and paints", 2),
+        ("Ann", "Ann lives in Os", 2), ("Ann", "?", 2),
+    ],
+)  # fmt: skip
+def test_an_entity_adds_nothing_to_a_fact_that_has_its_summary(name: str, summary: str, told: int) -> None:
+    entity = Entity(id="1", name=name, type="Thing", summary=summary)
+    assert len(texts(facts=(fact(),), entities=(entity,))) == told

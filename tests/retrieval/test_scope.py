@@ -1,0 +1,121 @@
+"""What may be found of a kind: how many pass a filter, and how far is looked for those that do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import Query, Reads
+from kg_memory.falkor import search_cypher as cypher
+from kg_memory.filters import checked
+from kg_memory.flow import Flow, run
+from kg_memory.model import KINDS, Kind
+from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, left, scored, sized
+from tests.retrieval.many import INSTANTS, Many
+
+BY_ANN = {"speaker": "Ann"}
+
+
+def scope(kind: Kind = "episodes", where: Any = None, wanted: int = 10, count: int = 5000) -> Scope:
+    return Scope(kind, count, wanted, INSTANTS, checked(where))
+
+
+def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Query]]:
+    """Drive *flow*, which is answered so, and return its result and what it asked."""
+    asked: list[Query] = []
+    given = iter(answers)
+
+    def perform(effect: Query | Reads) -> Any:
+        asked.extend(effect.queries if isinstance(effect, Reads) else (effect,))
+        return [next(given) for _ in effect.queries] if isinstance(effect, Reads) else next(given)
+
+    return run(flow, perform), asked
+
+
+def rows(*ids: str) -> list[dict[str, Any]]:
+    return [{"id": id_, "score": 1 / 3} for id_ in ids]
+
+
+def test_without_a_filter_everything_passes_and_nothing_is_counted() -> None:
+    result, asked = answered(sized(scope()))
+    assert (result, asked) == (scope(), [])
+    assert scope().passing("d", "score") is EVERYTHING
+
+
+def test_where_there_is_nothing_nothing_is_counted() -> None:
+    assert answered(sized(scope(where=BY_ANN, count=0)))[1] == []
+
+
+@pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
+def test_few_that_pass_are_found_first_and_then_compared(passing: int, are_few: bool) -> None:
+    result, asked = answered(sized(scope(where=BY_ANN)), [{"n": passing}])
+    assert (result.few is not None) is are_few
+    assert result.count == (passing if are_few else 5000)
+    assert asked[0].params["most"] == FEW + 1
+    assert result.is_sifted is not are_few
+
+
+def test_a_namespace_that_is_deleted_meanwhile_has_nothing_that_passes() -> None:
+    result, _ = answered(sized(scope(where=BY_ANN)), [])
+    assert result.count == 0
+
+
+def test_a_filter_without_a_start_is_not_counted() -> None:
+    given = scope(where={"$not": BY_ANN})
+    assert answered(sized(given)) == (given, [])
+    assert given.is_sifted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_facts_are_sifted_by_what_holds_and_others_only_by_a_filter(kind: Kind) -> None:
+    assert scope(kind).is_sifted is (kind == "facts")
+    assert scope(kind, {"$not": BY_ANN}).is_sifted
+
+
+def test_more_are_examined_until_enough_pass() -> None:
+    given = scope("facts", wanted=2)
+    found, asked = answered(given.best("q", 1000), rows("a"), rows("a"), rows("a", "b"))
+    assert found == [["a", 0.333333], ["b", 0.333333]]
+    assert [each.params["examined"] for each in asked] == [4, 4 * DEEPER, 4 * DEEPER**2]
+    assert all(each.params["limit"] == 2 for each in asked)
+
+
+def test_or_until_there_are_no_more() -> None:
+    found, asked = answered(scope("facts", wanted=2).best("q", 15), rows("a"), rows("a"))
+    assert [id_ for id_, _ in found] == ["a"]
+    assert asked[-1].params["examined"] >= 15
+
+
+def test_what_is_not_sifted_is_asked_for_once() -> None:
+    _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
+    [query] = asked
+    assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS}
+
+
+def test_rows_are_ids_with_scores_of_six_digits() -> None:
+    assert scored(rows("a")) == [["a", 0.333333]]
+    assert scored([]) == []
+
+
+def test_of_what_the_graph_tells_what_passes_is_left_in_its_order(many: Many) -> None:
+    speakers = {"a": "Ann", "b": "Bob", "c": "Ann", "d": None}
+    many.episodes([{"id": id_, "speaker": speaker} for id_, speaker in speakers.items()])
+    hits = [[id_, 0.5] for id_ in "dcba"] + [["gone", 0.1]]
+    found = many.run(left({"episodes": scope(where=BY_ANN)}, {"episodes": hits}))
+    assert found == {"episodes": [["c", 0.5], ["a", 0.5]]}
+
+
+def test_without_a_filter_or_hits_nothing_is_asked() -> None:
+    scopes: Mapping[Kind, Scope] = {"episodes": scope(), "facts": scope("facts", BY_ANN)}
+    found, asked = answered(left(scopes, {"episodes": [["a", 1.0]], "facts": []}))
+    assert found == {"episodes": [["a", 1.0]], "facts": []}
+    assert asked == []
+
+
+def test_what_passes_is_asked_by_id() -> None:
+    query = cypher.among("facts", scope("facts", BY_ANN).passing("d", "score").cypher)
+    result, asked = answered(left({"facts": scope("facts", BY_ANN)}, {"facts": [["a", 1.0]]}), [])
+    assert result == {"facts": []}
+    assert (asked[0].cypher, asked[0].params["ids"]) == (query, ["a"])

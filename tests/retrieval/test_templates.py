@@ -1,0 +1,196 @@
+"""The forms of a context, and that nothing stored breaks out of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+
+from kg_memory.errors import InputError
+from kg_memory.model import Community, Entity, Found, Remark
+from kg_memory.retrieval.budget import estimate
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.templates import PLAIN, TAGS, TEMPLATES, ZEP, Section, template
+from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
+
+BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}
+FOUND = Found(
+    question="Where does Ann live?",
+    asked=asked(),
+    facts=(
+        fact(valid_at=MAY, confidence=0.95, sources=(source(source_id="m07"),)),
+        fact("Ann works at R&D <Labs>", valid_at=MAY, invalid_at=JUNE, sources=()),
+    ),
+    entities=(Entity(id="1", name="Ann", type="Person", summary="Paints in Oslo."),),
+    communities=(Community(id="3", name="Norwegians", summary="They ski."),),
+    episodes=(
+        episode(remarks=(Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, **BY),)),
+    ),
+)  # fmt: skip
+PLAIN_TEXT = """\
+Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
+<FACTS>
+- Ann lives in Oslo (since 1 May 2023) [m07]
+- Ann works at R&amp;D &lt;Labs&gt; (no longer so: from 1 May 2023 to 1 June 2023)
+</FACTS>
+
+Who and what they are about.
+<ENTITIES>
+- Ann (Person): Paints in Oslo.
+</ENTITIES>
+
+Groups of things that belong together.
+<COMMUNITIES>
+- Norwegians: They ski.
+</COMMUNITIES>
+
+What was said, word for word. [source] (time)
+<EPISODES>
+- [abcdef01] (1 May 2023) Ann: I moved to Oslo (no longer so since 1 June 2023: see [D2:1])
+</EPISODES>"""
+ZEP_TEXT = """\
+FACTS and ENTITIES represent relevant context to the current conversation.
+These are the most relevant facts and their valid date ranges. If the fact is about an event, the event takes place \
+during this time.
+format: FACT (Date range: from - to)
+<FACTS>
+Ann lives in Oslo (Date range: 1 May 2023 - present)
+Ann works at R&amp;D &lt;Labs&gt; (Date range: 1 May 2023 - 1 June 2023)
+</FACTS>
+These are the most relevant entities
+ENTITY_NAME: entity summary
+<ENTITIES>
+Ann: Paints in Oslo.
+</ENTITIES>"""
+ZEPH_TEXT = """\
+[knowledge graph]
+- Ann lives in Oslo (confidence: 0.95)
+- Ann works at R&D Labs (confidence: 1.00)"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("plain", PLAIN_TEXT), ("zep", ZEP_TEXT), ("zeph", ZEPH_TEXT)])
+def test_a_context_has_the_form_of_its_template(name: str, text: str) -> None:
+    assert render(FOUND, PLENTY, name) == text
+
+
+def test_xml_is_well_formed() -> None:
+    memory = ET.fromstring(render(FOUND, PLENTY, "xml"))
+    assert [each.tag for each in memory] == ["facts", "entities", "communities", "episodes"]
+    assert [(each.text, each.attrib) for each in memory[0]] == [
+        ("Ann lives in Oslo", {"when": "since 1 May 2023", "confidence": "0.95", "sources": "m07"}),
+        ("Ann works at R&D <Labs>", {"when": "no longer so: from 1 May 2023 to 1 June 2023", "confidence": "1"}),
+    ]
+    assert (memory[1][0].text, memory[1][0].attrib) == ("Paints in Oslo.", {"name": "Ann", "type": "Person"})
+    assert (memory[2][0].text, memory[2][0].attrib) == ("They ski.", {"name": "Norwegians"})
+    assert memory[3][0].attrib == {
+        "when": "1 May 2023", "speaker": "Ann", "sources": "abcdef01",
+        "remarks": "no longer so since 1 June 2023: see [D2:1]",
+    }  # fmt: skip
+
+
+def test_json_is_valid_and_not_ascii_only() -> None:
+    memory = json.loads(render(FOUND, PLENTY, "json"))
+    assert memory["facts"] == [
+        {"fact": "Ann lives in Oslo", "when": "since 1 May 2023", "confidence": 0.95, "sources": ["m07"]},
+        {
+            "fact": "Ann works at R&D <Labs>", "when": "no longer so: from 1 May 2023 to 1 June 2023",
+            "confidence": 1.0,
+        },
+    ]  # fmt: skip
+    assert memory["entities"] == [{"name": "Ann", "type": "Person", "summary": "Paints in Oslo."}]
+    assert memory["communities"] == [{"name": "Norwegians", "summary": "They ski."}]
+    assert memory["episodes"][0]["remarks"] == ["no longer so since 1 June 2023: see [D2:1]"]
+    assert "北京" in render(Found(question="", facts=(fact("北京"),)), PLENTY, "json")
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_what_waits_for_review_says_so(name: str) -> None:
+    assert "not reviewed" in render(Found(question="", facts=(fact(reviewed=False),)), PLENTY, name)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+@pytest.mark.parametrize("most", [0, -1, 3])
+def test_without_room_there_is_no_context(name: str, most: int) -> None:
+    assert render(FOUND, most, name) == ""
+
+
+def test_an_unknown_template_is_an_error_that_names_the_known_ones() -> None:
+    wrong: Any
+    for wrong in ("markdown", "", 7, ["plain"]):
+        with pytest.raises(InputError, match="use plain, zep, xml, json, zeph, or a Template"):
+            template(wrong)
+    assert template(None) is template("plain") is PLAIN
+    assert template(ZEP) is ZEP
+
+
+def test_a_template_of_ones_own_is_used() -> None:
+    mine = replace(
+        PLAIN, name="mine", head="I know:\n", sections={"facts": Section(lambda told: f"* {told.text}, {told.when}")}
+    )
+    text = render(FOUND, PLENTY, mine)
+    assert text.splitlines()[:2] == ["I know:", "* Ann lives in Oslo, since 1 May 2023"]
+    assert {each.left_out for each in text.left_out} == {"the template has no section for it"}
+
+
+# Nothing stored breaks out
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_no_text_breaks_its_template(name: str, text: str) -> None:
+    intact(name, f"x{text}y")
+
+
+@given(HARM)
+def test_no_text_breaks_any_template(text: str) -> None:
+    for name in TEMPLATES:
+        intact(name, text)
+
+
+def intact(name: str, text: str) -> None:
+    """Check that one of each kind, which says *text* all over, is one line each in unbroken frames."""
+    found = hostile(text)
+    context = render(found, PLENTY, name)
+    context.encode()
+    assert len(context.splitlines()) == len(context.split("\n"))
+    assert "\u202e" not in context
+    frame = TEMPLATES[name]
+    assert len(context.lines) == len(frame.sections)
+    match name:
+        case "plain" | "zep":
+            assert context.count("<") == context.count(">") == 2 * len(frame.sections)
+            assert all(context.count(f"<{TAGS[kind]}>\n") == 1 for kind in frame.sections)
+        case "xml":
+            memory = ET.fromstring(context)
+            assert [[one.tag for one in each] for each in memory] == [["fact"], ["entity"], ["community"], ["episode"]]
+            assert not [part for each in memory for one in each for part in one]
+        case "json":
+            memory = json.loads(context)
+            assert [len(each) for each in memory.values()] == [1, 1, 1, 1]
+            assert "<" not in context
+        case "zeph":
+            assert context.startswith("[knowledge graph]\n- ")
+            assert len(context.splitlines()) == 2
+            assert not set("<>") & set(context)
+
+
+@given(ANY_TEXT)
+def test_a_text_comes_out_of_xml_and_json_as_it_is_told(text: str) -> None:
+    told = PLAIN.escape(text) and " ".join(text.split())
+    if told.isprintable():
+        found = hostile(text)
+        assert (ET.fromstring(render(found, PLENTY, "xml"))[0][0].text or "") == told
+        assert json.loads(render(found, PLENTY, "json"))["facts"][0].get("fact", "") == told
+
+
+# What they cost
+
+
+def test_dates_in_words_cost_hardly_more_than_in_figures() -> None:
+    lines = render(FOUND, PLENTY).lines
+    dated = "- Ann lives in Oslo (2023-05-01 - now) [m07]"
+    assert estimate(lines[0].text) <= estimate(dated) * 1.1

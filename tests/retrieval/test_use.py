@@ -1,0 +1,67 @@
+"""Counting what was served, on a real FalkorDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import read, write
+from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.rank import faded
+from kg_memory.recipes import ByUse
+from kg_memory.retrieval.use import count_use
+from tests.retrieval.conftest import Talk
+
+DAY = 86_400_000_000
+
+
+@pytest.fixture
+def told(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]]:
+    """A talk with one fact, its id, and how often it was served."""
+    talk = new_talk()
+    talk.tell("Mia", "Mia works at Acme.")
+
+    def used() -> Any:
+        [row] = talk.driver.run(
+            read("MATCH (f:Fact) RETURN f.used AS used, f.used_at AS at, f.id AS id"), talk.namespace
+        )
+        return row
+
+    return talk, used()["id"], used
+
+
+def test_each_time_counts_and_nothing_else_is_touched(told: Any) -> None:
+    talk, fact, used = told
+    before = talk.driver.clock()
+    for _ in range(3):
+        talk.driver.run(count_use([fact, "gone"], ByUse()), talk.namespace)
+    assert used()["used"] == 3.0
+    assert before < used()["at"] < talk.driver.clock()
+    assert talk.driver.run(read("MATCH (f:Fact) RETURN count(f) AS n"), talk.namespace) == [{"n": 1}]
+
+
+def test_nothing_served_is_nothing_written() -> None:
+    with pytest.raises(StopIteration):
+        next(count_use([], ByUse()))
+
+
+@pytest.mark.parametrize(
+    ("days", "interval"), [(0.5, 86_400.0), (1.0, 86_400.0), (14.9, 86_400.0), (400.0, 1e-300), (-3.0, 60.0)]
+)
+def test_a_count_fades_before_it_grows(told: Any, days: float, interval: float) -> None:
+    talk, fact, used = told
+    at = 1_700_000_000_000_000
+    given: dict[str, Any] = {"ids": [fact], "decay_lambda": 0.9, "interval": interval * 1e6}
+    talk.driver.run(write(cypher.COUNT_USE, now=at, **given), talk.namespace)
+    talk.driver.run(write(cypher.COUNT_USE, now=at, **given), talk.namespace)
+    talk.driver.run(write(cypher.COUNT_USE, now=at + int(days * DAY), **given), talk.namespace)
+    assert used()["used"] == pytest.approx(1 + faded(2.0, days * 86_400, 0.9, interval))
+
+
+def test_a_fact_that_was_served_is_found_as_before(told: Any) -> None:
+    talk, fact, _ = told
+    before = talk.ask("Where does Mia work?")["found"]
+    talk.driver.run(count_use([fact], ByUse()), talk.namespace)
+    assert talk.ask("Where does Mia work?")["found"]["facts"] == before["facts"]

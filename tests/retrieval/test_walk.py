@@ -1,0 +1,341 @@
+"""Along the graph: with rows given by hand, and on a real FalkorDB."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_memory.activation import Link
+from kg_memory.driver import Driver
+from kg_memory.effects import Query, in_step, write
+from kg_memory.falkor import walk_cypher as cypher
+from kg_memory.flow import Flow, run
+from kg_memory.recipes import BreadthFirst, PageRank, Synapse
+from kg_memory.retrieval.state import Instants
+from kg_memory.retrieval.walk import NEIGHBOURS, Reached, _activated, along, fact_links, touching
+from kg_memory.temporal import OPEN_END
+
+NOW: Instants = {"since": 500, "until": 501, "believed_at": 500, "lenient": False, "unreviewed": False}
+WAYS = (BreadthFirst(), Synapse(), PageRank())
+
+MAKE = f"""
+UNWIND $facts AS row
+MERGE (s:Entity {{key: row.subject}})
+ON CREATE SET s.id = row.subject
+CREATE (s)-[:SUBJECT_OF]->(f:Fact {{id: row.id, said_at: row.at, edge_type: row.type}})
+CREATE (f)-[:HELD]->(:Belief {{id: row.id, created_at: row.at, expired_at: {OPEN_END}, valid_at: row.at, known_from: row.at,
+  invalid_at: row.ended}})
+WITH f, row
+UNWIND row.objects AS object
+MERGE (o:Entity {{key: object}})
+ON CREATE SET o.id = object
+CREATE (f)-[:OBJECT_IS]->(o)
+"""
+MAKE_MANY = f"""
+UNWIND range(0, $facts - 1) AS i
+MATCH (s:Entity {{id: 'e' + (i % $hubs)}})
+MATCH (o:Entity {{id: 'e' + (7919 * i % $entities)}})
+CREATE (s)-[:SUBJECT_OF]->(f:Fact {{id: 'f' + i, said_at: i, edge_type: 'semantic'}})-[:OBJECT_IS]->(o)
+CREATE (f)-[:HELD]->(:Belief {{id: 'b' + i, created_at: 1, expired_at: {OPEN_END}, valid_at: 1, known_from: 1,
+  invalid_at: {OPEN_END}}})
+"""
+ENTITIES = "UNWIND range(0, $entities - 1) AS i CREATE (:Entity {id: 'e' + i, key: 'e' + i})"
+GROUP = """
+MATCH (e:Entity)
+WHERE e.id IN $members
+MERGE (c:Community {id: 'group'})
+CREATE (c)-[:HAS_MEMBER]->(e)
+"""
+
+
+def fact(id_: str, subject: str, *objects: str, type: str = "semantic", at: int = 1, ended: int = OPEN_END) -> Any:  # noqa: A002
+    return {"id": id_, "type": type, "subject": subject, "objects": list(objects), "at": at, "ended": ended}
+
+
+class Asked:
+    """Answers queries with the next rows given for them, or none, and keeps them."""
+
+    def __init__(self, **answers: list[list[dict[str, Any]]]) -> None:
+        self.answers = {getattr(cypher, name): rows for name, rows in answers.items()}
+        self.queries: list[Query] = []
+
+    def __call__(self, effect: Query) -> list[dict[str, Any]]:
+        self.queries.append(effect)
+        rows = self.answers.get(effect.cypher, [])
+        return rows.pop(0) if rows else []
+
+    def near(self) -> list[Mapping[str, Any]]:
+        return [each.params for each in self.queries if each.cypher == cypher.FACTS_NEAR]
+
+
+def walked(asked: Asked, start: Mapping[str, float], recipe: Any = WAYS[0], **words: Any) -> Reached:
+    return run(along(recipe, start, NOW, **words), asked)
+
+
+@pytest.fixture
+def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
+    """A way to write facts, and then to walk: ``graph(facts)`` and ``graph(None, recipe, start)``."""
+
+    def use(facts: Any, recipe: Any = None, start: Any = None, instants: Instants = NOW) -> Any:
+        if facts:
+            driver.run(write(MAKE, facts=facts), namespace)
+        return driver.run(along(recipe, start, instants), namespace) if recipe else None
+
+    return use
+
+
+# Breadth-first
+
+
+def test_facts_between_starts_come_before_facts_of_one() -> None:
+    near = [fact("f1", "ann", "oslo"), fact("f2", "ann", "bob")]
+    found = walked(Asked(FACTS_NEAR=[near]), {"ann": 1.0, "bob": 1.0})
+    assert found == Reached({"f1": 1.5, "f2": 2.0}, {"ann": 1.0, "bob": 1.0, "oslo": 0.5})
+
+
+def test_what_is_further_counts_less() -> None:
+    steps = [[fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")], [fact("f3", "acme", "zoe")]]
+    found = walked(Asked(FACTS_NEAR=steps), {"ann": 2.0}, BreadthFirst(max_hops=3))
+    assert found.entities == pytest.approx({"ann": 2.0, "mia": 1.0, "acme": 2 / 3, "zoe": 0.5})
+    assert found.facts == pytest.approx({"f1": 3.0, "f2": 1 + 2 / 3, "f3": 2 / 3 + 0.5})
+
+
+def test_of_several_starts_an_entity_counts_the_heaviest_that_it_was_reached_from() -> None:
+    near = [fact("f1", "bob", "mia"), fact("f2", "ann", "mia"), fact("f3", "mia", "mia")]
+    assert walked(Asked(FACTS_NEAR=[near]), {"bob": 1.0, "ann": 3.0}).entities["mia"] == 1.5
+
+
+def test_only_the_entities_that_share_most_facts_are_walked_from() -> None:
+    near = [fact(f"f{number}", "ann", f"e{number:02}") for number in range(30)]
+    asked = Asked(FACTS_NEAR=[[*near, fact("again", "ann", "e29")]])
+    found = walked(asked, {"ann": 1.0})
+    assert asked.near()[1]["ids"] == ["e29", *(f"e{number:02}" for number in range(NEIGHBOURS - 1))]
+    assert len(found.entities) == NEIGHBOURS + 1
+    assert len(found.facts) == 31
+
+
+def test_fewer_facts_are_read_at_each_further_step() -> None:
+    steps = [[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(9)]
+    asked = Asked(FACTS_NEAR=steps)
+    walked(asked, {"e0": 1.0}, BreadthFirst(max_hops=5, facts_a_hop=9))
+    assert [each["limit"] for each in asked.near()] == [9, 4, 2, 1, 1]
+    assert [each["ids"] for each in asked.near()] == [["e0"], ["e1"], ["e2"], ["e3"], ["e4"]]
+
+
+@pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
+def test_a_walk_without_a_start_asks_nothing_and_one_into_nothing_asks_once(recipe: Any) -> None:
+    asked = Asked()
+    assert walked(asked, {}, recipe) == Reached({}, {})
+    assert asked.queries == []
+    found = walked(asked, {"ann": 1.0}, recipe)
+    assert found == Reached({}, {"ann": 1.0})
+    assert len(asked.near()) == 1
+
+
+@pytest.mark.parametrize("hops", range(1, 6))
+@pytest.mark.parametrize("way", [BreadthFirst, Synapse, PageRank])
+def test_a_walk_asks_at_most_two_queries_more_than_its_hops(way: Any, hops: int) -> None:
+    asked = Asked(FACTS_NEAR=[[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(20)])
+    walked(asked, {"e0": 1.0, "x": 1.0}, way(max_hops=hops))
+    assert len(asked.near()) == hops
+    assert len(asked.queries) <= hops + 1
+
+
+# Activation
+
+
+def test_activation_spreads_by_the_types_of_facts_and_fades() -> None:
+    near = [fact("f1", "ann", "mia"), fact("f2", "ann", "oslo", type="co_occurrence")]
+    found = walked(Asked(FACTS_NEAR=[near, [fact("f3", "mia", "acme")]]), {"ann": 7.0}, Synapse(inhibition_threshold=1))
+    assert found.entities == pytest.approx({"ann": 1, "mia": 0.85, "oslo": 0.34, "acme": 0.85**2})
+    assert sorted(found.facts, key=lambda id_: -found.facts[id_]) == ["f1", "f3", "f2"]
+
+
+def test_a_community_starts_only_as_much_as_it_may() -> None:
+    start = {"a": 1.0, "b": 2.0, "c": 3.0}
+    groups = [{"id": "g", "entities": ["a", "b", "c"]}]
+    assert walked(Asked(COMMUNITIES_OF=[groups]), start, Synapse(seed_community_cap=2)).entities == {"c": 1.0, "b": 1.0}
+    asked = Asked(COMMUNITIES_OF=[groups])
+    assert walked(asked, start, Synapse(seed_community_cap=0)).entities == dict.fromkeys("abc", 1.0)
+    assert [each.cypher for each in asked.queries] == [cypher.FACTS_NEAR]
+
+
+def test_the_words_score_takes_the_place_of_the_weights() -> None:
+    recipe = Synapse(max_activated_nodes=1)
+    assert walked(Asked(), {"a": 1.0, "b": 2.0}, recipe).entities == {"b": 1.0}
+    assert walked(Asked(), {"a": 1.0, "b": 2.0}, recipe, words={"a": 9.0, "c": 99.0}).entities == {"a": 1.0}
+
+
+def test_activation_ends_with_what_it_has_when_its_time_is_over() -> None:
+    asked = Asked(FACTS_NEAR=[[fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")]])
+    found = walked(asked, {"ann": 1.0}, Synapse(timeout_ms=1e-6))
+    assert found == Reached({"f1": 1.0}, {"ann": 1.0})
+    assert [(each["limit"], each["most"]) for each in asked.near()] == [(1, 1)]
+
+
+class Slow:
+    """A server three times as slow as an idle one, on which each entity has facts with so many others."""
+
+    def __init__(self, facts: int) -> None:
+        self.facts = facts
+        self.seconds = 0.0
+
+    def __call__(self, effect: Query) -> list[dict[str, Any]]:
+        ids = effect.params["ids"]
+        if effect.cypher != cypher.FACTS_NEAR:
+            self.seconds += 50e-6 * len(ids)
+            return []
+        near = range(min(self.facts, effect.params["limit"]))
+        rows = [fact(f"{id_} {number}", id_, f"{(int(id_) * 31 + number) % 20_000}") for id_ in ids for number in near]
+        self.seconds += (
+            600e-6 * len(ids) + 100e-6 * len(rows) + 2e-6 * len(ids) * min(self.facts, effect.params["most"])
+        )
+        return rows
+
+    def clock(self) -> float:
+        """Tell the time, each look at which takes a microsecond."""
+        self.seconds += 1e-6
+        return self.seconds
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(10, 500),
+    st.integers(1, 5),
+    st.integers(1, 10_000),
+    st.integers(1, 20),
+    st.sampled_from((10, 5000, 10**6)),
+)
+def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, starts: int, facts: int) -> None:
+    recipe = Synapse(timeout_ms=timeout, max_hops=hops, max_activated_nodes=most, activation_threshold=0)
+    server = Slow(facts)
+    start = {str(number): 1.0 for number in range(starts)}
+    links, active = run(_activated(recipe, start, NOW, server.clock), server)
+    assert server.seconds <= (timeout + 2) / 1000
+    assert links
+    assert min(starts, most) <= len(active) <= most
+
+
+# What other searches found
+
+
+def test_a_candidate_that_touches_nothing_reached_gets_nothing() -> None:
+    asked = Asked(FACT_LINKS=[[fact("f1", "ann", "oslo", "ann"), fact("f2", "zoe")]])
+    links = run(fact_links(["f1", "f2"]), asked)
+    assert links == {"f1": Link("semantic", ("ann", "oslo")), "f2": Link("semantic", ("zoe",))}
+    assert touching(links, {"ann": 1.0}) == {"f1": 1.0}
+
+
+# On a real FalkorDB
+
+
+@pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
+def test_a_fact_is_walked_both_ways_through_cycles_loops_and_parallels(graph: Callable[..., Any], recipe: Any) -> None:
+    told = [
+        fact("f1", "ann", "mia"), fact("f2", "mia", "ann"), fact("f3", "ann", "mia"), fact("f4", "mia", "mia"),
+        fact("f5", "mia", "acme", "oslo"), fact("f6", "acme", "ann"), fact("f7", "zoe", "bob"),
+    ]  # fmt: skip
+    found = graph(told, recipe, {"acme": 1.0})
+    assert found.facts.keys() == {f"f{number}" for number in range(1, 7)}
+    assert found.entities.keys() == {"ann", "mia", "acme", "oslo"}
+    assert found.entities["acme"] == max(found.entities.values())
+    assert found == graph(None, recipe, {"acme": 1.0})
+
+
+@pytest.mark.parametrize("recipe", WAYS, ids=lambda recipe: recipe.method)
+def test_only_what_holds_when_it_is_asked_about_is_walked(graph: Callable[..., Any], recipe: Any) -> None:
+    told = [fact("over", "ann", "bergen", ended=400), fact("now", "ann", "oslo"), fact("later", "ann", "rome", at=600)]
+    told += [fact("behind", "bergen", "hans")]
+    assert graph(told, recipe, {"ann": 1.0}).facts.keys() == {"now"}
+    assert graph(None, recipe, {"ann": 1.0}).entities.keys() == {"ann", "oslo"}
+    then: Instants = {**NOW, "since": 300, "until": 301}
+    assert graph(None, recipe, {"ann": 1.0}, then).facts.keys() == {"over", "now", "behind"}
+
+
+def test_the_latest_facts_of_an_entity_are_walked_first(graph: Callable[..., Any]) -> None:
+    told = [fact(f"f{number}", "ann", f"e{number}", at=number + 1) for number in range(20)]
+    assert graph(told, BreadthFirst(facts_a_hop=2, max_hops=1), {"ann": 1.0}).facts.keys() == {"f18", "f19"}
+
+
+def test_starts_share_communities_that_are_in_the_graph(
+    graph: Callable[..., Any], driver: Driver, namespace: str
+) -> None:
+    graph([fact("f1", "ann", "bob"), fact("f2", "cem", "dora")])
+    driver.run(write(GROUP, members=["ann", "bob"]), namespace)
+    start = {"ann": 2.0, "bob": 1.0, "cem": 1.0}
+    found = graph(None, Synapse(seed_community_cap=1, decay_lambda=0.5), start)
+    assert found.entities == {"ann": 1.0, "cem": 1.0, "bob": 0.5, "dora": 0.5}
+
+
+def test_a_walk_stays_in_its_namespace(driver: Driver, namespace: str) -> None:
+    for name in ("one", "other"):
+        driver.run(write(MAKE, facts=[fact(f"of {name}", "ann", name)]), f"{namespace} {name}")
+    for recipe in WAYS:
+        found = driver.run(along(recipe, {"ann": 1.0}, NOW), f"{namespace} one")
+        assert found.facts.keys() == {"of one"}
+        assert driver.run(along(recipe, {"ann": 1.0}, NOW), f"{namespace} none") == Reached({}, {"ann": 1.0})
+
+
+def test_unknown_and_hostile_ids_are_found_nowhere(graph: Callable[..., Any]) -> None:
+    strange = {"": 1.0, "' OR 1=1 //": 1.0, "安娜": 1.0, "x" * 5000: 1.0, "$ids": 1.0}
+    for recipe in WAYS:
+        assert graph([fact(f"f {recipe.method}", "ann", "mia")], recipe, strange).facts == {}
+
+
+async def test_it_goes_in_step_with_other_flows_sync_and_async(
+    graph: Callable[..., Any], driver: Driver, namespace: str
+) -> None:
+    graph([fact("f1", "ann", "mia"), fact("f2", "mia", "acme")])
+
+    def both() -> Flow[list[Any]]:
+        return in_step((*(along(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), fact_links(["f2", "gone"])))
+
+    *walks, links = await driver.arun(both(), namespace)
+    assert all(each.facts.keys() == {"f1", "f2"} for each in walks)
+    assert links == {"f2": Link("semantic", ("mia", "acme"))}
+
+
+@pytest.fixture(scope="module")
+def dense(driver: Driver) -> str:
+    """A hub of 5,000 facts, and 20 entities of about a thousand each."""
+    driver.run(write(ENTITIES, entities=3000), "dense")
+    driver.run(write(MAKE_MANY, facts=5000, hubs=1, entities=3000), "dense")
+    driver.run(write(MAKE_MANY.replace("'f' + i", "'g' + i"), facts=10_000, hubs=20, entities=23), "dense")
+    return "dense"
+
+
+def test_a_hub_is_read_in_part_and_its_latest_facts_are_among_it(driver: Driver, dense: str) -> None:
+    found = driver.run(along(BreadthFirst(), {"e0": 1.0}, NOW), dense)
+    assert "g9980" in found.facts
+    assert len(found.facts) <= 50 + NEIGHBOURS * 25
+
+
+@pytest.mark.parametrize("most", [50, 10_000])
+def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense: str, most: int) -> None:
+    recipe = Synapse(max_hops=5, max_activated_nodes=most, timeout_ms=300, activation_threshold=0)
+    start = {f"e{number}": 1.0 for number in range(15)}
+    began = time.monotonic()
+    found = driver.run(along(recipe, start, NOW), dense)
+    taken = time.monotonic() - began
+    assert start.keys() <= found.entities.keys()
+    assert len(found.entities) <= most
+    assert all(0 <= each <= 1 for each in found.entities.values())
+    assert taken < 0.3 + 1.5, "it ends in time, with something on top for a busy machine"
+
+
+def test_activation_that_has_time_reaches_as_many_as_it_may(driver: Driver, dense: str) -> None:
+    recipe = Synapse(max_activated_nodes=20, timeout_ms=60_000, activation_threshold=0)
+    found = driver.run(along(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
+    assert len(found.entities) == 20
+    assert found == driver.run(along(recipe, {"e1": 1.0, "e0": 1.0}, NOW), dense)
+
+
+def test_a_pagerank_of_a_dense_graph_sums_to_one(driver: Driver, dense: str) -> None:
+    found = driver.run(along(PageRank(max_hops=5), {"e0": 1.0, "e1": 2.0}, NOW), dense)
+    assert sum(found.entities.values()) == pytest.approx(1)
+    assert found.entities["e1"] > found.entities["e2"] > 0

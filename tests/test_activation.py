@@ -1,0 +1,151 @@
+"""Spreading activation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.activation import Link, inhibited, seed_scores, seeds_within, spread, structures
+from kg_memory.recipes import Synapse
+
+NAMES = "abcdefghij"
+TYPES = ("causal", "semantic", "temporal", "hierarchical", "co_occurrence", "unheard of")
+# Parallel facts, facts of one entity and of several, and cycles.
+LINKS = st.lists(
+    st.builds(
+        Link, st.sampled_from(TYPES), st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True).map(tuple)
+    ),
+    max_size=40,
+)
+RECIPES = st.builds(
+    Synapse,
+    decay_lambda=st.floats(0.01, 1),
+    max_hops=st.integers(1, 5),
+    activation_threshold=st.floats(0, 0.5),
+    inhibition_threshold=st.floats(0.51, 1),
+    max_activated_nodes=st.integers(1, 12),
+)
+OPEN = Synapse(activation_threshold=0, inhibition_threshold=1, decay_lambda=0.5)
+
+
+def link(*entities: str, type: str = "semantic") -> Link:  # noqa: A002 - as the field is called
+    return Link(type, entities)
+
+
+def hops(starts: str, links: list[Link], recipe: Synapse) -> list[dict[str, float]]:
+    """Return what each hop reaches, the starts first."""
+    fresh = dict.fromkeys(sorted(starts)[: recipe.max_activated_nodes], 1.0)
+    reached = [fresh]
+    active = dict(fresh)
+    for _ in range(recipe.max_hops):
+        fresh = spread(fresh, active, links, recipe)
+        active |= fresh
+        reached.append(fresh)
+    return reached
+
+
+def test_activation_fades_with_each_hop() -> None:
+    chain = [link("a", "b"), link("b", "c"), link("c", "d"), link("d", "e")]
+    assert hops("a", chain, OPEN) == [{"a": 1.0}, {"b": 0.5}, {"c": 0.25}, {"d": 0.125}]
+
+
+def test_causes_and_meaning_conduct_best_and_mere_company_least() -> None:
+    facts = [link("a", each, type=each) for each in TYPES]
+    [_, first, *_] = hops("a", facts, Synapse(inhibition_threshold=1))
+    assert first["causal"] == first["semantic"] == 0.85
+    assert first["causal"] > first["temporal"] == first["hierarchical"] > first["co_occurrence"] > 0
+    assert "unheard of" not in first
+
+
+def test_of_several_facts_between_two_the_best_conducts() -> None:
+    facts = [link("a", "b", type="co_occurrence"), link("b", "a"), link("a", "b"), link("a", "a")]
+    assert hops("a", facts, OPEN)[1] == {"b": 0.5}
+
+
+def test_what_is_reached_from_several_sides_is_more_active_and_never_more_than_whole() -> None:
+    facts = [link("a", "x"), link("b", "x"), link("c", "x"), link("c", "y")]
+    first = hops("abc", facts, OPEN)[1]
+    assert first == {"x": 1 - 0.5**3, "y": 0.5}
+
+
+def test_what_is_too_little_active_is_not_reached() -> None:
+    chain = [link("a", "b"), link("b", "c"), link("c", "d")]
+    assert hops("a", chain, OPEN.model_copy(update={"activation_threshold": 0.25}))[2:] == [{"c": 0.25}, {}]
+
+
+def test_only_the_most_active_are_kept_and_ties_are_in_order_of_id() -> None:
+    facts = [link("a", "z"), link("a", "y"), link("a", "x", type="temporal"), link("b", "z")]
+    kept = hops("ab", facts, OPEN.model_copy(update={"max_activated_nodes": 4}))
+    assert list(kept[1]) == ["z", "y"]
+    assert kept[2] == {}
+
+
+def test_the_strongest_holds_down_what_the_same_entity_activates() -> None:
+    received = {"x": {"a": 0.9, "b": 0.9}, "y": {"a": 0.5}, "z": {"c": 0.5}, "w": {"b": 0.9}}
+    fresh = {"x": 0.9, "y": 0.5, "z": 0.5, "w": 0.9}
+    assert inhibited(fresh, received, 0.8) == pytest.approx({"x": 0.9, "y": 0.5 * (1 - 0.4), "z": 0.5, "w": 0.9})
+    assert inhibited(fresh, received, 0.9) == fresh
+
+
+def test_spreading_ends_as_soon_as_it_is_over() -> None:
+    ticks = itertools.count()
+    facts = [link("a", f"e{number:04}") for number in range(1000)]
+    recipe = OPEN.model_copy(update={"max_activated_nodes": 1000})
+    assert len(spread({"a": 1.0}, {"a": 1.0}, facts, recipe, lambda: next(ticks) >= 10)) == 10
+    assert spread({"a": 1.0}, {"a": 1.0}, facts, recipe, lambda: True) == {}
+
+
+def test_structure_is_the_number_of_facts_and_the_variety_of_their_types() -> None:
+    facts = [link("a", "b"), link("a", "b"), link("a", "b", type="causal"), link("a", "c")]
+    assert structures("abcd", facts) == {"a": 1.0, "b": (3 / 4 + 1) / 2, "c": (1 / 4 + 1 / 2) / 2, "d": 0.0}
+
+
+def test_a_start_is_judged_by_the_words_and_by_its_links() -> None:
+    words = {"a": 4.0, "b": 2.0}
+    facts = [link("b", "x")]
+    assert seed_scores(words, facts, 0.0) == {"a": 1.0, "b": 0.5}
+    assert seed_scores(words, facts, 1.0) == {"a": 0.0, "b": 1.0}
+    assert seed_scores(words, facts, 0.4) == pytest.approx({"a": 0.6, "b": 0.7})
+    assert seed_scores({"a": 0.0}, [], 0.4) == {"a": 0.0}
+    assert seed_scores({}, facts, 0.4) == {}
+
+
+def test_a_community_has_only_so_many_starts() -> None:
+    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.6}
+    groups = ["abc", "cd"]
+    assert seeds_within(scores, groups, 2, 50) == ["a", "b", "d", "e"]
+    assert seeds_within(scores, groups, 0, 50) == ["a", "b", "c", "d", "e"]
+    assert seeds_within(scores, groups, 0, 2) == ["a", "b"]
+
+
+@given(st.sets(st.sampled_from(NAMES), max_size=5).map("".join), LINKS, RECIPES)
+def test_each_entity_is_reached_once_within_all_limits(starts: str, links: list[Link], recipe: Synapse) -> None:
+    reached = hops(starts, links, recipe)
+    names = [name for hop in reached for name in hop]
+    assert len(names) == len(set(names)) <= max(recipe.max_activated_nodes, 0)
+    for hop in reached[1:]:
+        assert all(recipe.activation_threshold <= each <= 1 and each > 0 for each in hop.values())
+        assert list(hop.values()) == sorted(hop.values(), reverse=True)
+
+
+@given(st.sets(st.sampled_from(NAMES), min_size=1, max_size=3).map("".join), LINKS, RECIPES, st.randoms())
+def test_the_order_of_the_facts_does_not_matter(
+    starts: str, links: list[Link], recipe: Synapse, random: Callable
+) -> None:
+    assert hops(starts, random.sample(links, len(links)), recipe) == hops(starts, links, recipe)
+
+
+@given(LINKS, RECIPES)
+def test_a_fact_said_twice_activates_no_more_than_once(links: list[Link], recipe: Synapse) -> None:
+    assert hops("ab", links + links, recipe) == hops("ab", links, recipe)
+
+
+@given(LINKS, st.floats(0.01, 1))
+def test_nobody_gets_more_from_one_than_that_one_has_less_the_decay(links: list[Link], decay: float) -> None:
+    recipe = Synapse(decay_lambda=decay, activation_threshold=0)
+    first = spread({"a": 1.0}, {"a": 1.0}, links, recipe)
+    assert all(each <= decay + 1e-9 for each in first.values())

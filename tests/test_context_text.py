@@ -1,0 +1,39 @@
+"""The context is a string, and more."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+
+from kg_memory.context_text import Context, Line
+from kg_memory.model import Found, Why
+
+LINE = Line(kind="facts", id="1", text="- Ann lives in Oslo", tokens=7)
+LEFT = Why(kind="facts", id="2", left_out="no room within max_tokens")
+CONTEXT = Context("- Ann lives in Oslo", Found(question="Oslo?"), tokens=7, lines=[LINE], left_out=[LEFT])
+
+
+def test_it_is_a_string_like_any_other() -> None:
+    assert CONTEXT == "- Ann lives in Oslo"
+    assert {CONTEXT: 1}["- Ann lives in Oslo"] == 1
+    assert f"{CONTEXT}!" == "- Ann lives in Oslo!"
+    assert json.dumps(CONTEXT) == '"- Ann lives in Oslo"'
+    assert not Context()
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, *(lambda it, p=p: pickle.loads(pickle.dumps(it, p)) for p in range(2, 6))],
+)
+def test_it_can_be_copied_and_sent_elsewhere(copied) -> None:
+    other = copied(CONTEXT)
+    assert other == CONTEXT
+    assert isinstance(other, Context)
+    assert (other.found, other.tokens, other.lines, other.left_out) == (Found(question="Oslo?"), 7, (LINE,), (LEFT,))
+
+
+def test_an_empty_one_knows_that_it_found_nothing() -> None:
+    assert (Context().found, Context().tokens, Context().lines, Context().left_out) == (Found(question=""), 0, (), ())

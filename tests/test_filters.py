@@ -1,0 +1,187 @@
+"""Filters as values: what is taken, what is refused and why, and that they are JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.errors import InputError
+from kg_memory.filters import (
+    DEEPEST,
+    FIELDS,
+    LONGEST,
+    MOST_TESTS,
+    MOST_VALUES,
+    AllOf,
+    AnyOf,
+    Comparison,
+    Fields,
+    Not,
+    checked,
+    plain,
+)
+from kg_memory.model import EpisodeKind
+
+
+def one(field, operator, value):
+    return Fields((Comparison(field, operator, value),))
+
+
+@pytest.mark.parametrize("where", [None, {}])
+def test_no_filter_is_none(where):
+    assert checked(where) is None
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"thread": "t1"}, one("thread", "$eq", "t1")),
+        ({"thread": None}, one("thread", "$eq", None)),
+        ({"thread": {"$eq": "t1"}}, one("thread", "$eq", "t1")),
+        ({"predicate": ["A", "B"]}, one("predicate", "$in", ("A", "B"))),
+        ({"predicate": ("A",)}, one("predicate", "$in", ("A",))),
+        ({"predicate": {"B", "A"}}, one("predicate", "$in", ("A", "B"))),
+        ({"predicate": {"$nin": []}}, one("predicate", "$nin", ())),
+        ({"kind": EpisodeKind.JSON}, one("kind", "$eq", "json")),
+        ({"trust": 1}, one("trust", "$eq", 1.0)),
+        (
+            {"trust": {"$gte": 0.5, "$lt": 0.9}},
+            Fields((Comparison("trust", "$gte", 0.5), Comparison("trust", "$lt", 0.9))),
+        ),
+        ({"type": "Person", "$or": []}, AllOf((one("type", "$eq", "Person"), AnyOf(())))),
+        ({"$and": [{"type": "Person"}]}, one("type", "$eq", "Person")),
+        (
+            {"$not": {"$or": [{"type": "A"}, {"type": "B"}]}},
+            Not(AnyOf((one("type", "$eq", "A"), one("type", "$eq", "B")))),
+        ),
+        ({"$or": [{}, {"type": "A"}]}, AnyOf((AllOf(()), one("type", "$eq", "A")))),
+    ],
+)
+def test_a_filter_is_read_as_it_is_meant(where, expected):
+    assert checked(where) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        datetime(2024, 5, 1, 10, tzinfo=UTC), datetime.fromisoformat("2024-05-01T10:00:00"), datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2))),
+        "2024-05-01T10:00:00Z", "2024-05-01T10:00", "2024-05-01T12:00:00+02:00",
+    ],
+)  # fmt: skip
+def test_a_time_is_an_instant_in_utc_however_it_is_written(given):
+    assert checked({"said_at": given}) == one("said_at", "$eq", "2024-05-01T10:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"treads": "t1"}, "did you mean thread?"),
+        ({"AND": []}, "did you mean \\$and?"),
+        ({"🎉": 1}, "use one of thread, source"),
+        ({1: 1}, "1 is no field"),
+        ({None: 1}, "None is no field"),
+        ({"$nor": []}, "is no field"),
+        ({"trust": {"gte": 0.5}}, "did you mean \\$gte?"),
+        ({"trust": {"$not": {"$gt": 1}}}, "is no operator of trust"),
+        ({"speaker": {"$gt": "A"}}, "is no operator of speaker"),
+        ({"trust": {1: 1}}, "1 is no operator"),
+        ({"trust": {}}, "is empty"),
+        ({"trust": float("nan")}, "trust is nan: give a number"),
+        ({"trust": {"$lt": float("inf")}}, "give a number"),
+        ({"trust": 10**400}, "give a number"),
+        ({"trust": True}, "give a number"),
+        ({"trust": "0.5"}, "give a number"),
+        ({"trust": None}, "give a number"),
+        ({"trust": [0.5, None]}, "give a number"),
+        ({"speaker": 1}, "give a text"),
+        ({"speaker": [["Ann"]]}, "give a text"),
+        ({"type": None}, "give a text"),
+        ({"speaker": {"$in": "Ann"}}, "give a list"),
+        ({"kind": "messages"}, "did you mean message?"),
+        ({"said_at": "yesterday"}, "ISO 8601"),
+        ({"said_at": 1_700_000_000}, "ISO 8601"),
+        ({"said_at": None}, "ISO 8601"),
+        ({"said_at": datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))}, "ISO 8601"),
+        ({"valid_at": {"$gt": None}}, "is None"),
+        ({"$and": {"type": "A"}}, "give it a list"),
+        ({"$or": "A"}, "give it a list"),
+        ({"$not": [{"type": "A"}]}, "a filter is a list"),
+        ({"$and": [None]}, "a filter is a NoneType"),
+        ([], "a filter is a list"),
+        ("thread", "a filter is a str"),
+    ],
+)
+def test_a_wrong_filter_is_refused_with_what_may_stand_there(where, message):
+    with pytest.raises(InputError, match=message):
+        checked(where)
+
+
+def deep(depth):
+    return {"$not": deep(depth - 1)} if depth > 1 else {"type": "A"}
+
+
+def test_a_filter_may_be_deep_and_long_to_a_limit():
+    assert checked(deep(DEEPEST))
+    assert checked({"speaker": ["a"] * MOST_VALUES})
+    assert checked({"speaker": "x" * LONGEST})
+    for where in (
+        deep(DEEPEST + 1), deep(900), {"speaker": ["a"] * (MOST_VALUES + 1)}, {"speaker": "x" * (LONGEST + 1)},
+        {"speaker": ["x" * 10_000] * 101}, {"$or": [{"type": "A"}] * MOST_TESTS},
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=r"deeper than|too many"):
+            checked(where)
+
+
+def test_a_filter_that_holds_itself_is_refused():
+    where = {}
+    where["$and"] = [where, where]
+    with pytest.raises(InputError, match="deeper than"):
+        checked(where)
+    wide = {"type": "A"}
+    for _ in range(DEEPEST - 1):
+        wide = {"$or": [wide] * 1000}
+    with pytest.raises(InputError, match="too many"):
+        checked(wide)
+
+
+def test_a_member_of_an_enumeration_is_its_text():
+    class Speaker(str, Enum):  # noqa: UP042 - whose str() is not its value
+        ANN = "Ann"
+
+    [comparison] = checked({"speaker": Speaker.ANN}).comparisons
+    assert type(comparison.value) is str
+    assert comparison.value == "Ann"
+
+
+texts = st.text(max_size=5)
+values = {"text": texts, "number": st.floats(allow_nan=False, allow_infinity=False), "time": st.datetimes()}
+leaves = st.sampled_from(tuple(FIELDS)).filter(lambda name: name != "kind").flatmap(
+    lambda name: st.fixed_dictionaries({
+        name: st.one_of(
+            values[FIELDS[name].holds],
+            st.lists(values[FIELDS[name].holds], max_size=3),
+            st.fixed_dictionaries({"$nin": st.sets(values[FIELDS[name].holds], max_size=3)}),
+        )
+    })
+)  # fmt: skip
+filters = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        *(st.fixed_dictionaries({name: st.lists(inner, max_size=3)}) for name in ("$and", "$or")),
+        st.fixed_dictionaries({"$not": inner}),
+        st.tuples(inner, inner).map(lambda both: {**both[0], **both[1]}),
+    ),
+    max_leaves=5,
+)
+
+
+@given(filters)
+def test_a_filter_goes_through_json_unchanged(where):
+    read = checked(where)
+    assert checked(json.loads(json.dumps(plain(read)))) == read
+    assert hash(read) == hash(checked(where))

@@ -1,0 +1,195 @@
+"""Recipes as values, and every named one on a real memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError
+from kg_memory.falkor.launch import Server
+from kg_memory.model import KINDS
+from kg_memory.recipes import (
+    DEFAULT,
+    FACTS,
+    RECIPES,
+    WAYS,
+    BreadthFirst,
+    ByCrossEncoder,
+    ByDistance,
+    ByDiversity,
+    ByMentions,
+    ByRecency,
+    ByUse,
+    PageRank,
+    Recipe,
+    Synapse,
+    Weights,
+    recipe,
+)
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+WEIGHTS = st.builds(Weights, words=st.floats(0, 1000), meaning=st.floats(0, 1000), graph=st.floats(0, 1000))
+RERANKERS = st.one_of(
+    st.builds(ByMentions, weight=st.floats(0, 1)),
+    st.builds(ByDistance, max_hops=st.integers(1, 5)),
+    st.builds(ByRecency, rate=st.floats(0, 10)),
+    st.builds(ByUse, decay_lambda=st.floats(0, 1, exclude_min=True)),
+    st.builds(ByCrossEncoder, depth=st.integers(1, 1000)),
+    st.builds(ByDiversity, balance=st.floats(0, 1)),
+)
+ALONG = st.one_of(
+    st.builds(BreadthFirst, max_hops=st.integers(1, 5)),
+    st.builds(Synapse, inhibition_threshold=st.floats(0.2, 1)),
+    st.builds(PageRank, damping=st.floats(0.01, 0.99)),
+)
+ANY = st.builds(
+    Recipe,
+    name=st.text(max_size=10),
+    kinds=st.lists(st.sampled_from(KINDS), unique=True).map(tuple),
+    facts=WEIGHTS,
+    episodes=WEIGHTS,
+    fusion=st.sampled_from(("scores", "rrf")),
+    along=ALONG,
+    rerank=st.lists(RERANKERS, max_size=3).map(tuple),
+)
+
+# As values
+
+
+def test_no_part_of_a_recipe_can_be_changed():
+    for part, name in (
+        (DEFAULT, "fusion"),
+        (DEFAULT.facts, "words"),
+        (DEFAULT.along, "max_hops"),
+        (ByUse(), "interval"),
+    ):
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(part, name, getattr(part, name))
+    with pytest.raises(TypeError):
+        RECIPES["mine"] = DEFAULT  # type: ignore[index]
+
+
+def test_a_copy_is_changed_and_called_custom_and_the_original_is_as_it_was():
+    made = DEFAULT.with_(rerank=[{"by": "diversity", "balance": 0.7}], kinds=["facts"])
+    assert (made.name, made.rerank, made.kinds) == ("custom", (ByDiversity(balance=0.7),), ("facts",))
+    assert (DEFAULT.name, DEFAULT.rerank, DEFAULT.kinds) == ("default", (), KINDS)
+    assert DEFAULT.with_(name="mine").name == "mine"
+    assert DEFAULT.with_(name="default") == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"speed": 1}, "speed .*in the recipe.*name, kinds"),
+        ({"self": 1}, "self .*in the recipe"),
+        ({"kinds": ["fact"]}, "kinds.0 in the recipe is 'fact'"),
+        ({"fusion": "sum"}, "fusion in the recipe is 'sum'"),
+        ({"facts": {"words": -1}}, "facts.words in the recipe is -1"),
+        ({"facts": {"words": float("nan")}}, "facts.words in the recipe is nan"),
+        ({"facts": {"sound": 1}}, "facts.sound .*in the recipe"),
+        ({"facts": 1}, "facts in the recipe is 1"),
+        ({"rank_constant": 0}, "rank_constant in the recipe is 0"),
+        ({"rank_constant": float("inf")}, "rank_constant in the recipe is inf"),
+        ({"along": {"method": "teleport"}}, "along in the recipe is"),
+        ({"along": {"method": "bfs", "max_hops": 99}}, "along.bfs.max_hops in the recipe is 99"),
+        ({"along": {"method": "synapse", "activation_threshold": 0.9}}, "must be below inhibition_threshold"),
+        ({"along": {"method": "pagerank", "damping": 1}}, "along.pagerank.damping in the recipe is 1"),
+        ({"rerank": [{"by": "luck"}]}, "rerank.0 in the recipe is"),
+        ({"rerank": [{"by": "distance", "max_hops": 0}]}, "rerank.0.distance.max_hops in the recipe is 0"),
+        ({"rerank": 5}, "rerank in the recipe is 5"),
+        ({"name": None}, "name in the recipe is None"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_name(changes, told):
+    for make in (lambda: DEFAULT.with_(**changes), lambda: recipe(changes)):
+        with pytest.raises(InputError, match=told):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [("best", "there is no recipe 'best': use default, words"), ("", "there is no recipe ''"), (5, "is a int"),
+     (["facts"], "is a list"), ({1: 2}, "1 .*in the recipe"), (Recipe, "is a ModelMetaclass")],
+)  # fmt: skip
+def test_what_is_no_recipe_is_refused_with_what_may_stand_there(given, told):
+    with pytest.raises(InputError, match=told):
+        recipe(given)
+
+
+def test_a_recipe_is_given_as_itself_by_name_by_its_changes_or_not_at_all():
+    assert recipe(None) == recipe("default") == recipe({"name": "default"}) == recipe(DEFAULT) == DEFAULT
+    assert recipe({"fusion": "rrf"}) == DEFAULT.with_(fusion="rrf")
+    assert all(recipe(name) is each and each.name == name for name, each in RECIPES.items())
+
+
+@given(ANY)
+def test_a_recipe_goes_through_json_unchanged(made):
+    plain = made.model_dump(mode="json")
+    assert recipe(json.loads(json.dumps(plain))) == made
+
+
+@given(ANY)
+def test_a_kind_that_is_left_out_has_no_weight(made):
+    for kind in KINDS:
+        weights = made.weights(kind)
+        assert kind in made.kinds or not any(getattr(weights, way) for way in WAYS)
+        assert kind not in made.kinds or weights == getattr(made, kind)
+
+
+# On a real memory
+
+
+@pytest.fixture(scope="module")
+def told(server: Server):
+    """A memory of a small story, and its namespace."""
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        said = {"namespace": "recipes", "thread": "t"}
+        memory.add("I moved to Oslo with Bob", speaker="Ann", at="2024-01-01T10:00:00Z", **said)
+        memory.add("I live in Paris", speaker="Bob", at="2024-01-02T10:00:00Z", trust=0.4, **said)
+        memory.add("I know Dora, and the rain in Oslo", speaker="Carl", at="2024-01-03T10:00:00Z", **said)
+        memory.refresh_communities(namespace="recipes")
+        yield memory
+
+
+QUESTION = "Where does Ann live, in Oslo?"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_each_named_recipe_finds_what_it_looks_for_and_no_other_kind(told, name):
+    found = told.search(QUESTION, namespace="recipes", recipe=name)
+    chosen = RECIPES[name]
+    for kind in KINDS:
+        values = getattr(found, kind)
+        assert kind in chosen.kinds or not values
+        assert [each.score for each in values] == sorted((each.score for each in values), reverse=True)
+        assert all(0 <= each.score <= 1 for each in values)
+    assert "Ann lives in Oslo" in [fact.sentence for fact in found.facts]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_each_named_recipe_finds_the_same_by_asyncio(told, name):
+    now = {"namespace": "recipes", "recipe": name, "as_of": "2024-06-01", "believed_at": "2200-01-01"}
+    found = told.search(QUESTION, **now)
+    assert asyncio.run(told.asearch(QUESTION, **now)) == found
+    assert str(asyncio.run(told.acontext(QUESTION, **now))) == told.context(QUESTION, **now)
+
+
+def test_a_recipe_of_ones_own_is_the_same_as_a_value_and_as_a_name(told):
+    by_name = told.search(QUESTION, namespace="recipes", recipe="facts")
+    by_value = told.search(QUESTION, namespace="recipes", recipe=FACTS)
+    assert by_name.facts == by_value.facts
+    assert told.search(QUESTION, namespace="recipes", recipe=DEFAULT.with_(kinds=())).facts == ()
+
+
+def test_a_recipe_that_counts_nothing_finds_nothing(told):
+    nothing = DEFAULT.with_(**{kind: Weights(words=0, meaning=0, graph=0) for kind in KINDS})
+    found = told.search(QUESTION, namespace="recipes", recipe=nothing)
+    assert not any(getattr(found, kind) for kind in KINDS)

@@ -1,0 +1,219 @@
+"""The verbs that ask a memory, sync and async, on a real server."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError
+from kg_memory.falkor.launch import Server
+from kg_memory.model import KINDS, Found
+from kg_memory.recipes import DEFAULT, ByDistance
+from kg_memory.retrieval.context import NO_SECTION, UNLIKELY
+from kg_memory.retrieval.templates import PLAIN
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+from tests.test_memory import Verbs
+
+NAMESPACE = "searching"
+QUESTION = "Where does Ann live, in Oslo?"
+FIXED = {"as_of": "2024-06-01", "believed_at": "2200-01-01"}
+
+
+@pytest.fixture(scope="module")
+def story(server: Server):
+    """A memory of what three people told in two threads."""
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        for place, (speaker, thread, content) in enumerate((
+            ("Ann", "t1", "I moved to Oslo with Bob"), ("Bob", "t1", "I live in Paris"), ("Ann", "t2", "Oslo is rainy"),
+            ("Carl", "t2", "I know Dora, and the rain in Oslo"), ("Carl", "t3", "fine, thanks"),
+        )):  # fmt: skip
+            memory.add(
+                content, speaker=speaker, thread=thread, at=f"2024-01-0{place + 1}T10:00:00Z", namespace=NAMESPACE
+            )
+        memory.refresh_communities(namespace=NAMESPACE)
+        yield memory
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def verbs(request, story):
+    return Verbs(story, NAMESPACE, asynchronous=request.param)
+
+
+GIVEN: tuple[dict[str, Any], ...] = (
+    {}, {"limit": 2}, {"where": {"speaker": "Ann"}}, {"center": "Bob", "recipe": "near"}, {"recipe": "synapse"},
+    {"explain": True}, {"thread": "t2"}, {"where": {"$not": {"thread": "t1"}}, "recipe": DEFAULT.with_(kinds=("facts",))},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+def test_sync_and_async_find_and_tell_the_same(story, given):
+    sync, later = (Verbs(story, NAMESPACE, asynchronous=each) for each in (False, True))
+    assert sync.search(QUESTION, **FIXED, **given) == later.search(QUESTION, **FIXED, **given)
+    one, other = (each.context(QUESTION, **FIXED, **given) for each in (sync, later))
+    assert (str(one), one.found, one.lines, one.left_out) == (str(other), other.found, other.lines, other.left_out)
+
+
+def test_the_limit_is_of_each_kind_and_no_number_of_none(verbs):
+    found = verbs.search("Ann Bob Carl Oslo", limit=1)
+    assert [len(getattr(found, kind)) for kind in ("facts", "entities", "episodes")] == [1, 1, 1]
+    for limit in (0, -1, 1.5, "ten", True):
+        with pytest.raises(InputError, match="limit"):
+            verbs.search(QUESTION, limit=limit)
+
+
+def test_only_what_passes_where_is_found(verbs):
+    found = verbs.search("Oslo Paris rain", where={"speaker": "Ann"})
+    assert {each.speaker for each in found.episodes} == {"Ann"}
+    assert {each.sentence for each in found.facts} == {"Ann lives in Oslo", "Ann knows Bob"}
+    assert {each.name for each in found.entities} == {"Ann", "Bob", "Oslo"}
+    nothing = verbs.search(QUESTION, where={"speaker": "Nobody"})
+    assert not any(getattr(nothing, kind) for kind in KINDS)
+    assert verbs.context(QUESTION, where={"speaker": "Nobody"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"where": {"speakers": "Ann"}}, "did you mean speaker"),
+        ({"where": "Ann"}, "a filter is a str"),
+        ({"recipe": "best"}, "there is no recipe 'best'"),
+        ({"recipe": 5}, "the recipe is a int"),
+        ({"center": "Nobody"}, "the center is 'Nobody'"),
+        ({"center": " "}, "the center is ' '"),
+        ({"center": 5}, "the center is 5"),
+        ({"thread": 5}, "the thread is 5"),
+    ],
+)
+def test_what_is_of_no_use_is_told(verbs, given, told):
+    for verb in (verbs.search, verbs.context):
+        with pytest.raises(InputError, match=told):
+            verb(QUESTION, **given)
+
+
+def test_a_center_brings_near_what_lies_about_it(verbs):
+    near = DEFAULT.with_(rerank=(ByDistance(weight=1),))
+    found = verbs.search("who is where?", center="bob", recipe=near)
+    assert found.entities[0].name == "Bob"
+    assert "Bob" in {found.facts[0].subject, *found.facts[0].objects}
+
+
+def test_a_context_is_a_text_that_knows_its_lines(verbs):
+    context = verbs.context(QUESTION)
+    assert isinstance(context, str)
+    assert context.startswith("Facts")
+    assert "Ann lives in Oslo" in context
+    assert isinstance(context.found, Found)
+    assert all(line.text in context for line in context.lines)
+    assert {line.kind for line in context.lines} >= {"facts", "episodes"}
+    assert 0 < context.tokens <= 1500
+    assert json.loads(json.dumps(context)) == str(context)
+
+
+def test_a_context_keeps_within_its_tokens_and_its_limit(verbs):
+    short = verbs.context(QUESTION, max_tokens=80)
+    assert 0 < short.tokens <= 80
+    assert "no room" in " ".join(each.left_out for each in short.left_out)
+    one = verbs.context(QUESTION, limit=1)
+    assert len([line for line in one.lines if line.kind == "facts"]) == 1
+    assert verbs.context(QUESTION, max_tokens=1) == ""
+
+
+OWN = replace(PLAIN, name="own", sections={"facts": PLAIN.sections["facts"]}, head="<<", foot=">>")
+
+
+def test_a_template_is_given_by_name_or_as_itself(verbs):
+    assert verbs.context(QUESTION, template="xml", **FIXED).startswith("<")
+    assert json.loads(verbs.context(QUESTION, template="json", **FIXED))
+    own = verbs.context(QUESTION, template=OWN, **FIXED)
+    assert (own[:2], own[-2:]) == ("<<", ">>")
+    assert {line.kind for line in own.lines} == {"facts"}
+    assert NO_SECTION in {each.left_out for each in own.left_out}
+    with pytest.raises(InputError, match="there is no template 'best'"):
+        verbs.context(QUESTION, template="best")
+
+
+@pytest.mark.parametrize("template", [None, "json", OWN], ids=["plain", "by name", "as itself"])
+def test_below_the_set_relevance_the_context_is_empty_and_tells_why(server, template):
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, abstain_below=0.5)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        unknown = memory.context("Which zebra juggles quartz?", namespace=NAMESPACE, template=template)
+        assert unknown == ""
+        assert (unknown.lines, unknown.tokens) == ((), 0)
+        assert UNLIKELY in {each.left_out for each in unknown.left_out}
+        assert unknown.found.relevance < 0.5
+        known = memory.context("Oslo rainy", namespace=NAMESPACE, template=template)
+        assert known.found.relevance > 0.5
+        assert known != ""
+
+
+def test_the_relevance_is_told_and_what_is_known_is_likelier(verbs):
+    known, unknown = verbs.search("Oslo rainy"), verbs.search("Which zebra juggles quartz?")
+    assert 0 < unknown.relevance < 0.1
+    assert 0.5 < known.relevance <= 1
+    assert verbs.search("Oslo", namespace="searching nobody's").relevance == 0
+
+
+def test_it_explains_what_is_found_and_what_is_left_out(verbs):
+    context = verbs.context(QUESTION, limit=2, explain=True)
+    why = context.found.why
+    found = [(kind, each.id) for kind in KINDS for each in getattr(context.found, kind)]
+    assert [(each.kind, each.id) for each in why if each.place] == found
+    assert all(each.hits and each.scores and each.text for each in why)
+    assert {step for each in why for step, _ in each.scores} == {"fused"}
+    assert {hit.way for each in why for hit in each.hits} == {"words", "meaning", "graph"}
+    behind = [each for each in why if each.place is None]
+    assert behind
+    assert all(each.left_out == "not among the first 2" for each in behind)
+    told = {(line.kind, line.id) for line in context.lines}
+    assert all((each.kind, each.id) in told or each.left_out for each in why)
+    assert verbs.search(QUESTION).why == ()
+
+
+def test_an_explanation_has_the_score_after_each_step(verbs):
+    why = verbs.search(QUESTION, recipe="near", explain=True).why
+    assert {tuple(step for step, _ in each.scores) for each in why} == {("fused", "distance")}
+
+
+# What means harm
+
+BLOCKS = [
+    "".join(chr(point) for point in range(start, start + 0x2000, 0x61) if unicodedata.category(chr(point)) != "Cn")
+    for start in range(0x20, 0x30000, 0x2000)
+]
+HOSTILE = (
+    "?", "!?…", "🎉", "\x00", "\ud800\udfff", "\u200b", "\u202e", "a", "1", "我", "É", "the of and", "x" * 50_000, "word " * 10_000,
+    "Ann'}) DETACH DELETE n //", '"; MATCH (n) DETACH DELETE n RETURN "', "$where0 $ids {x: 1}", "CYPHER a=1 RETURN 1", "(" * 300,
+    "\\" * 9, "`n`", "a\x00b", "\x1b[31mred", "%s %d {0}", "NULL", "nan", "-1", "1e999", "0" * 5000, "</FACTS>", "a\nb\r\tc", *BLOCKS,
+)  # fmt: skip
+
+
+def test_no_question_whatever_breaks_a_search(story):
+    before = story.stats(namespace=NAMESPACE)
+    for question in HOSTILE:
+        found = story.search(question, namespace=NAMESPACE, limit=2)
+        assert isinstance(found, Found)
+        json.dumps(found.model_dump(mode="json")).encode()
+    assert story.stats(namespace=NAMESPACE) == before
+
+
+@pytest.mark.parametrize("hostile", ["'}) DETACH DELETE n //", "\x00", "\ud800", "x" * 50_000, "`n`", "$where0"])
+def test_no_text_of_a_filter_a_thread_or_a_center_breaks_a_search(story, hostile):
+    for where in ({"speaker": hostile}, {"name": [hostile]}, {"$not": {"thread": hostile}}):
+        found = story.search(QUESTION, namespace=NAMESPACE, where=where, thread=hostile)
+        assert bool(found.episodes) is ("$not" in where)
+    with pytest.raises(InputError, match="nothing here is called that"):
+        story.search(QUESTION, namespace=NAMESPACE, center=hostile)
+
+
+@pytest.mark.parametrize("question", ["", " \n\t", "\u2003", None, 5, b"Oslo", ["Oslo"]])
+def test_only_an_empty_question_is_refused(verbs, question):
+    for verb in (verbs.search, verbs.context):
+        with pytest.raises(InputError, match="the question is empty"):
+            verb(question)
