@@ -47,7 +47,7 @@ from kg_memory.settings import Settings
 NAMESPACE = "scale"
 WARM = 20
 LARGEST_GRAPHITI = 50_000
-RECIPE = FACTS.with_(name="words and meaning", facts=Weights(words=2, meaning=1, graph=0))
+RECIPE = FACTS.with_(name="words and meaning", facts=Weights(words=1, meaning=0.7, graph=0))
 RAW_VECTOR = """
 CALL db.idx.vector.queryNodes('Fact', 'embedding', 10, vecf32($vector)) YIELD node, score
 RETURN node.id AS id, score

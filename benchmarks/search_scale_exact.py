@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.search_scale_data import Data, Matrix, Question, number, postings
 from benchmarks.search_scale_load import Texts
-from kg_memory.rank import rrf
 from kg_memory.recipes import Recipe
 from kg_memory.retrieval.by_words import K1, B
+from kg_memory.retrieval.fuse import fused as fuse
 from kg_memory.retrieval.search import DEPTH
 from kg_memory.retrieval.state import Hits, Scored
 
@@ -53,12 +53,9 @@ class Exact:
     def recalls(self, question: Question, hits: Hits, fused: Sequence[Scored], recipe: Recipe) -> dict[str, float]:
         """Return the share of the exact best among the first hits of each way, and of the best of both ways *fused*."""
         exact = {"words": self.words(question), "meaning": self.meaning(question)}
-        best = rrf(
-            [ranking(scores) for scores in exact.values()], (recipe.facts.words, recipe.facts.meaning),
-            recipe.rank_constant,
-        )  # fmt: skip
+        ways: Hits = {"graph": [], **{way: [list(one) for one in ranking(scores)] for way, scores in exact.items()}}
         both = np.full(self.data.count, -np.inf)
-        for place, score in best:
+        for place, score in fuse(recipe, "facts", ways):
             both[int(place)] = score
         return {
             "words": recall(exact["words"], hits["words"]),
@@ -70,7 +67,7 @@ class Exact:
 def ranking(scores: Matrix) -> list[tuple[str, float]]:
     """Return as many of the best as a search fuses."""
     depth = min(DEPTH["facts"], len(scores))
-    best = np.argpartition(-scores, depth - 1)[:depth]
+    best = sorted(np.argpartition(-scores, depth - 1)[:depth], key=lambda place: -scores[place])
     return [(str(place), round(float(scores[place]), 6)) for place in best if scores[place] > -np.inf]
 
 

@@ -60,7 +60,7 @@ class Searching(Verbs):
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread, how)
-        return calls.found(self._asking.invoke(asked))
+        return calls.found(self._asking.invoke(asked | _untold(asked)))
 
     async def asearch(
         self,
@@ -82,7 +82,7 @@ class Searching(Verbs):
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread, how)
-        return calls.found(await self._asking.ainvoke(asked))
+        return calls.found(await self._asking.ainvoke(asked | _untold(asked)))
 
     def context(
         self,
@@ -149,6 +149,11 @@ class Searching(Verbs):
     def _asking(self) -> Any:
         # As `GraphMemory._adding`: calls side by side must not take up each other's checkpoints.
         return self.retrieval.copy({"checkpointer": False})
+
+
+def _untold(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what spares a search the writing of a context, which only an explanation quotes."""
+    return {} if "explain" in asked else {"max_tokens": 0}
 
 
 def _most(max_tokens: Any) -> int:

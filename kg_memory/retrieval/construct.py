@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kg_memory import filters
+from kg_memory.context_text import Context
 from kg_memory.effects import in_step, read
 from kg_memory.falkor import belief_cypher as beliefs
 from kg_memory.falkor import rows
@@ -48,7 +49,7 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]
     if state["past"] or _is_about_sayings(state.get("where")):
         found = _without_summaries(found)
     most = state.get("max_tokens")
-    context = render(found, DEFAULT_TOKENS if most is None else most, form)
+    context = Context(found=found) if most == 0 else render(found, DEFAULT_TOKENS if most is None else most, form)
     if found.relevance is not None and found.relevance < settings.abstain_below:
         context = abstained(context)
     if state.get("explain"):

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 import pytest
@@ -26,6 +26,10 @@ from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
 SHARED = "tests/adapters/test_retriever.py"
+
+
+class User(TypedDict):
+    user_id: str
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +278,7 @@ def test_in_a_step_of_a_graph_it_has_the_runs_context(find, ann):
     async def aanswer(_: Any) -> Any:
         return {"messages": [("ai", texts(await retriever.ainvoke("Rome"))[0])]}
 
-    graph = StateGraph(MessagesState, context_schema=dict[str, str])
+    graph = StateGraph(MessagesState, context_schema=User)
     graph.add_node("answer", RunnableLambda(answer, aanswer))
     graph.add_edge(START, "answer")
     state = find(graph.compile(), {"messages": []}, context={"user_id": "bob"})
