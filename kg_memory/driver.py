@@ -22,7 +22,7 @@ from langchain_core.embeddings import Embeddings
 from kg_memory.cross_encoders import CrossEncoder, ModelScorer, checked
 from kg_memory.effects import Ask, Embed, Model, Now, Query, Reads, Score, Vector, Work
 from kg_memory.embeddings import vector_model_name
-from kg_memory.errors import DatabaseClosed, EmbeddingError, EmbeddingMismatch, QueryError
+from kg_memory.errors import DatabaseClosed, DatabaseError, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import CLOSED, Database, graph_key
 from kg_memory.falkor.parameters import SentVector
@@ -36,6 +36,8 @@ V = TypeVar("V")
 REMEMBERED_VECTORS = 4096
 REMEMBERED_SCORES = 8192
 VECTOR_SEARCH = "db.idx.vector"
+REFUSALS = (QueryError, EmbeddingMismatch)
+"""What a query meets whose graph is not what it was when it was found ready."""
 
 
 class Driver:
@@ -151,7 +153,7 @@ class Driver:
         self._prepare(key, write=first.write)
         try:
             return _sent(self._queries(first), key, asked)
-        except QueryError as error:
+        except REFUSALS as error:
             self._look_again(key, first, error)
         with _vectors_indexed():
             return _sent(self.database, key, asked)
@@ -163,7 +165,7 @@ class Driver:
             await asyncio.to_thread(self._prepare, key, write=first.write)
         try:
             return await _asent(self._queries(first), key, asked)
-        except QueryError as error:
+        except REFUSALS as error:
             await asyncio.to_thread(self._look_again, key, first, error)
         with _vectors_indexed():
             return await _asent(self.database, key, asked)
@@ -171,7 +173,7 @@ class Driver:
     def _queries(self, first: Query) -> Queries:
         return self.database.stale if first.stale else self.database
 
-    def _look_again(self, key: str, query: Query, refused: QueryError) -> None:
+    def _look_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
         """Return once *query*, which was refused and so changed nothing, may be done again; raise if it may not.
 
         It may after somebody deleted the graph, and after its vectors were made anew. A graph that has no Meta node
@@ -180,7 +182,7 @@ class Driver:
         for write in (True, False):
             self._ready.pop((key, write), None)
         meta = self.database.query(key, schema.READ_META, {}, write=False)
-        if meta and VECTOR_SEARCH not in str(refused):
+        if meta and VECTOR_SEARCH not in str(refused) and not isinstance(refused, EmbeddingMismatch):
             raise refused
         if meta and meta[0]["model"] == UNDER_WAY:
             raise EmbeddingMismatch(

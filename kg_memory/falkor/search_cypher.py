@@ -111,13 +111,16 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, passing)}"""
 
 
 def by_exact_meaning(kind: Kind, passing: str = "", first: str = "") -> str:
-    """Return the query that ranks by cosine similarity, comparing each of *kind*, or each that *first* finds."""
-    found = (
-        first
-        or f"""
-MATCH (d:{LABELS[kind]})"""
-    )
-    return f"""{found}
+    """Return the query that ranks by cosine similarity, comparing each of *kind*, or each that *first* finds.
+
+    It asks the vector index for one first: where that is not there, all is being embedded anew by another model.
+    """
+    label = LABELS[kind]
+    every = f"""
+MATCH (d:{label})"""
+    return f"""
+CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD node
+WITH count(node) AS indexed{first or every}
 WITH d, vecf32($vector) AS vector
 WHERE d.embedding IS NOT NULL
 WITH d, 1.0 - vec.cosineDistance(d.embedding, vector) AS score, vector
