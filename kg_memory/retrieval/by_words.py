@@ -18,21 +18,20 @@ MOST_POSTINGS = 10_000
 K1, B = 0.9, 0.4
 
 Frequencies = Sequence[Mapping[str, Any]]
-"""Rows of `search_cypher.TERMS`: a term, and in how many of each kind it is."""
+"""Rows of `search_cypher.terms`: a term, and in how many of each kind it is."""
 
 
 def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: float | None) -> Flow[list[Scored]]:
     """Return what has the words of a question, by BM25; *average* is the length of *documents* of the kind."""
-    known = sorted((row[scope.kind], row["term"]) for row in frequencies if row[scope.kind])
-    constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
-    if not known or not scope.count:
+    terms, postings = weighed(frequencies, scope.kind, documents)
+    if not terms or not scope.count:
         return []
+    constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
     if scope.few is not None:
-        weights = {term: rarity(frequency, documents) for frequency, term in known}
+        weights = {term: rarity(frequency, documents) for frequency, term in _rarest_first(frequencies, scope.kind)}
         query = cypher.by_words(scope.kind, first=scope.few.cypher)
         hits = yield from scope.best(query, scope.count, weights=weights, **constants, **scope.few.params)
         return hits
-    terms, postings = weighed(frequencies, scope.kind, documents)
     passing = scope.passing("d", "score")
     query = cypher.by_words(scope.kind, passing.cypher)
     hits = yield from scope.best(query, postings, terms=terms, **constants, **passing.params)
@@ -44,15 +43,19 @@ def weighed(frequencies: Frequencies, kind: Kind, documents: int) -> tuple[list[
 
     These are `MOST_POSTINGS` at most, where one term alone has not more.
     """
-    known = sorted((row[kind], row["term"]) for row in frequencies if row[kind])
     chosen: list[dict[str, Any]] = []
     postings = 0
-    for frequency, term in known:
+    for frequency, term in _rarest_first(frequencies, kind):
         if chosen and postings + frequency > MOST_POSTINGS:
             break
         postings += frequency
         chosen.append({"term": term, "idf": rarity(frequency, documents)})
     return chosen, postings
+
+
+def _rarest_first(frequencies: Frequencies, kind: Kind) -> list[tuple[int, str]]:
+    """Return the terms that *kind* has, with in how many of it they are."""
+    return sorted((row[kind], row["term"]) for row in frequencies if row[kind])
 
 
 def rarity(frequency: int, documents: int) -> float:
