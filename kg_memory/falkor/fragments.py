@@ -21,19 +21,21 @@ A ``$lenient`` question also takes what may have been so already, its start not 
 
 EPISODE_MAP = "e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust}"
 
-STATED = f"""
-OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WHERE (st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at AND st.valid_at < b.invalid_at)
-  OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at AND x.at <= b.invalid_at)
-  OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
-    AND st.invalid_at >= b.invalid_at)
-  OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
-"""The statements ``st`` of episodes ``x`` that belong to the period of the belief ``b``: it began or ended by them."""
+_BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
+      AND st.valid_at < b.invalid_at)
+    OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at AND x.at <= b.invalid_at)
+    OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
+      AND st.invalid_at >= b.invalid_at)
+    OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
+"""That the statement ``st`` of the episode ``x`` belongs to the period of the belief ``b``: it began or ended by it."""
 
-SOURCES = """collect({
-    episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, start: st.start, end: st.end,
-    quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
-  })[0..$sources]"""
+_SOURCES = f"""collect(CASE
+    WHEN {_BELONGS}
+    THEN {{
+      episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, start: st.start, end: st.end,
+      quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
+    }}
+  END)[0..$sources]"""
 
 TOLD_WITH_BELIEFS = f"""
 OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
@@ -49,13 +51,14 @@ RETURN new, {FACT_MAP} AS fact, coalesce(f.told_at, f.said_at) AS told_at, coale
   collect(o.id) AS object_ids
 """
 
+# A WHERE behind OPTIONAL MATCH, or a label of its end, would have it done for each row by itself: five times as long.
 TOLD = f"""
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-MATCH (f)-[:OBJECT_IS]->(o:Entity)
+MATCH (s)-[:SUBJECT_OF]->(f)
+MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT o.name) AS objects
-{STATED}
+OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH f, h, b, s, objects, x, st ORDER BY x.at, x.id
-WITH f, h, b, s, objects, {SOURCES} AS sources
+WITH f, h, b, s, objects, {_SOURCES} AS sources
 """
 """The ends of a fact, and what states it in the period of its belief."""
 

@@ -23,7 +23,7 @@ def fact(row: Row, score: float | None = None) -> Fact:
         precision=belief["precision"], end_precision=belief.get("end_precision") or "instant",
         known_from=instant(belief["known_from"]), reviewed=belief["reviewed"],
         created_at=moment(belief["created_at"]), expired_at=instant(belief["expired_at"]),
-        sources=tuple(source(each) for each in row["sources"] if each["episode"]), score=score,
+        sources=tuple(map(source, row["sources"])), score=score,
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ RETURN d.id AS id, coalesce(d.edge_type, 'semantic') AS type, s.id AS subject, c
 FACTS_NEAR = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})
+WHERE outdegree(e, 'SUBJECT_OF') + indegree(e, 'OBJECT_IS') <= $hub
+WITH e
 CALL {{
   WITH e
   MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(d)
@@ -29,7 +31,7 @@ CALL {{
   RETURN d
 }}
 WITH DISTINCT d{_ENDS}"""
-"""One step of a walk: the latest `$limit` facts of each entity that hold, and all their entities.
+"""One step of a walk: the latest `$limit` facts that hold of each entity that has `$hub` at most, with their entities.
 
 They are among its latest `$depth` facts, and of an entity with more than `$most` facts among any `$most` of them.
 """

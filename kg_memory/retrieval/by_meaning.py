@@ -13,7 +13,7 @@ from kg_memory.temporal import SITTING
 
 COMPARED = 300
 """So many vectors are all compared, which takes as long as the index and finds all."""
-LINES_COMPARED, LINES_EXAMINED = 1000, 200
+LINES_COMPARED, LINES_EXAMINED = 1000, 120
 """The same of episodes, and how many of more are looked at: one between two that fit may not be near by itself."""
 NEIGHBOUR_SHARE = 0.5
 MOST_NEIGHBOURS = 1000

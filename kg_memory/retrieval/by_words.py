@@ -12,8 +12,10 @@ from kg_memory.model import Kind
 from kg_memory.retrieval.scope import Scope
 from kg_memory.retrieval.state import Scored
 
-MOST_POSTINGS = 10_000
-"""Rare words first, until so many postings are read: common words cost much and tell little."""
+MOST_POSTINGS = 6000
+"""Rare words first, until so many postings are read: common words cost much, and tell little of where to look."""
+LOOKED_AT, WEIGHED = 200, 4000
+"""How many texts are looked at, at least, and how many times a word is weighed in one: more texts for fewer words."""
 # k1 and b did best on turns of conversation.
 K1, B = 0.9, 0.4
 
@@ -23,34 +25,39 @@ Frequencies = Sequence[Mapping[str, Any]]
 
 def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: float | None) -> Flow[list[Scored]]:
     """Return what has the words of a question, by BM25; *average* is the length of *documents* of the kind."""
-    terms, postings = weighed(frequencies, scope.kind, documents)
+    terms = weighed(frequencies, scope.kind, documents)
     if not terms or not scope.count:
         return []
     constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
     if scope.few is not None:
-        weights = {term: rarity(frequency, documents) for frequency, term in _rarest_first(frequencies, scope.kind)}
-        query = cypher.by_words(scope.kind, first=scope.few.cypher)
-        hits = yield from scope.best(query, scope.count, weights=weights, **constants, **scope.few.params)
+        constants |= {"weights": {each["term"]: each["idf"] for each in terms}, **scope.few.params}
+        hits = yield from scope.best(cypher.by_words(scope.kind, first=scope.few.cypher), scope.count, **constants)
         return hits
+    count, postings = leading(frequencies, scope.kind)
+    looked = max(LOOKED_AT, WEIGHED // len(terms))
     passing = scope.passing("d", "score")
     query = cypher.by_words(scope.kind, passing.cypher)
-    hits = yield from scope.best(query, postings, terms=terms, **constants, **passing.params)
+    constants |= {"terms": terms, "leading": terms[:count], **passing.params}
+    hits = yield from scope.best(query, postings, looked=looked, **constants)
     return hits
 
 
-def weighed(frequencies: Frequencies, kind: Kind, documents: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the terms to look up with their BM25 weights, rare ones first, and how many postings they have in all.
+def weighed(frequencies: Frequencies, kind: Kind, documents: int) -> list[dict[str, Any]]:
+    """Return the terms that *kind* has with their BM25 weights, rare ones first."""
+    return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies, kind)]
+
+
+def leading(frequencies: Frequencies, kind: Kind) -> tuple[int, int]:
+    """Return how many of the rarest terms tell where to look, and how many postings these have in all.
 
     These are `MOST_POSTINGS` at most, where one term alone has not more.
     """
-    chosen: list[dict[str, Any]] = []
-    postings = 0
-    for frequency, term in _rarest_first(frequencies, kind):
-        if chosen and postings + frequency > MOST_POSTINGS:
+    count = postings = 0
+    for often, _ in _rarest_first(frequencies, kind):
+        if count and postings + often > MOST_POSTINGS:
             break
-        postings += frequency
-        chosen.append({"term": term, "idf": rarity(frequency, documents)})
-    return chosen, postings
+        count, postings = count + 1, postings + often
+    return count, postings
 
 
 def _rarest_first(frequencies: Frequencies, kind: Kind) -> list[tuple[int, str]]:

@@ -49,11 +49,17 @@ class Scope:
         """How many are looked through at first."""
         return self.wanted * 2 if self.is_sifted else self.wanted
 
-    def best(self, query: str, most: int, examined: int | None = None, **params: Any) -> Flow[list[Scored]]:
-        """Return the best that pass: ever more are *examined* until there are enough, or that were at least *most*."""
+    def best(
+        self, query: str, most: int, examined: int | None = None, looked: int = 0, **params: Any
+    ) -> Flow[list[Scored]]:
+        """Return the best that pass: ever more are *examined* until there are enough, or that were at least *most*.
+
+        So many at least are *looked* at to find those.
+        """
         examined = examined or self.examined
         while True:
-            rows = yield from read(query, examined=examined, limit=self.wanted, **params, **self.instants)
+            given = {"examined": examined, "looked": max(looked, examined), "limit": self.wanted}
+            rows = yield from read(query, **given, **params, **self.instants)
             if len(rows) >= self.wanted or examined >= most or not self.is_sifted:
                 return scored(rows)
             examined *= DEEPER

@@ -33,6 +33,9 @@ MOST_FACTS = 3000
 """How many facts one PageRank is about, at most."""
 LOOKED_THROUGH = 3
 """How many times as many of the latest facts are looked through for those that hold."""
+HUB = 200
+"""An entity with more facts is not walked through: to lie near what joins everything says nothing, and takes long."""
+ANY = 1 << 40
 MOST_SORTED = 50_000
 """How many facts of one entity are sorted for the latest, at most: it takes the server 30 ms."""
 ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
@@ -104,7 +107,7 @@ def _walked(
     weights = dict(start)
     origins = dict(start)
     for hop in range(1, hops + 1):
-        near = yield from _near(list(origins), instants, max(facts >> (hop - 1), 1), MOST_SORTED)
+        near = yield from _near(list(origins), instants, max(facts >> (hop - 1), 1), hub=ANY if hop == 1 else HUB)
         links |= near
         origins = _neighbours(near, origins, weights, neighbours)
         weights |= {id_: weight / (1 + hop) for id_, weight in origins.items()}
@@ -176,10 +179,10 @@ def _near_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
     return links
 
 
-def _near(ids: Sequence[str], instants: Instants, facts: int, most: int) -> Flow[Links]:
-    """Return the latest *facts* of each of *ids* that hold."""
+def _near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED, hub: int = ANY) -> Flow[Links]:
+    """Return the latest *facts* of each of *ids* that hold; of those that have *hub* at most."""
     depth = facts * LOOKED_THROUGH
-    rows = yield from read(cypher.FACTS_NEAR, ids=ids, limit=facts, depth=depth, most=most, **instants)
+    rows = yield from read(cypher.FACTS_NEAR, ids=ids, limit=facts, depth=depth, most=most, hub=hub, **instants)
     return _links(rows)
 
 

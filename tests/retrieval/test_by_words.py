@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.filters import checked
-from kg_memory.retrieval.by_words import K1, MOST_POSTINGS, B, by_words, coverage, rarity, weighed
+from kg_memory.retrieval.by_words import K1, MOST_POSTINGS, B, by_words, coverage, leading, rarity, weighed
 from kg_memory.retrieval.scope import Scope, sized
 from tests.retrieval.many import INSTANTS, Many
 
@@ -22,25 +22,23 @@ def frequencies(*counts: int) -> list[dict[str, Any]]:
 
 
 def test_rare_terms_weigh_more_and_come_first() -> None:
-    terms, postings = weighed(frequencies(90, 1, 10), "facts", 100)
+    terms = weighed(frequencies(90, 1, 10), "facts", 100)
     assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
     assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
-    assert postings == 101
+    assert leading(frequencies(90, 1, 10), "facts") == (3, 101)
 
 
 def test_terms_that_no_fact_has_are_left_out() -> None:
-    assert weighed(frequencies(0, 0), "facts", 100) == ([], 0)
+    assert weighed(frequencies(0, 0), "facts", 100) == []
+    assert leading(frequencies(0, 0), "facts") == (0, 0)
 
 
-def test_common_terms_are_left_out_once_there_are_too_many_postings() -> None:
-    terms, postings = weighed(frequencies(10, MOST_POSTINGS, 20), "facts", 100_000)
-    assert [each["term"] for each in terms] == ["t0", "t2"]
-    assert postings == 30
+def test_common_terms_do_not_lead_once_there_are_too_many_postings() -> None:
+    assert leading(frequencies(10, MOST_POSTINGS, 20), "facts") == (2, 30)
 
 
-def test_a_term_that_is_everywhere_is_kept_where_there_is_no_other() -> None:
-    terms, postings = weighed(frequencies(MOST_POSTINGS * 2), "facts", MOST_POSTINGS * 2)
-    assert (len(terms), postings) == (1, MOST_POSTINGS * 2)
+def test_a_term_that_is_everywhere_leads_where_there_is_no_other() -> None:
+    assert leading(frequencies(MOST_POSTINGS * 2), "facts") == (1, MOST_POSTINGS * 2)
 
 
 @given(NUMBERS, NUMBERS)
@@ -87,6 +85,15 @@ def test_the_scores_are_those_of_bm25(many: Many) -> None:
     expected = {"short": part(2, 1, 4), "long": part(2, 2, 16) + part(1, 1, 16)}
     assert [id_ for id_, _ in found] == ["long", "short"]
     assert all(math.isclose(score, expected[id_], abs_tol=1e-6) for id_, score in found)
+
+
+def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
+    common = [{"id": f"f{i:04}", "n": 4, "terms": {"oslo": 1}} for i in range(30)]
+    rare = [{"id": "one", "n": 4, "terms": {"rain": 1}}, {"id": "both", "n": 4, "terms": {"rain": 1, "oslo": 1}}]
+    many.facts([*common, *rare])
+    rows = [{"term": "oslo", "facts": MOST_POSTINGS}, {"term": "rain", "facts": 2}]
+    found = many.run(by_words(Scope("facts", 32, 10, INSTANTS), rows, 2 * MOST_POSTINGS, 4.0))
+    assert [id_ for id_, _ in found] == ["both", "one"]
 
 
 def test_facts_that_hold_no_longer_do_not_starve_the_search(many: Many) -> None:

@@ -91,7 +91,7 @@ def test_or_until_there_are_no_more() -> None:
 def test_what_is_not_sifted_is_asked_for_once() -> None:
     _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
     [query] = asked
-    assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS}
+    assert query.params == {"examined": 2, "looked": 2, "limit": 2, "extra": 1, **INSTANTS}
 
 
 def test_rows_are_ids_with_scores_of_six_digits() -> None:

@@ -99,7 +99,7 @@ def test_only_the_kinds_of_the_recipe_are_searched() -> None:
     database = full()
     asked(LIVES, database, recipe={"kinds": ["facts"]})
     assert len(database.searches()) == 2
-    assert all("Fact" in query.cypher for query in database.searches())
+    assert all("FACT" in query.cypher.upper() for query in database.searches())
 
 
 def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:

@@ -315,6 +315,15 @@ def test_a_hub_is_read_in_part_and_its_latest_facts_are_among_it(driver: Driver,
     assert len(found.facts) <= 50 + NEIGHBOURS * 25
 
 
+def test_a_walk_does_not_go_through_a_hub_that_it_did_not_start_from(driver: Driver, dense: str) -> None:
+    driver.run(
+        write(MAKE, facts=[fact("to a hub", "ann", "e0"), fact("on", "ann", "mia"), fact("past", "mia", "oslo")]), dense
+    )
+    found = driver.run(along(BreadthFirst(), {"ann": 1.0}, NOW), dense)
+    assert found.facts.keys() == {"to a hub", "on", "past"}
+    assert found.entities.keys() == {"ann", "e0", "mia", "oslo"}
+
+
 @pytest.mark.parametrize("most", [50, 10_000])
 def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense: str, most: int) -> None:
     recipe = Synapse(max_hops=5, max_activated_nodes=most, timeout_ms=300, activation_threshold=0)
