@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -65,13 +65,17 @@ class Beside:
         self.runner.run(self._load(data, texts, say))
         return time.perf_counter() - began
 
-    def facts(self, question: str) -> int:
-        """Search as Graphiti does by itself: edges, by words and meaning; return how many it found."""
-        return len(self.runner.run(self.graphiti.search(question, num_results=10)))
+    def facts(self, question: str, groups: Sequence[str] | None = (GROUP,)) -> int:
+        """Search as Graphiti does by itself: edges, by words and meaning; return how many it found.
+
+        It is asked for one group, as kg-memory is for one namespace; without *groups* it looks through all there is.
+        """
+        asked = None if groups is None else list(groups)
+        return len(self.runner.run(self.graphiti.search(question, num_results=10, group_ids=asked)))
 
     def four_kinds(self, question: str) -> int:
         """Search edges, nodes, episodes and communities by words, by meaning and along the graph."""
-        found = self.runner.run(self.graphiti.search_(question, config=FOUR_KINDS))
+        found = self.runner.run(self.graphiti.search_(question, config=FOUR_KINDS, group_ids=[GROUP]))
         return len(found.edges) + len(found.nodes) + len(found.episodes) + len(found.communities)
 
     def close(self) -> None:
