@@ -31,6 +31,7 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
+from kg_memory.falkor.lanes import Lanes
 from kg_memory.falkor.parameters import with_parameters
 from kg_memory.falkor.queries import Queries
 from kg_memory.falkor.replies import rows
@@ -127,23 +128,20 @@ class Database:
         return []
 
     def read_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
-        """Run reading *queries* on the graph *key* in one round trip and return the rows of each; else as `query`."""
+        """Run reading *queries* on the graph *key* at once and return the rows of each; else as `query`."""
         link = self._linked()
         with self._translated(link):
-            pipeline = link.client.connection.pipeline(transaction=False)
-            for cypher, params in queries:
-                pipeline.execute_command(*_reading(key, cypher, params))
-            answers = pipeline.execute(raise_on_error=False)
+            commands = [_reading(key, cypher, params) for cypher, params in queries]
+            answers = link.lanes.answers(link.client.connection, commands)
         return [self._answered(link, key, answer) for answer in answers]
 
     async def aread_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
         """`read_all` on the running event loop."""
         link = await self._alinked()
         with self._translated(link):
-            pipeline = (await link.loops.get().client()).connection.pipeline(transaction=False)
-            for cypher, params in queries:
-                pipeline.execute_command(*_reading(key, cypher, params))
-            answers = await pipeline.execute(raise_on_error=False)
+            on_this_loop = link.loops.get()
+            commands = [_reading(key, cypher, params) for cypher, params in queries]
+            answers = await on_this_loop.lanes.aanswers((await on_this_loop.client()).connection, commands)
         return [self._answered(link, key, answer) for answer in answers]
 
     def _answered(self, link: _Link, key: str, answer: Any) -> list[Row]:
@@ -288,6 +286,7 @@ class _Link:
 
     def __init__(self, url: str) -> None:
         self.client = FalkorDB(connection_pool=redis.BlockingConnectionPool.from_url(url, **_POOL))
+        self.lanes = Lanes(CONNECTIONS)
         self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
 
     def close(self) -> None:
@@ -302,6 +301,7 @@ class _LoopClient:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self.lanes = Lanes(CONNECTIONS)
         self._lock = asyncio.Lock()
         self._opened: AsyncGenerator[AsyncFalkorDB, None] | None = None
         self._client: AsyncFalkorDB | None = None

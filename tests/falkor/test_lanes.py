@@ -1,0 +1,106 @@
+"""Several queries at once, over several connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import DatabaseUnavailable, QueryError
+from kg_memory.falkor import launch
+from kg_memory.falkor.connect import CONNECTIONS, Database, graph_key
+from kg_memory.falkor.lanes import LANES
+from tests.falkor.test_connect import ONE, Embedded, kill
+from tests.scripted import At
+
+SLOW = ("UNWIND range(1, 10000000) AS i RETURN sum(i) AS n", {})
+
+
+def numbers(count: int) -> list[tuple[str, dict[str, Any]]]:
+    return [("RETURN $n AS n", {"n": number}) for number in range(count)]
+
+
+def expected(count: int) -> list[list[dict[str, int]]]:
+    return [[{"n": number}] for number in range(count)]
+
+
+@pytest.fixture
+def key(database: Database, namespace: str) -> Iterator[str]:
+    made = graph_key(namespace)
+    database.query(made, "CREATE (:N)", {}, write=True)
+    yield made
+    database.delete(made)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, LANES, LANES + 1, 3 * LANES - 1])
+async def test_answers_come_in_the_order_of_the_queries(database: Database, key: str, count: int) -> None:
+    assert database.read_all(key, numbers(count)) == expected(count)
+    assert await database.aread_all(key, numbers(count)) == expected(count)
+
+
+def clients(database: Database) -> Sequence[Any]:
+    told: Sequence[Any] = database.client().connection.client_list()
+    return told
+
+
+async def test_a_reading_takes_several_connections(server: launch.Server, key: str) -> None:
+    fresh = Database(At(server))
+    before = len(clients(fresh))
+    fresh.read_all(key, numbers(2 * LANES))
+    assert len(clients(fresh)) == before + LANES - 1
+    await fresh.aread_all(key, numbers(2 * LANES))
+    assert len(clients(fresh)) >= before + 2 * LANES - 1
+    await fresh.aclose()
+
+
+async def test_a_refused_query_leaves_the_connections_in_order(database: Database, key: str) -> None:
+    asked = [*numbers(3), ("RETURN nonsense(", {}), *numbers(5)]
+    for _ in range(2 * CONNECTIONS):
+        with pytest.raises(QueryError, match="refused"):
+            database.read_all(key, asked)
+        with pytest.raises(QueryError, match="refused"):
+            await database.aread_all(key, asked)
+    assert database.read_all(key, numbers(7)) == expected(7)
+    assert await database.aread_all(key, numbers(7)) == expected(7)
+
+
+async def test_more_readings_than_connections_wait_for_no_other(database: Database, key: str) -> None:
+    count = 4 * CONNECTIONS
+    with ThreadPoolExecutor(count) as pool:
+        found = list(pool.map(lambda _: database.read_all(key, numbers(9)), range(5 * count)))
+    assert found == [expected(9)] * (5 * count)
+    assert await asyncio.gather(*(database.aread_all(key, numbers(9)) for _ in range(5 * count))) == found
+
+
+async def test_a_cancelled_reading_leaves_no_answer_for_the_next(database: Database, key: str) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(database.aread_all(key, [*numbers(5), SLOW]), 0.2)
+    for _ in range(2 * CONNECTIONS):
+        assert await database.aread_all(key, numbers(9)) == expected(9)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_server_that_is_killed_under_a_reading_is_an_error_and_then_started_again(
+    tmp_path: Path, is_async: bool
+) -> None:
+    database = Database(Embedded(tmp_path / "db"))
+    key = ONE[0]
+    database.query(*ONE, write=True)
+    asked = [*numbers(5), SLOW]
+
+    def read() -> Any:
+        return asyncio.run(database.aread_all(key, asked)) if is_async else database.read_all(key, asked)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        while len(clients(database)) < LANES:
+            pass
+        kill(database)
+        with pytest.raises(DatabaseUnavailable):
+            reading.result(timeout=30)
+    assert database.read_all(key, numbers(5)) == expected(5)
+    database.close()
