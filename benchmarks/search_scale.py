@@ -173,6 +173,7 @@ class Size:
                         database = self.clock.under_way()
                         times[f"{name}, database"].append(database)
                         times[f"{name}, added"].append(seconds - database)
+        gc.unfreeze()
         for name, taken in times.items():
             self.figures[f"{name}_p50_ms"] = 1000 * statistics.median(taken)
             self.figures[f"{name}_p95_ms"] = 1000 * statistics.quantiles(taken, n=20, method="inclusive")[18]

@@ -79,7 +79,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Run reading *queries* in one round trip; answered by the rows of each."""
+    """Run reading *queries* at once; answered by the rows of each."""
 
     queries: tuple[Query, ...]
 
@@ -137,7 +137,7 @@ def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run *flows* that only read and return their results in order; what all ask next goes in one round trip."""
+    """Run *flows* that only read and return their results in order; what all ask next goes at once."""
     running = list(flows)
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))

@@ -302,7 +302,7 @@ def test_a_reader_that_leaves_early_is_no_error(run: Run, tmp_path: Path) -> Non
 
 
 def test_ctrl_c_in_the_middle_of_an_ingest_loses_nothing_and_the_next_run_goes_on(run: Run, tmp_path: Path) -> None:
-    count = 120
+    count = 60
     talk = [
         {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "source_id": f"c{index}",
          "at": f"2024-01-{1 + index // 24:02}T{index % 24:02}:00:00Z", "thread": "t"}

@@ -18,10 +18,10 @@ _NOTHING = object()
 
 
 class Lanes:
-    """Connections that readings may take several of, where each other use takes one of so many *connections*.
+    """Lets some readings at a time take several of a pool's *connections*.
 
-    Where too many are taken, a reading goes over one: so none waits for another that waits too, and under load, when
-    the server's threads all have work, nothing is gained by more.
+    Where no more may, a reading goes over one: so none waits for another that waits too, and under load, when the
+    server's threads all have work, nothing is gained by more.
     """
 
     def __init__(self, connections: int) -> None:
@@ -32,11 +32,12 @@ class Lanes:
 
         Errors: redis-py's, where the server is lost.
         """
-        if len(commands) < 2 or not self._room.acquire(blocking=False):
+        pool = getattr(client, "connection_pool", None)  # a cluster's client has none
+        if len(commands) < 2 or pool is None or not self._room.acquire(blocking=False):
             together: list[Any] = _together(client.pipeline(transaction=False), commands).execute(raise_on_error=False)
             return together
         try:
-            return _side_by_side(client.connection_pool, commands)
+            return _side_by_side(pool, commands)
         finally:
             self._room.release()
 

@@ -83,14 +83,15 @@ CARRIED = ("d", "score", "vector")
 """What the rows of a search by meaning hold where a filter leaves some of them; those by words have no vector."""
 
 
-def by_words(kind: Kind, passing: str = "", first: str = "") -> str:
+def by_words(kind: Kind, passing: str = "", first: str = "", *, tied: bool = False) -> str:
     """Return the query that ranks by BM25: all of *kind*, or those that *first* finds; *passing* leaves some of them.
 
     Of the best ``$examined`` it takes the best ``$limit`` that pass, and are believed. ``$base + $length * d.n`` is
     ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out.
 
     Reading how often a term stands in a text takes most of the time. So the ``$leading`` terms choose ``$looked``
-    texts, by the sum of their rarities, and all ``$terms`` are weighed in these only.
+    texts, by the sum of their rarities, and all ``$terms`` are weighed in these only. Where these sums are *tied*, as
+    those by one leading term are, the shortest texts are chosen: the best of those that have it once.
     """
     if first:
         scored = f"""{first}
@@ -101,11 +102,11 @@ WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score"""
         scored = f"""
 UNWIND $leading AS q
 MATCH (:Term {{s: q.term}})-[:{POSTINGS[kind]}]->(d)
-WITH d, sum(q.idf) AS likely ORDER BY likely DESC LIMIT $looked
-WITH collect(d) AS all
+WITH d, sum(q.idf) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMIT $looked
+WITH collect(d) AS texts
 UNWIND $terms AS q
 MATCH (t:Term {{s: q.term}})
-UNWIND all AS d
+UNWIND texts AS d
 MATCH (t)-[p:{POSTINGS[kind]}]->(d)
 WITH d, sum(q.idf * p.f / (p.f + $base + $length * d.n)) AS score"""
     return scored + _EXAMINED + passing + (_TRUE if kind == "facts" else "") + _BEST

@@ -1,4 +1,4 @@
-"""Get and search items, and list their namespaces: what a batch reads goes in one round trip."""
+"""Get and search items, and list their namespaces: what a batch reads is asked at once."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from kg_memory.retrieval.state import Scored
 MOST_POSTINGS = 6000
 """Rare words first, until so many postings are read: common words cost much, and tell little of where to look."""
 LOOKED_AT, WEIGHED = 200, 4000
-"""How many texts are looked at, at least, and how many times a word is weighed in one: more texts for fewer words."""
+"""How many texts are looked at, at least, and more for few words: about so many times a word is weighed in a text."""
+MOST_WEIGHED = 64
+"""How many words are weighed: the rarest of a long text that is asked with."""
 # k1 and b did best on turns of conversation.
 K1, B = 0.9, 0.4
 
@@ -34,10 +36,10 @@ def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: fl
         hits = yield from scope.best(cypher.by_words(scope.kind, first=scope.few.cypher), scope.count, **constants)
         return hits
     count, postings = leading(frequencies, scope.kind)
-    looked = max(LOOKED_AT, WEIGHED // len(terms))
     passing = scope.passing("d", "score")
-    query = cypher.by_words(scope.kind, passing.cypher)
-    constants |= {"terms": terms, "leading": terms[:count], **passing.params}
+    query = cypher.by_words(scope.kind, passing.cypher, tied=count == 1)
+    constants |= {"terms": terms[:MOST_WEIGHED], "leading": terms[:count], **passing.params}
+    looked = max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED))
     hits = yield from scope.best(query, postings, looked=looked, **constants)
     return hits
 
@@ -53,7 +55,7 @@ def leading(frequencies: Frequencies, kind: Kind) -> tuple[int, int]:
     These are `MOST_POSTINGS` at most, where one term alone has not more.
     """
     count = postings = 0
-    for often, _ in _rarest_first(frequencies, kind):
+    for often, _ in _rarest_first(frequencies, kind)[:MOST_WEIGHED]:
         if count and postings + often > MOST_POSTINGS:
             break
         count, postings = count + 1, postings + often

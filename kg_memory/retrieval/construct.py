@@ -60,7 +60,7 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]
 
 
 def _stored(state: RetrievalState) -> Flow[tuple[dict[Kind, Rows], Remarks]]:
-    """Return the rows of the winners, and the remarks on those that are episodes, in one round trip.
+    """Return the rows of the winners, and the remarks on those that are episodes, all at once.
 
     Where it is to explain itself, those behind the winners have rows too.
     """

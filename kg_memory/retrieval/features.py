@@ -1,4 +1,4 @@
-"""What rerankers go by that the graph tells of the candidates: read in one round trip, and the orders by it."""
+"""What rerankers go by that the graph tells of the candidates: read at once, and the orders by it."""
 
 from __future__ import annotations
 

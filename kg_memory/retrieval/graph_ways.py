@@ -23,8 +23,6 @@ FOUND_WEIGHT = 0.25
 """What an entity counts that was found or recently spoken of, one that is named counting 1."""
 STATED_SHARE = 0.5
 """How much of an episode's score is how well the best fact that it states fits; the rest is whom it is by or about."""
-STATED_FACTS = 60
-"""How many of the best facts tell of the episodes that state them."""
 MENTIONED = 0.25
 """What an episode counts that mentions a named entity, one that the entity itself spoke counting 1."""
 
@@ -52,7 +50,7 @@ def along_the_graph(
     for kind, scored in found.items():
         hits[kind]["graph"] = scored
     if "episodes" in counting:
-        facts = dict(fused(chosen, "facts", hits["facts"])[:STATED_FACTS])
+        facts = dict(fused(chosen, "facts", hits["facts"])[: scopes["episodes"].wanted])
         told = yield from episodes_of(facts, {row["id"]: row["keys"] for row in named}, ids_of(hits["episodes"]))
         passed = yield from left(scopes, {"episodes": best(told)})
         hits["episodes"]["graph"] = passed["episodes"]

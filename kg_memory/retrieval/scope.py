@@ -54,12 +54,12 @@ class Scope:
     ) -> Flow[list[Scored]]:
         """Return the best that pass: ever more are *examined* until there are enough, or that were at least *most*.
 
-        So many at least are *looked* at to find those.
+        A query that first chooses what it looks at chooses so many: *looked* at least.
         """
         examined = examined or self.examined
         while True:
-            given = {"examined": examined, "looked": max(looked, examined), "limit": self.wanted}
-            rows = yield from read(query, **given, **params, **self.instants)
+            given = {"looked": max(looked, examined)} if looked else {}
+            rows = yield from read(query, examined=examined, limit=self.wanted, **given, **params, **self.instants)
             if len(rows) >= self.wanted or examined >= most or not self.is_sifted:
                 return scored(rows)
             examined *= DEEPER

@@ -35,7 +35,8 @@ LOOKED_THROUGH = 3
 """How many times as many of the latest facts are looked through for those that hold."""
 HUB = 200
 """An entity with more facts is not walked through: to lie near what joins everything says nothing, and takes long."""
-ANY = 1 << 40
+NO_HUB = 1 << 40
+"""More facts than an entity has."""
 MOST_SORTED = 50_000
 """How many facts of one entity are sorted for the latest, at most: it takes the server 30 ms."""
 ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
@@ -107,7 +108,7 @@ def _walked(
     weights = dict(start)
     origins = dict(start)
     for hop in range(1, hops + 1):
-        near = yield from _near(list(origins), instants, max(facts >> (hop - 1), 1), hub=ANY if hop == 1 else HUB)
+        near = yield from _near(list(origins), instants, max(facts >> (hop - 1), 1), hub=NO_HUB if hop == 1 else HUB)
         links |= near
         origins = _neighbours(near, origins, weights, neighbours)
         weights |= {id_: weight / (1 + hop) for id_, weight in origins.items()}
@@ -179,7 +180,9 @@ def _near_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
     return links
 
 
-def _near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED, hub: int = ANY) -> Flow[Links]:
+def _near(
+    ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED, hub: int = NO_HUB
+) -> Flow[Links]:
     """Return the latest *facts* of each of *ids* that hold; of those that have *hub* at most."""
     depth = facts * LOOKED_THROUGH
     rows = yield from read(cypher.FACTS_NEAR, ids=ids, limit=facts, depth=depth, most=most, hub=hub, **instants)

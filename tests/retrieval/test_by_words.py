@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.filters import checked
-from kg_memory.retrieval.by_words import K1, MOST_POSTINGS, B, by_words, coverage, leading, rarity, weighed
+from kg_memory.retrieval import by_words as by_words_module
+from kg_memory.retrieval.by_words import (
+    K1,
+    MOST_POSTINGS,
+    MOST_WEIGHED,
+    B,
+    by_words,
+    coverage,
+    leading,
+    rarity,
+    weighed,
+)
 from kg_memory.retrieval.scope import Scope, sized
 from tests.retrieval.many import INSTANTS, Many
 
@@ -94,6 +105,37 @@ def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
     rows = [{"term": "oslo", "facts": MOST_POSTINGS}, {"term": "rain", "facts": 2}]
     found = many.run(by_words(Scope("facts", 32, 10, INSTANTS), rows, 2 * MOST_POSTINGS, 4.0))
     assert [id_ for id_, _ in found] == ["both", "one"]
+
+
+def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(
+    many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
+    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+    many.facts(
+        [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
+    )
+    rows = [{"term": "oslo", "facts": 200}, {"term": "rain", "facts": 20}]
+    found = many.run(by_words(Scope("facts", 200, 10, INSTANTS), rows, 200, 9.0))
+    assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(9, 100, 10)]
+
+
+def test_of_texts_that_have_but_one_word_the_shortest_are_chosen(many: Many, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
+    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+    many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
+    found = many.run(by_words(Scope("facts", 200, 10, INSTANTS), [{"term": "oslo", "facts": 200}], 200, 9.0))
+    assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
+
+
+def test_of_a_long_text_the_rarest_words_are_weighed(many: Many) -> None:
+    words = {f"w{i:03}": 1 for i in range(3 * MOST_WEIGHED)}
+    many.facts([{"id": "rare", "n": 9, "terms": {"w000": 1}}, {"id": "all", "n": 9, "terms": words}])
+    rows = [{"term": word, "facts": 1 + place} for place, word in enumerate(words)]
+    found = many.run(by_words(Scope("facts", 2, 10, INSTANTS), rows, 1000, 9.0))
+    each = [rarity(1 + place, 1000) / (1 + K1) for place in range(MOST_WEIGHED)]
+    assert [id_ for id_, _ in found] == ["all", "rare"]
+    assert found[0][1] == pytest.approx(sum(each), rel=1e-4)
 
 
 def test_facts_that_hold_no_longer_do_not_starve_the_search(many: Many) -> None:

@@ -82,6 +82,11 @@ def test_more_are_examined_until_enough_pass() -> None:
     assert all(each.params["limit"] == 2 for each in asked)
 
 
+def test_what_is_looked_at_to_find_them_grows_with_them() -> None:
+    _, asked = answered(scope("facts", wanted=2).best("q", 1000, looked=10), rows("a"), rows("a"), rows("a", "b"))
+    assert [each.params["looked"] for each in asked] == [10, 4 * DEEPER, 4 * DEEPER**2]
+
+
 def test_or_until_there_are_no_more() -> None:
     found, asked = answered(scope("facts", wanted=2).best("q", 15), rows("a"), rows("a"))
     assert [id_ for id_, _ in found] == ["a"]
@@ -91,7 +96,7 @@ def test_or_until_there_are_no_more() -> None:
 def test_what_is_not_sifted_is_asked_for_once() -> None:
     _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
     [query] = asked
-    assert query.params == {"examined": 2, "looked": 2, "limit": 2, "extra": 1, **INSTANTS}
+    assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS}
 
 
 def test_rows_are_ids_with_scores_of_six_digits() -> None:
