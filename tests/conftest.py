@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,10 @@ from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.settings import Settings
 from tests.scripted import At, HashEmbeddings, Scripted
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As where a shell runs the tests in the background: the commands that tests stop by Ctrl-C would ignore it too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
