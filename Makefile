@@ -1,10 +1,11 @@
 # Needs only Python 3.11 to 3.13 and make. Everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+RUN_TESTS = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wire test-matrix check format bench clean
+.PHONY: help demo test coverage test-wire test-matrix check format bench clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -13,7 +14,10 @@ demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: off
 	@$(BIN)/kg-memory demo
 
 test: .venv/.dev check  ## all checks and all tests
-	@$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --cov --cov-report=term
+	@$(RUN_TESTS)
+
+coverage: .venv/.dev  ## all tests, and which lines and branches they reach: a third slower
+	@$(RUN_TESTS) --cov --cov-report=term
 
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire

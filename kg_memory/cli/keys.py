@@ -60,14 +60,16 @@ class Keys:
 
 
 def _pressed(terminal: int, prompt: str) -> str:
-    def ask(*_: object) -> None:
+    def ask_again(*_: object) -> None:
         tty.setcbreak(terminal, termios.TCSAFLUSH)
-        _say(prompt)
+        # Past the stream, which a signal may find in the middle of writing, and which then refuses.
+        os.write(sys.stdout.fileno(), printable(prompt).encode(sys.stdout.encoding, "replace"))
 
     before = termios.tcgetattr(terminal)
-    goes_on = signal.signal(signal.SIGCONT, ask)  # after Ctrl-Z and fg the shell has set the terminal back
+    goes_on = signal.signal(signal.SIGCONT, ask_again)  # after Ctrl-Z and fg the shell has set the terminal back
     try:
-        ask()
+        tty.setcbreak(terminal, termios.TCSAFLUSH)
+        _say(prompt)
         first = os.read(terminal, 1)
         if first == ESCAPE.encode():
             while select([terminal], [], [], _PAUSE)[0] and os.read(terminal, 1):

@@ -19,7 +19,7 @@ from kg_memory.filters import Filter, checked
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, clean, thread_key
 from kg_memory.model import KINDS, Kind
-from kg_memory.recipes import Recipe, recipe
+from kg_memory.recipes import ByDistance, Recipe, recipe
 from kg_memory.retrieval.by_meaning import by_meaning
 from kg_memory.retrieval.by_words import by_words
 from kg_memory.retrieval.graph_ways import along_the_graph
@@ -82,14 +82,15 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
     terms = list(dict.fromkeys(tokens(question)))[:MOST_TERMS]
     center = state.get("center")
-    keys = name_keys(question) + ([alias_key(clean(center))] if center else [])
+    keys = name_keys(question) if _goes_by_names(chosen) else []
+    keys += [alias_key(clean(center))] if center else []
     means = any(chosen.weights(kind).meaning for kind in KINDS)
     worded = [kind for kind in KINDS if chosen.weights(kind).words]
     sizes, frequencies, named, recent, names = yield from in_step(
         (
             read(cypher.sizes(worded)),
             read(cypher.terms(worded), terms=terms),
-            read(cypher.NAMED_ENTITIES, keys=keys),
+            _named(keys),
             _recent(state.get("thread")),
             _names(where),
         )
@@ -105,6 +106,16 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     return Looked(
         terms, vectors[0] if vectors else None, counts, sizes[0]["lengths"], frequencies, named, recent, names
     )
+
+
+def _goes_by_names(chosen: Recipe) -> bool:
+    """Tell whether it matters which entities a question names: they are walked from, or to be near to."""
+    return any(chosen.weights(kind).graph for kind in KINDS) or any(isinstance(each, ByDistance) for each in chosen.rerank)
+
+
+def _named(keys: list[str]) -> Flow[list[dict[str, Any]]]:
+    rows = (yield from read(cypher.NAMED_ENTITIES, keys=keys)) if keys else []
+    return rows
 
 
 def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
