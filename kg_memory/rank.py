@@ -32,6 +32,11 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative(rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Scored]:
+    """Return the ids of *rankings* by `relative_shares`, best first."""
+    return ordered(relative_shares(rankings, weights).items())
+
+
+def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
     """Return the weighted mean of the relative scores of *rankings*: 1 is the best of each, `LAST` its last.
 
     An id that a ranking lacks, or has no finite score in, gets 0 from it: it was cut off below its last. Equal scores
@@ -48,7 +53,7 @@ def relative(rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Scor
         for name, score in finite.items():
             share = (score - lowest) / (highest - lowest) if highest > lowest else 1.0
             fused[name] += weight / total * (LAST + (1 - LAST) * share)
-    return ordered(fused.items())
+    return fused
 
 
 def ranks(ranking: Ranking) -> dict[str, int]:

@@ -18,6 +18,8 @@ from kg_memory.retrieval.templates import Template
 from kg_memory.verbs import Verbs
 
 LEAST_LINES = 10
+FOUND = ("found",)
+"""What is read of the graph's state where only values are asked for."""
 TOKENS_A_LINE = 60
 """What a line of one kind takes of a context, with its share of those of the others."""
 
@@ -60,7 +62,7 @@ class Searching(Verbs):
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread, how)
-        return calls.found(self._asking.invoke(asked | _untold(asked)))
+        return calls.found(self._asking.invoke(asked | _untold(asked), output_keys=FOUND))
 
     async def asearch(
         self,
@@ -82,7 +84,7 @@ class Searching(Verbs):
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread, how)
-        return calls.found(await self._asking.ainvoke(asked | _untold(asked)))
+        return calls.found(await self._asking.ainvoke(asked | _untold(asked), output_keys=FOUND))
 
     def context(
         self,

@@ -33,7 +33,7 @@ def test_a_program_that_goes_on_while_it_asks_asks_again_and_takes_the_key(
     person, program = pty.openpty()
     shown = tmp_path / "shown"
     monkeypatch.setenv("TERM", "xterm")
-    with open(program, "r+b", buffering=0) as terminal, io.TextIOWrapper(terminal) as keyboard:
+    with os.fdopen(program, "r+b", buffering=0) as terminal, io.TextIOWrapper(terminal) as keyboard:
         with io.TextIOWrapper(io.BufferedWriter(Stopped(shown, person)), "utf-8") as screen:
             monkeypatch.setattr(sys, "stdin", keyboard)
             monkeypatch.setattr(sys, "stdout", screen)

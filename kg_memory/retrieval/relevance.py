@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from kg_memory.model import Kind
-from kg_memory.rank import relative
+from kg_memory.rank import relative_shares
 from kg_memory.retrieval.by_words import Frequencies, coverage
 from kg_memory.retrieval.state import Hits
 
@@ -44,7 +44,7 @@ def features(
 def agreement(hits: Hits) -> float:
     """Return how good the best of both is: 1 for what is first by words and by meaning, 0.5 for what is one of them."""
     rankings = [[(id_, score) for id_, score in hits["words"]], [(id_, score) for id_, score in hits["meaning"]]]
-    return max((score for _, score in relative(rankings, [1.0, 1.0])), default=0.0)
+    return max(relative_shares(rankings, [1.0, 1.0]).values(), default=0.0)
 
 
 def probability(covered: float, agreed: float) -> float:

@@ -56,7 +56,8 @@ class Looked:
 def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Find candidates of each kind; a question without a letter or digit finds none.
 
-    `named` are the entities that it names. The `relevance` of a search that does not go by words is not known.
+    `named` are the entities that it names, where the recipe goes by them. The `relevance` of a search that does not go
+    by words is not known.
     Errors: `InputError` for a recipe, filter or center that is none.
     """
     chosen, where = recipe(state.get("recipe")), checked(state.get("where"))
@@ -110,7 +111,9 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
 
 def _goes_by_names(chosen: Recipe) -> bool:
     """Tell whether it matters which entities a question names: they are walked from, or to be near to."""
-    return any(chosen.weights(kind).graph for kind in KINDS) or any(isinstance(each, ByDistance) for each in chosen.rerank)
+    return any(chosen.weights(kind).graph for kind in KINDS) or any(
+        isinstance(each, ByDistance) for each in chosen.rerank
+    )
 
 
 def _named(keys: list[str]) -> Flow[list[dict[str, Any]]]:
