@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         Review,
         Source,
         Stats,
+        StepUsage,
+        Usage,
         Why,
     )
     from kg_memory.recipes import Recipe
@@ -62,7 +64,9 @@ __all__ = [
     "Settings",
     "Source",
     "Stats",
+    "StepUsage",
     "Template",
+    "Usage",
     "Why",
 ]
 

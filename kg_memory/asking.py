@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from kg_memory.effects import Ask
 from kg_memory.flow import Every, Flow, T
+from kg_memory.model import Usage
 from kg_memory.scopes import renew_in_children
 
 KEPT = 1000
@@ -66,6 +67,8 @@ class Asking:
     edited: Mapping[str, str] = field(default_factory=dict)
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
+    spent: list[Usage] = field(default_factory=list)
+    """What each request to the model took."""
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:
@@ -109,7 +112,7 @@ class Asking:
         ask = self._edited(asked)
         answer = self.kept.take(self.namespace, ask)
         if answer is None:
-            answer = yield ask
+            answer = yield replace(ask, meter=self.spent.append)
         self.answered.append((ask, answer))
         return answer
 

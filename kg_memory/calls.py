@@ -22,7 +22,7 @@ from kg_memory.errors import (
 from kg_memory.flow import Flow
 from kg_memory.identity import checked_namespace, clean
 from kg_memory.ingestion.receive import checked
-from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found
+from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found, StepUsage
 from kg_memory.reading import counted, stored
 from kg_memory.recipes import recipe
 from kg_memory.settings import Settings
@@ -129,6 +129,7 @@ def added(state: Mapping[str, Any]) -> Added:
         facts=tuple(each["sentence"] for each in state["facts"]),
         ended=tuple(state.get("ended", ())),
         waiting=tuple(state.get("waiting", ())),
+        steps=tuple(StepUsage(**each) for each in state.get("steps", ())),
     )
 
 

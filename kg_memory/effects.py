@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 from pydantic import BaseModel
 
 from kg_memory.flow import Flow, T
+from kg_memory.model import Usage
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]
@@ -27,12 +28,23 @@ class Prompt(Generic[Answer]):
     answer: type[Answer]
 
 
+Meter = Callable[[Usage], None]
+
+
+def unmetered(_: Usage) -> None:
+    """Count nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``."""
+    """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``.
+
+    What each request costs is told to the *meter* as soon as it is known, so that failures are counted too.
+    """
 
     prompt: Prompt[Any]
     fields: Mapping[str, Any]
+    meter: Meter = field(default=unmetered, compare=False, repr=False)
 
 
 @runtime_checkable

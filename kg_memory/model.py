@@ -232,12 +232,37 @@ class Found(Value):
     why: tuple[Why, ...] = ()
 
 
+class Usage(Value):
+    """What asking the model took, of one request or of many; it adds up."""
+
+    calls: int = 0
+    """Requests that the model answered, with whatever quality."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    """Both as the server counts them; 0 where it does not say."""
+    cached_tokens: int = 0
+    """How many of the input tokens the server had read before, and charges less for."""
+    dropped: int = 0
+    """Items of answers that were left out because they were invalid."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: count + getattr(other, name) for name, count in self if name in Usage.model_fields})
+
+
+class StepUsage(Usage):
+    """What one step of an ingestion took; `seconds` with all that it waited for."""
+
+    step: str
+    seconds: float
+
+
 class Added(Value):
     """What became of one episode.
 
     `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
     those of the facts that hold no longer because of it, `waiting` those that wait for review. `problem` says why it
-    could not be read: it is saved, and found by its words, but nothing was derived from it.
+    could not be read: it is saved, and found by its words, but nothing was derived from it. `steps` tell what each step
+    took, in their order, and `usage` what all of them did.
     """
 
     episode: str
@@ -247,6 +272,12 @@ class Added(Value):
     ended: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     problem: str | None = None
+    steps: tuple[StepUsage, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What asking the model took in all."""
+        return sum(self.steps, Usage())
 
 
 class Stats(Value):

@@ -6,6 +6,7 @@ try has paid for, and the news of what a step did, for ``stream_mode="custom"``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from kg_memory.asking import Asking, Kept
 from kg_memory.contexts import Context
 from kg_memory.flow import Driver, Flow
 from kg_memory.identity import checked_namespace
+from kg_memory.model import StepUsage, Usage
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END, OPEN_START
 
@@ -44,8 +46,11 @@ class Node(Runnable[Any, dict[str, Any]]):
         return await self._acall(input)
 
 
-def node(step: Step, driver: Driver, settings: Settings) -> Node:
-    """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``."""
+def node(step: Step, driver: Driver, settings: Settings, *, metered: bool = False) -> Node:
+    """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``.
+
+    One that is *metered* adds a `model.StepUsage` to the state's `steps`.
+    """
     kept = Kept()
 
     def begin(state: Any, context: Any) -> tuple[Asking, Flow[dict[str, Any]]]:
@@ -55,21 +60,27 @@ def node(step: Step, driver: Driver, settings: Settings) -> Node:
         asking = Asking(checked_namespace(state.get("namespace")), kept, chosen.prompts())
         return asking, asking.through(step(state, chosen.settings(settings)))
 
+    def end(update: dict[str, Any], asking: Asking, began: float, tell: Callable[[Any], None]) -> dict[str, Any]:
+        tell({"step": step.__name__, **news(update)})
+        if not metered:
+            return update
+        spent = dict(sum(asking.spent, Usage()))
+        took = StepUsage(step=step.__name__, seconds=round(time.perf_counter() - began, 6), **spent)
+        return {**update, "steps": [took.model_dump()]}
+
     def call(state: Any) -> dict[str, Any]:
-        runtime = get_runtime()
+        runtime, began = get_runtime(), time.perf_counter()
         asking, flow = begin(state, runtime.context)
         with asking.kept_on_failure():
             update = driver.run(flow, asking.namespace)
-        runtime.stream_writer({"step": step.__name__, **news(update)})
-        return update
+        return end(update, asking, began, runtime.stream_writer)
 
     async def acall(state: Any) -> dict[str, Any]:
-        runtime = get_runtime()
+        runtime, began = get_runtime(), time.perf_counter()
         asking, flow = begin(state, runtime.context)
         with asking.kept_on_failure():
             update = await driver.arun(flow, asking.namespace)
-        runtime.stream_writer({"step": step.__name__, **news(update)})
-        return update
+        return end(update, asking, began, runtime.stream_writer)
 
     return Node(step.__name__, call, acall)
 

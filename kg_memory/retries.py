@@ -23,6 +23,7 @@ TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError"
 PASSING_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
 FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
 FILTERED_NAMES = frozenset({"ContentFilterFinishReasonError"})
+LOOP_ENDED = "Event loop is closed"
 LONGEST_REASON = 300
 
 
@@ -114,7 +115,9 @@ def _is_passing(error: Exception, status: int | None) -> bool:
     if status is not None:
         spent = getattr(error, "code", None) == "insufficient_quota"
         return (status in PASSING_STATUS or status >= 500) and status != 501 and not spent
-    return bool(getattr(error, "is_retryable", False) or _names(error) & PASSING_NAMES)
+    # The OpenAI client keeps connections of an event loop that has ended, as after `asyncio.run`: each fails once.
+    is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_ENDED
+    return bool(is_stale or getattr(error, "is_retryable", False) or _names(error) & PASSING_NAMES)
 
 
 def _names(error: Exception) -> set[str]:

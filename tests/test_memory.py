@@ -64,7 +64,8 @@ def test_every_verb_has_an_async_twin_with_the_same_arguments():
 
 def test_a_message_is_remembered_and_told_of(verbs):
     added = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
-    assert added == Added(episode=added.episode, new=True, entities=("Ann", "Oslo"), facts=("Ann lives in Oslo",))
+    told = {"entities": ("Ann", "Oslo"), "facts": ("Ann lives in Oslo",)}
+    assert added == Added(episode=added.episode, new=True, **told, steps=added.steps)
     again = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
     assert (again.episode, again.new) == (added.episode, False)
     [fact] = verbs.facts_about("ann")

@@ -12,11 +12,11 @@ from pydantic import BaseModel, SecretStr
 
 from kg_memory.chat.read import Read, Unreadable, read, read_object, salvage
 from kg_memory.chat.render import rendered
-from kg_memory.chat.usage import Meter, Usage, unmetered
 from kg_memory.chat.wire import Reply, Send, bound, config, reply_of, reply_of_error, schema_text, shows_schema, ways
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.flow import Flow, arun, run
+from kg_memory.model import Usage
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
 
 NO_KEY = "none"
@@ -58,8 +58,7 @@ def chat_model(
 class ChatModel:
     """Answers `Ask` effects with a LangChain chat model.
 
-    *repairs* is how often an invalid answer is sent back to be mended. What each request cost is told
-    to the *meter* of `answer`, as soon as it is known, so that failures are counted too.
+    *repairs* is how often an invalid answer is sent back to be mended.
     """
 
     def __init__(
@@ -87,25 +86,25 @@ class ChatModel:
                 return value
         return type(self.model).__name__
 
-    def answer(self, ask: Ask, meter: Meter = unmetered) -> BaseModel:
+    def answer(self, ask: Ask) -> BaseModel:
         """Return the model's answer to *ask*, valid but for dropped items, which are logged and metered.
 
         Errors: `ModelUnavailable`, `ModelRefusal`, `AnswerError`, `ModelError`; `SettingsError` for a bad key or name.
         """
-        return run(self._answer(ask, meter), self._perform)
+        return run(self._answer(ask), self._perform)
 
-    async def aanswer(self, ask: Ask, meter: Meter = unmetered) -> BaseModel:
+    async def aanswer(self, ask: Ask) -> BaseModel:
         """`answer` on the running event loop."""
-        return await arun(self._answer(ask, meter), self._aperform)
+        return await arun(self._answer(ask), self._aperform)
 
-    def _answer(self, ask: Ask, meter: Meter) -> Flow[BaseModel]:
+    def _answer(self, ask: Ask) -> Flow[BaseModel]:
         question = rendered(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
         cuts = 0
         for _ in range(1 + self._repairs):
-            reply = yield from self._reply(messages, ask, meter)
+            reply = yield from self._reply(messages, ask)
             try:
-                return self._kept(_read(reply, ask), ask, meter)
+                return self._kept(_read(reply, ask), ask)
             except Unreadable as error:
                 reason = str(error)
             log.warning("%s: invalid answer from %s (%s)", ask.prompt.name, self.name, _kind(reply))
@@ -116,15 +115,15 @@ class ChatModel:
         rest = salvage(reply.text, ask.prompt.answer)
         if rest is None:
             raise AnswerError(_unusable(self.name, ask, reply, reason))
-        return self._kept(rest, ask, meter)
+        return self._kept(rest, ask)
 
-    def _kept(self, found: Read, ask: Ask, meter: Meter) -> BaseModel:
+    def _kept(self, found: Read, ask: Ask) -> BaseModel:
         if found.dropped:
             log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, found.dropped)
-            meter(Usage(dropped=found.dropped))
+            ask.meter(Usage(dropped=found.dropped))
         return found.answer
 
-    def _reply(self, messages: tuple[BaseMessage, ...], ask: Ask, meter: Meter) -> Flow[Reply]:
+    def _reply(self, messages: tuple[BaseMessage, ...], ask: Ask) -> Flow[Reply]:
         """Send *messages* in the best way that the server takes, and remember which it was."""
         accepted = self._accepted
         way, temperature = accepted.way, accepted.temperature
@@ -141,7 +140,7 @@ class ChatModel:
                 else:
                     raise _translated(failure, self.name) from error
                 continue
-            meter(reply.usage)
+            ask.meter(reply.usage)
             accepted.way, accepted.temperature = way, temperature
             if reply.refusal:
                 raise ModelRefusal(

@@ -18,8 +18,8 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import BaseModel
 
 from kg_memory.chat.render import harmless
-from kg_memory.chat.usage import Usage
 from kg_memory.effects import Prompt
+from kg_memory.model import Usage
 
 CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 REFUSED = frozenset({"content_filter", "refusal", "safety"})
@@ -145,10 +145,17 @@ def reply_of_error(error: Exception) -> Reply | None:
         return None
     choice = completion.choices[0]
     spent = completion.usage
-    tokens = (spent.prompt_tokens or 0, spent.completion_tokens or 0) if spent else (0, 0)
+    usage = Usage(calls=1, **(_tokens(spent) if spent else {}))
     text = harmless(choice.message.content or "")
     refusal = "its content filter" if choice.finish_reason == "content_filter" else None
-    return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=Usage(1, *tokens))
+    return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=usage)
+
+
+def _tokens(spent: Any) -> dict[str, int]:
+    """Return what the OpenAI client's own count of tokens tells."""
+    cached = getattr(spent.prompt_tokens_details, "cached_tokens", None)
+    counts = {"input": spent.prompt_tokens, "output": spent.completion_tokens, "cached": cached}
+    return {f"{name}_tokens": count or 0 for name, count in counts.items()}
 
 
 def _reply(message: AIMessage, value: Any) -> Reply:
@@ -157,7 +164,12 @@ def _reply(message: AIMessage, value: Any) -> Reply:
     ended = str(ended or (about.get("incomplete_details") or {}).get("reason")).lower()
     refusal = _refusal(message) or (f"it ended with {ended}" if ended in REFUSED else None)
     spent: Any = message.usage_metadata or {}
-    usage = Usage(1, spent.get("input_tokens") or 0, spent.get("output_tokens") or 0)
+    usage = Usage(
+        calls=1,
+        input_tokens=spent.get("input_tokens") or 0,
+        output_tokens=spent.get("output_tokens") or 0,
+        cached_tokens=(spent.get("input_token_details") or {}).get("cache_read") or 0,
+    )
     return Reply(harmless(str(message.text)), value, ended in CUT_OFF, refusal, usage)
 
 

@@ -12,7 +12,7 @@ from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory, review_command, settings_of
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.model import EpisodeInput
+from kg_memory.model import EpisodeInput, Usage
 from kg_memory.readers import Reading, read
 from kg_memory.settings import OFFLINE
 
@@ -26,8 +26,8 @@ _SHOWN_PROBLEMS = 10
 class Outcome:
     """What an ingest came to; figures count episodes unless they say otherwise.
 
-    `reviews` are the facts that wait for a person. `problems` tell what was left out, `unread` why those that are saved
-    could not be read.
+    `reviews` are the facts that wait for a person, `calls` the requests that the model answered. `problems` tell what
+    was left out, `unread` why those that are saved could not be read.
     """
 
     episodes: int
@@ -36,6 +36,10 @@ class Outcome:
     finished: int
     facts: int
     reviews: int
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
     seconds: float
     per_second: float
     problems: list[str]
@@ -54,7 +58,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
-        finished, reviews, unread = _finish(memory, namespace_of(arguments), screen)
+        finished, reviews, unread, usage = _finish(memory, namespace_of(arguments), screen)
         with Meter(total, screen) as meter:
             meter.unread.update(unread)  # those that are in the files too are tried again
             try:
@@ -67,8 +71,10 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
                     "and it goes on from here."
                 )
                 raise
+    usage += meter.usage
     outcome = Outcome(
-        meter.done, meter.new, meter.known, finished, meter.facts, reviews + meter.reviews,
+        meter.done, meter.new, meter.known, finished, meter.facts, reviews + meter.reviews, usage.calls,
+        usage.input_tokens, usage.cached_tokens, usage.output_tokens,
         round(meter.seconds, 2), round(meter.rate, 1), problems, list(meter.unread.values()),
     )  # fmt: skip
     _report(outcome, review_command(arguments), screen)
@@ -104,18 +110,18 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> tuple[int, int, dict[str, str]]:
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> tuple[int, int, dict[str, str], Usage]:
     """Finish what an earlier run had saved, but not read to the end.
 
-    Returns how many, how many facts wait for review, and why others failed again.
+    Returns how many, how many facts wait for review, why others failed again, and what asking the model took.
     """
     waiting = memory.stats(namespace=namespace).waiting
     if not waiting:
-        return 0, 0, {}
+        return 0, 0, {}, Usage()
     screen.note(f"{counted(waiting, 'episode')} of an earlier run saved, but not read to the end: finishing first")
     with Meter(waiting, screen) as meter:
         memory.resume(namespace=namespace, progress=meter.progress)
-    return meter.done - len(meter.unread), meter.reviews, meter.unread
+    return meter.done - len(meter.unread), meter.reviews, meter.unread, meter.usage
 
 
 def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
@@ -158,6 +164,10 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
     screen.line(f"{counted(outcome.episodes, 'episode')}: {', '.join(parts)}", "bold")
     speed = f"{outcome.seconds:.1f} s, {outcome.per_second:.1f} episodes a second"
     screen.line(f"{counted(outcome.facts, 'fact')} read from them ({speed})")
+    if outcome.calls:
+        cached = f" ({outcome.cached_tokens:,} of them cached)" if outcome.cached_tokens else ""
+        tokens = f"{outcome.input_tokens:,} tokens in{cached}, {outcome.output_tokens:,} out"
+        screen.line(f"{counted(outcome.calls, 'call')} of the model: {tokens}")
     if outcome.reviews:
         waits = "waits" if outcome.reviews == 1 else "wait"
         screen.line(f"{counted(outcome.reviews, 'fact')} {waits} for review: {review}", "yellow")

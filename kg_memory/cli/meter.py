@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.cli.screen import Screen
+from kg_memory.model import Usage
 
 if TYPE_CHECKING:
     from kg_memory.calls import Progress
@@ -23,6 +24,7 @@ class Meter:
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
         self.done = self.new = self.known = self.facts = self.reviews = 0
+        self.usage = Usage()
         self.unread: dict[str, str] = {}
         """Why those that were saved could not be read, by their ids."""
         self._before = (0, 0, 0)
@@ -40,6 +42,7 @@ class Meter:
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
         added = progress.added
         self.reviews += len(added.waiting)
+        self.usage += added.usage
         self.unread.pop(added.episode, None)
         if added.problem is not None:
             self.unread[added.episode] = added.problem

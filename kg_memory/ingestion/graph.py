@@ -31,7 +31,7 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=IngestionInput)
     for step in STEPS:
-        graph.add_node(step.__name__, node(step, driver, settings))
+        graph.add_node(step.__name__, node(step, driver, settings, metered=True))
     graph.add_edge(START, "receive")
     graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
     for before, after in pairwise(STEPS[1:-1]):

@@ -5,6 +5,7 @@ The input is flat: the fields of an `EpisodeInput` and the namespace. What a run
 
 from __future__ import annotations
 
+from operator import add
 from typing import Annotated, Any, Literal, Required
 
 from typing_extensions import TypedDict
@@ -151,7 +152,8 @@ class IngestionState(IngestionInput, total=False):
     `forgotten` is how often something had been forgotten when the episode was saved; `again` tells that more was since
     then, and so the episode is read anew. `judged` is what the model said of each pair of a new fact and a known one,
     and `based_on` the revisions of the entities that it was based on. `touched`, `closed`, `beliefs`, `ended` and
-    `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again.
+    `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again. `steps` are what
+    each step took, as dumped `kg_memory.model.StepUsage`.
     """
 
     episode: dict[str, Any]
@@ -175,3 +177,4 @@ class IngestionState(IngestionInput, total=False):
     ended: list[str]
     waiting: list[str]
     saved_at: int
+    steps: Annotated[list[dict[str, Any]], add]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 import respx
 from pydantic import BaseModel
 
-from kg_memory.chat import ChatModel, Usage, chat_model
+from kg_memory.chat import ChatModel, chat_model
 from kg_memory.effects import Ask
+from kg_memory.model import Usage
 from kg_memory.retries import Sleepers
 from tests.chat.samples import ASK
 from tests.openai_wire import BASE_URL, openai_wire
@@ -41,8 +42,8 @@ class Asked:
     def __call__(self, ask: Ask = ASK) -> BaseModel:
         model = self.model or self.open()
         if self.verb == "answer":
-            return model.answer(ask, self.count)
-        return asyncio.run(model.aanswer(ask, self.count))
+            return model.answer(replace(ask, meter=self.count))
+        return asyncio.run(model.aanswer(replace(ask, meter=self.count)))
 
     def count(self, usage: Usage) -> None:
         self.usage += usage

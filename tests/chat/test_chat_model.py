@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -15,12 +16,15 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, StateGraph
 
-from kg_memory.chat import ChatModel, Usage, chat_model
+from kg_memory.chat import ChatModel, chat_model
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.model import Usage
 from kg_memory.prompts import FACTS
 from kg_memory.retries import Patience
+from tests.chat.conftest import Asked
 from tests.chat.samples import ASK, GOOD
+from tests.chat_server import chat_server
 from tests.openai_wire import BASE_URL, body, completion, failure, response
 
 SECRET = "Lena and I are off to Lisbon."
@@ -350,7 +354,7 @@ def test_the_good_items_of_a_partly_bad_list_are_kept_without_asking_again(asked
     with caplog.at_level(logging.WARNING, "kg_memory.chat"):
         assert names(asked()) == ["Tom Hale"]
     assert route.call_count == 1
-    assert asked.usage == Usage(1, 100, 10, dropped=3)
+    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10, dropped=3)
     assert "3 invalid items" in caplog.text
 
 
@@ -465,3 +469,14 @@ def test_a_fact_is_not_lost_for_a_bad_label(asked, chat):
     assert (found.subject, found.objects, found.edge_type, found.confidence) == (0, [1], "semantic", 0.5)
     assert found.valid_at is None
     assert found.invalid_at is None
+
+
+def test_a_model_is_asked_on_one_event_loop_after_another():
+    async def several(model: ChatModel, count: int) -> list[str]:
+        answers = await asyncio.gather(*(model.aanswer(ASK) for _ in range(count)))
+        return [each.entities[1].name for each in answers]
+
+    with chat_server() as url:
+        model = ChatModel(chat_model("scripted", url), sleepers=Asked("aanswer").sleepers())
+        for count in (1, 3, 3, 1):
+            assert asyncio.run(several(model, count)) == ["Lisbon"] * count

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from kg_memory import prompts
-from kg_memory.chat import ChatModel, Usage, chat_model
+from kg_memory.chat import ChatModel, chat_model
 from kg_memory.chat.wire import Way
 from kg_memory.effects import Ask, Prompt
 from kg_memory.embeddings import embedding_model
 from kg_memory.errors import AnswerError, ModelError, ModelUnavailable, SettingsError
+from kg_memory.model import Usage
 from kg_memory.retries import Patience
 
 EPISODE = {
@@ -56,7 +58,7 @@ def test_a_real_grammar_takes_the_schema_of_each_answer(chat_url, prompt):
     model = ChatModel(chat_model("smollm2", chat_url, max_tokens=24), repairs=0)
     total = []
     with suppress(AnswerError):  # too few tokens for a whole item
-        assert isinstance(model.answer(about(prompt), total.append), prompt.answer)
+        assert isinstance(model.answer(replace(about(prompt), meter=total.append)), prompt.answer)
     usage = sum(total, Usage())
     assert usage.calls == 1
     assert usage.input_tokens > 300
@@ -67,7 +69,7 @@ def test_a_real_grammar_takes_the_schema_of_each_answer(chat_url, prompt):
 def test_what_a_small_model_finds_is_valid_or_told(chat_url):
     model = ChatModel(chat_model("smollm2", chat_url, max_tokens=200))
     total = []
-    answer = model.answer(about(prompts.EXTRACT_MESSAGE), total.append)
+    answer = model.answer(replace(about(prompts.EXTRACT_MESSAGE), meter=total.append))
     assert isinstance(answer, prompts.EXTRACT_MESSAGE.answer)
     assert all(entity.name for entity in answer.entities)
     assert sum(total, Usage()).calls <= 3

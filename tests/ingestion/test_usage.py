@@ -1,0 +1,93 @@
+"""What an ingestion took, told with its result: over real HTTP, on a real FalkorDB."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory import Added, GraphMemory, Settings, StepUsage, Usage
+from kg_memory.errors import ModelUnavailable
+from kg_memory.falkor.launch import Server
+from kg_memory.ingestion.graph import STEPS
+from tests.chat_server import chat_server
+from tests.scripted import HashEmbeddings, Scripted
+
+Add = Callable[..., Added]
+AT = "2024-05-01T10:00:00Z"
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def add(request: pytest.FixtureRequest, server: Server, settings: Settings, namespace: str) -> Iterator[Add]:
+    """Add a message, read by a model that is asked over HTTP and counts a token in and a token out for each call."""
+    with chat_server() as url:
+        settings = settings.with_(url=server.url, model="scripted", base_url=url)
+        with GraphMemory(settings, embeddings=HashEmbeddings()) as memory:
+
+            def call(content: str, **given: Any) -> Added:
+                if request.param:
+                    return asyncio.run(memory.aadd(content, at=AT, namespace=namespace, **given))
+                return memory.add(content, at=AT, namespace=namespace, **given)
+
+            yield call
+
+
+def test_each_step_tells_what_it_took(add: Add) -> None:
+    added = add("I moved to Oslo.", speaker="Ann")
+    assert [each.step for each in added.steps] == [step.__name__ for step in STEPS]
+    asking = {each.step: each.calls for each in added.steps if each.calls}
+    assert asking == {"extract": 1, "reflect": 1, "facts": 1}
+    assert all(each.input_tokens == each.output_tokens == each.calls for each in added.steps)
+    assert all(each.seconds > 0 for each in added.steps)
+    assert added.usage == Usage(calls=3, input_tokens=3, output_tokens=3)
+
+
+def test_several_questions_of_one_step_add_up(add: Add) -> None:
+    add("I moved to Oslo.", speaker="Ann")
+    added = add("I know Bob, Cy, Dan and Eve, and moved to Paris. " * 200, kind="text", speaker="Ann")
+    [extracting] = [each for each in added.steps if each.step == "extract"]
+    assert extracting.calls == 2  # a piece each
+
+
+def test_what_was_there_already_takes_nothing(add: Add) -> None:
+    add("I moved to Oslo.", speaker="Ann")
+    again = add("I moved to Oslo.", speaker="Ann")
+    assert again.usage == Usage()
+    assert [each.step for each in again.steps] == ["receive"]
+
+
+def test_a_reading_without_a_model_has_no_calls(server: Server, namespace: str) -> None:
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
+        added = memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
+        assert memory.save(["Hello."], namespace=namespace)[0].usage == Usage()
+    assert added.usage == Usage()
+    assert added.facts
+
+
+def test_what_a_failed_try_has_paid_for_is_not_counted_again(
+    memory: GraphMemory, model: Scripted, namespace: str
+) -> None:
+    def metered(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def told(ask: Any) -> Any:
+            ask.meter(Usage(calls=1))
+            return answer(ask)
+
+        return told
+
+    def fail(_: Any) -> Any:
+        raise ModelUnavailable("away")
+
+    model.answer = metered(model.answer)  # type: ignore[method-assign]
+    facts, model.rules["facts"] = model.rules["facts"], fail
+    with pytest.raises(ModelUnavailable):
+        memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    model.rules["facts"] = facts
+    [added] = memory.resume(namespace=namespace)
+    assert {each.step: each.calls for each in added.steps if each.calls} == {"extract": 1, "reflect": 1, "facts": 1}
+
+
+def test_usage_adds_up_field_by_field() -> None:
+    step = StepUsage(step="extract", seconds=1.5, calls=1, input_tokens=2, output_tokens=3, cached_tokens=4, dropped=5)
+    whole = Usage(calls=2, input_tokens=4, output_tokens=6, cached_tokens=8, dropped=10)
+    assert step + step == whole
+    assert sum([step, step], Usage()) == whole
