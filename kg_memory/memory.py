@@ -58,7 +58,7 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         vectors = opening.embeddings(embeddings, settings, chosen)
         scorer = opening.scorer(reranker, settings, chosen)
         self.driver = Driver(chosen, vectors, self._database, scorer=scorer)
-        self.settings = opening.thresholds(settings, vectors)
+        self.settings = opening.plan(opening.thresholds(settings, vectors), chosen)
         self.before_close: list[WeakMethod[Callable[[], None]]] = []
         """Methods that are called before this memory is closed, if their objects are still there then."""
 

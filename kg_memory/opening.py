@@ -163,6 +163,11 @@ def embeddings(given: Embeddings | str | None, settings: Settings, model: Model)
     return embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
 
 
+def plan(settings: Settings, model: Model) -> Settings:
+    """Return *settings* with the plan that suits the *model*: the offline one reads better step by step, at no cost."""
+    return settings.with_(plan="thorough") if model.name == OFFLINE else settings
+
+
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
     """Return *settings* with the name thresholds that suit the embedding model, where none were set.
 

@@ -90,10 +90,13 @@ class Settings:
     """The model that it shall use; without `rerank_url`, a chat model that scores instead, `model` when ``None``."""
     rerank_api_key: str | None = field(default=None, repr=False)
 
+    plan: Literal["standard", "thorough"] = "standard"
+    """How much is asked about an episode. ``standard``: its entities and facts in one question, which also looks for
+    what it missed. ``thorough``: step by step, as the paper does (Zep 2.2). The offline model reads step by step."""
     previous_messages: int = 4
     """How many earlier messages of the thread the extraction sees (Zep 2.2.1: n = 4)."""
     reflections: int = 1
-    """How many times the extraction looks for what it missed."""
+    """How many times the extraction looks for what it missed, by the plan ``thorough``."""
     merge_threshold: float | None = None
     """Cosine similarity of names from which two entities are one without asking; by the embedding model if ``None``."""
     ask_threshold: float | None = None
@@ -156,7 +159,7 @@ class Settings:
             raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
         self._check_urls()
         self._check_thresholds()
-        self._check_strategy()
+        self._check_choices()
         if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too
             raise SettingsError(f"temporal_decay_rate is {self.temporal_decay_rate}: set it from 0 to 10")
         if not 0 <= self.abstain_below <= 1:
@@ -191,12 +194,12 @@ class Settings:
                 "thresholds must satisfy 0 <= review_threshold <= auto_threshold <= 1: change one of them"
             )
 
-    def _check_strategy(self) -> None:
-        strategies = get_args(get_type_hints(type(self))["conflict_strategy"])
-        if self.conflict_strategy not in strategies:
-            raise SettingsError(
-                f"conflict_strategy is {self.conflict_strategy!r}: set it to one of {', '.join(strategies)}"
-            )
+    def _check_choices(self) -> None:
+        hints = get_type_hints(type(self))
+        for name in ("conflict_strategy", "plan"):
+            value, choices = getattr(self, name), get_args(hints[name])
+            if value not in choices:
+                raise SettingsError(f"{name} is {value!r}: set it to one of {', '.join(choices)}")
 
 
 def _parse(name: str, text: str, hint: str) -> Any:

@@ -93,7 +93,7 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
 
 def _reading(schema: str, text: str) -> Any:
     fields = {name: _plain(data) for name, _, data in _FENCED.findall(text)}
-    return Scripted().rules[_RULES[schema]](fields)
+    return Scripted().told(_RULES[schema], fields)
 
 
 def _plain(data: str) -> Any:

@@ -48,8 +48,8 @@ def namespace(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings with name thresholds that suit the hash embeddings."""
-    return Settings(merge_threshold=0.98, ask_threshold=0.6)
+    """Settings with name thresholds that suit the hash embeddings; each step asks its own question."""
+    return Settings(merge_threshold=0.98, ask_threshold=0.6, plan="thorough")
 
 
 @pytest.fixture

@@ -42,7 +42,22 @@ class Scripted:
     def answer(self, ask: Ask) -> BaseModel:
         with self._lock:
             self.asked.append(ask)
-        return ask.prompt.answer.model_validate(self.rules[ask.prompt.name](ask.fields))
+        return ask.prompt.answer.model_validate(self.told(ask.prompt.name, ask.fields))
+
+    def told(self, prompt: str, fields: Fields) -> Any:
+        """Return what is answered to a prompt; where it has no rule, it is `READ`."""
+        return self.rules.get(prompt, self._read)(fields)
+
+    def _read(self, fields: Fields) -> Any:
+        """Read entities and facts together, by their own rules."""
+        episode = fields["episode"]
+        speaker = [{"name": episode["speaker"], "type": "Person"}] if episode["speaker"] else []
+        listed = self.rules[f"extract_{episode['kind']}"](fields)["entities"]
+        found = speaker + [each for each in listed if each["name"] != episode["speaker"]]
+        given = [{"id": place, **each, "called": [each["name"]]} for place, each in enumerate(found)]
+        facts = self.rules["facts"]({**fields, "entities": given})["facts"] if found else []
+        told = [{name: _named(each[name], found) for name in ("subject", "objects")} for each in facts]
+        return {"entities": found, "facts": [{**each, **names} for each, names in zip(facts, told, strict=True)]}
 
     async def aanswer(self, ask: Ask) -> BaseModel:
         return self.answer(ask)
@@ -89,6 +104,10 @@ class At:
 
     def close(self) -> None:
         """The server goes on: others use it too."""
+
+
+def _named(ends: int | list[int], entities: list[Any]) -> Any:
+    return entities[ends]["name"] if isinstance(ends, int) else [entities[end]["name"] for end in ends]
 
 
 def names(content: str) -> list[str]:

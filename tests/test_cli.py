@@ -16,6 +16,7 @@ import pytest
 from kg_memory.cli import main, show
 from kg_memory.cli.screen import printable
 from kg_memory.falkor import binaries
+from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
 
@@ -155,6 +156,21 @@ def test_what_could_not_be_read_is_told_and_the_exit_code_says_so(
         assert (code, "2 episodes saved but not read" in err) == (1, True)  # of an earlier run, in no file of this one
     told = result(run, "ingest", good, bad, "-n", "unread")
     assert (told["finished"], told["known"], told["unread"]) == (2, 3, [])
+
+
+def test_what_asking_a_model_took_is_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with chat_server() as url:
+        monkeypatch.setenv("KG_MEMORY_BASE_URL", url)
+        path, model = lines(tmp_path, CHAT), ("--model", "scripted")
+        done = result(run, "ingest", path, "-n", "paid", *model)
+        assert (done["calls"], done["input_tokens"], done["output_tokens"]) == (4, 4, 4)
+        thorough = result(run, "ingest", path, "-n", "paid more", *model, "--plan", "thorough")
+        assert thorough["calls"] == 10
+        _, out, _ = run("ingest", path, "-n", "paid in words", *model)
+        assert "4 calls of the model: 4 tokens in, 4 out" in out
+        _, out, _ = run("ingest", path, "-n", "paid in words", *model)
+        assert "of the model" not in out
+    assert result(run, "ingest", path, "-n", "for nothing")["calls"] == 0
 
 
 def test_facts_of_a_time_are_found_among_many_later_ones(run: Run, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -11,6 +11,7 @@ from kg_memory.cli import arguments, main
 from kg_memory.filters import FIELDS
 from kg_memory.recipes import RECIPES
 from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.settings import Settings
 from tests.cli_home import Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 
 QUESTION = "Where does Nora live?"
@@ -154,3 +155,4 @@ def test_the_help_names_all_that_there_is():
     assert tuple(RECIPES) == arguments.RECIPES
     assert tuple(TEMPLATES) == arguments.TEMPLATES
     assert tuple(FIELDS) == arguments.FIELDS
+    assert get_args(get_type_hints(Settings)["plan"]) == arguments.PLANS

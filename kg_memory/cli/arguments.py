@@ -61,6 +61,7 @@ RECIPES = (
     "default", "words", "meaning", "hybrid", "facts", "synapse", "pagerank", "diverse", "mentions", "near", "recent",
     "used", "trusted", "cross_encoder",
 )  # fmt: skip
+PLANS = ("standard", "thorough")
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
 FIELDS = (
     "thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate", "edge_type",
@@ -166,6 +167,8 @@ def _add_ingest(command: Command) -> None:
     made.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
     made.add_argument("--at", type=_time, metavar="TIME", help="when undated content was said (default: now)")
     made.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
+    about = "how much a model is asked: standard (default), or thorough, step by step"
+    made.add_argument("--plan", choices=PLANS, help=about)
     made.add_argument(
         "--namespace-per-conversation", action="store_true",
         help="keep the conversations of a file apart: each in NAMESPACE/<its name>",

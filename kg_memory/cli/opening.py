@@ -22,7 +22,8 @@ def settings_of(arguments: Namespace) -> Settings:
     A folder that is named wins over a server that the environment names.
     """
     url, data_dir = getattr(arguments, "url", None), getattr(arguments, "data_dir", None)
-    settings = Settings.from_env().with_(url=url, data_dir=data_dir, model=getattr(arguments, "model", None))
+    named = {name: getattr(arguments, name, None) for name in ("model", "plan")}
+    settings = Settings.from_env().with_(url=url, data_dir=data_dir, **named)
     if not (settings.model or settings.api_key or settings.base_url):
         settings = settings.with_(model=OFFLINE)
     if data_dir is not None and url is None and settings.url is not None:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from kg_memory.effects import Prompt, ask
 from kg_memory.flow import Flow, every
 from kg_memory.identity import canonical, display
-from kg_memory.ingestion.state import IngestionState, NewEntity, Piece
-from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
-from kg_memory.prompts.answers import ExtractedEntities, ExtractedEntity
+from kg_memory.ingestion.state import IngestionState, NewEntity, Piece, StatedByName
+from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ
+from kg_memory.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
 from kg_memory.settings import Settings
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
@@ -33,10 +33,21 @@ _HAS_LETTER = re.compile(r"\w")
 
 
 def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Ask which entities each piece of the episode mentions, and join them."""
-    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
-    found = (each for answer in answers for each in first(answer.entities, settings.max_entities, "entities"))
-    return {"entities": join(speaker(state, settings), found, settings)}
+    """Ask which entities each piece of the episode mentions, and join them; by plan, also what it states of them."""
+    ask_about = _read if settings.plan == "standard" else _ask
+    answers = yield from every(ask_about(state, piece, settings) for piece in state["pieces"])
+    found = [each for answer in answers for each in first(answer.entities, settings.max_entities, "entities")]
+    if settings.plan != "standard":
+        return {"entities": join(speaker(state, settings), found, settings), "stated": None}
+    stated = [
+        (place, fact)
+        for place, answer in enumerate(answers)
+        for fact in first(answer.facts, settings.max_facts, "facts")
+    ]
+    # What a fact is about is an entity, listed or not.
+    found += [ExtractedEntity(name=end, type="") for _, fact in stated for end in (fact.subject, *fact.objects)]
+    told: list[StatedByName] = [{"piece": place, "fact": fact.model_dump()} for place, fact in stated]
+    return {"entities": join(speaker(state, settings), found, settings), "stated": told}
 
 
 def first(things: list[T], limit: int, what: str) -> list[T]:
@@ -81,6 +92,14 @@ def entity_type(name: str, settings: Settings) -> str:
     """Return the declared type called *name*, else the default one, which is the first."""
     names = {each.name.casefold(): each.name for each in settings.entity_types}
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
+
+
+def _read(state: IngestionState, piece: Piece, settings: Settings) -> Flow[EpisodeReading]:
+    answer = yield from ask(
+        READ, **fields(state, piece), entity_types=[asdict(each) for each in settings.entity_types],
+        fact_types=[asdict(each) for each in settings.fact_types], instructions=settings.instructions,
+    )  # fmt: skip
+    return answer
 
 
 def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:

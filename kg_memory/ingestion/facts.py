@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from kg_memory.effects import ask
 from kg_memory.flow import Flow, every
-from kg_memory.identity import clean, fact_id
+from kg_memory.identity import canonical, clean, display, fact_id
 from kg_memory.ingestion.extract import fields, first
 from kg_memory.ingestion.predicates import Meaning, meanings
-from kg_memory.ingestion.state import IngestionState, NewFact, Piece
+from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact, Piece
 from kg_memory.prompts import FACTS
 from kg_memory.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.settings import Settings
@@ -23,12 +23,11 @@ def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Ask which facts each piece states between the entities, and join them; a fact of several is a hyper-edge."""
     if len(state["entities"]) < 2:
         return {"facts": [], "predicates": []}
-    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
-    stated = [
-        (piece, each)
-        for piece, answer in zip(state["pieces"], answers, strict=True)
-        for each in first(answer.facts, settings.max_facts, "facts")
-    ]
+    read_before = state.get("stated")
+    if read_before is None:
+        stated = yield from _asked(state, settings)
+    else:
+        stated = [(state["pieces"][each["piece"]], by_place(each["fact"], state["entities"])) for each in read_before]
     wordings = {predicate_name(each.predicate): each.sentence for _, each in reversed(stated)}
     known, learned = yield from meanings(wordings, settings)
     found: dict[str, NewFact] = {}
@@ -39,11 +38,30 @@ def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     return {"facts": list(found.values()), "predicates": learned}
 
 
+def by_place(stated: Mapping[str, Any], entities: Sequence[NewEntity]) -> ExtractedFact:
+    """Return the fact with its entities by their places instead of names; -1 for what is none."""
+    places: dict[str, int] = {}
+    for place, entity in enumerate(entities):
+        for name in entity["called"]:
+            places.setdefault(canonical(name), place)
+    subject, *objects = (places.get(canonical(display(name)), -1) for name in (stated["subject"], *stated["objects"]))
+    return ExtractedFact.model_validate({**stated, "subject": subject, "objects": objects})
+
+
 def locate(quote: str, content: str) -> tuple[int, int] | None:
     """Return where *quote* stands in *content*, whatever its case and spaces."""
     parts = [re.escape(part) for part in quote.split()]
     found = re.search(r"\s+".join(parts), content, re.IGNORECASE) if parts else None
     return found.span() if found else None
+
+
+def _asked(state: IngestionState, settings: Settings) -> Flow[list[tuple[Piece, ExtractedFact]]]:
+    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
+    return [
+        (piece, each)
+        for piece, answer in zip(state["pieces"], answers, strict=True)
+        for each in first(answer.facts, settings.max_facts, "facts")
+    ]
 
 
 def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:

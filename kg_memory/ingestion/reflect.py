@@ -16,7 +16,12 @@ from kg_memory.settings import Settings
 
 
 def reflect(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Look at the extraction again, `settings.reflections` times or until nothing changes."""
+    """Look at the extraction again, `settings.reflections` times or until nothing changes.
+
+    Where facts were read together with it, that was done there.
+    """
+    if state.get("stated") is not None:
+        return {}
     entities = state["entities"]
     always = {canonical(entity["name"]) for entity in speaker(state, settings)}
     for _ in range(settings.reflections):

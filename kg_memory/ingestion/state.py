@@ -39,6 +39,7 @@ class IngestionContext(contexts.Context):
 
     instructions: str = setting("instructions", "Further wishes for what is extracted.", "extract", "facts")
     previous_messages: int = setting("previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50)
+    plan: Literal["standard", "thorough"] = setting("plan", "How much is asked about an episode.", "extract")
     reflections: int = setting("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
     auto_threshold: float = setting(
         "auto_threshold", "Confidence from which a verdict takes effect at once.", "judge", ge=0, le=1
@@ -52,6 +53,7 @@ class IngestionContext(contexts.Context):
     extract_message_prompt: str = contexts.prompt(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")
     extract_text_prompt: str = contexts.prompt(prompts.EXTRACT_TEXT, "extract", "How a text is read.")
     extract_json_prompt: str = contexts.prompt(prompts.EXTRACT_JSON, "extract", "How a JSON record is read.")
+    read_prompt: str = contexts.prompt(prompts.READ, "extract", "How entities and facts are read together.")
     reflect_prompt: str = contexts.prompt(prompts.REFLECT, "reflect", "How the entities are looked through.")
     resolve_prompt: str = contexts.prompt(prompts.RESOLVE, "resolve", "How it is told which entities are known.")
     facts_prompt: str = contexts.prompt(prompts.FACTS, "facts", "How the facts are read.")
@@ -81,6 +83,13 @@ class NewEntity(TypedDict, total=False):
     known: bool
     renamed: bool
     aliases: list[str]
+
+
+class StatedByName(TypedDict):
+    """A fact as it was read together with its entities, which it has by name: a dumped `answers.StatedFact`."""
+
+    piece: int
+    fact: dict[str, Any]
 
 
 class NewFact(TypedDict, total=False):
@@ -150,7 +159,8 @@ class IngestionState(IngestionInput, total=False):
     """The input, and what each step adds to it.
 
     `forgotten` is how often something had been forgotten when the episode was saved; `again` tells that more was since
-    then, and so the episode is read anew. `judged` is what the model said of each pair of a new fact and a known one,
+    then, and so the episode is read anew. `stated` are the facts where they are read together with the entities, before
+    these are resolved. `judged` is what the model said of each pair of a new fact and a known one,
     and `based_on` the revisions of the entities that it was based on. `touched`, `closed`, `beliefs`, `ended` and
     `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again. `steps` are what
     each step took, as dumped `kg_memory.model.StepUsage`.
@@ -164,6 +174,7 @@ class IngestionState(IngestionInput, total=False):
     previous: list[dict[str, Any]]
     pieces: list[Piece]
     entities: list[NewEntity]
+    stated: list[StatedByName] | None
     facts: list[NewFact]
     predicates: list[NewPredicate]
     judged: dict[str, Any]

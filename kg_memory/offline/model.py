@@ -94,6 +94,20 @@ def _facts(fields: Fields) -> dict[str, Any]:
     return {"facts": statement_facts(reading, episode, entities, at, fields.get("fact_types") or ())}
 
 
+def _read(fields: Fields) -> dict[str, Any]:
+    entities = _extract(fields)["entities"]
+    given = [{**each, "id": place, "called": [each["name"]]} for place, each in enumerate(entities)]
+    facts = [
+        {
+            **each,
+            "subject": given[each["subject"]]["name"],
+            "objects": [given[object_]["name"] for object_ in each["objects"]],
+        }
+        for each in _facts({**fields, "entities": given})["facts"]
+    ]
+    return {"entities": entities, "facts": facts}
+
+
 def _local(told: Any) -> datetime:
     """Return when the episode was said, by the clock of where it was said; now, where that is not told."""
     moment = parse_instant(told)
@@ -172,6 +186,7 @@ _ANSWERS: dict[str, Callable[[Fields], dict[str, Any]]] = {
     "extract_message": _extract,
     "extract_text": _extract,
     "extract_json": _extract,
+    "read": _read,
     "reflect": _reflect,
     "resolve": _resolve,
     "facts": _facts,

@@ -15,6 +15,7 @@ from kg_memory.effects import Prompt
 from kg_memory.prompts.answers import (
     CanonicalPredicates,
     Descriptions,
+    EpisodeReading,
     ExtractedEntities,
     ExtractedFacts,
     FactVerdicts,
@@ -46,6 +47,7 @@ PREAMBLE = _text("preamble")
 EXTRACT_MESSAGE = _load("extract_message", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
 EXTRACT_TEXT = _load("extract_text", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
 EXTRACT_JSON = _load("extract_json", ExtractedEntities, "episode", "entity_types", "instructions")
+READ = _load("read", EpisodeReading, "episode", "previous", "entity_types", "fact_types", "instructions")
 REFLECT = _load("reflect", Reflection, "episode", "previous", "entity_types", "entities")
 RESOLVE = _load("resolve", Resolutions, "episode", "previous", "entities")
 FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_types", "instructions")

@@ -7,7 +7,7 @@ straightened before the validation, so that a good fact is not lost for a bad la
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -67,6 +67,7 @@ def _listed(value: Any) -> Any:
 
 Time = Annotated[str | None, BeforeValidator(_null)]
 Id = Annotated[int | None, BeforeValidator(_null)]
+Name = Annotated[str, Field(max_length=512)]
 
 
 class ExtractedEntity(BaseModel):
@@ -103,13 +104,14 @@ class Resolutions(BaseModel):
     resolutions: list[Resolution] = Field(max_length=MOST)
 
 
-class ExtractedFact(BaseModel):
-    """One fact between given entities."""
+End = TypeVar("End")
 
-    subject: int = Field(description="the id of the entity that the fact is about")
+
+class _Fact(BaseModel, Generic[End]):
+    subject: End = Field(description="the entity that the fact is about")
     predicate: str = Field(description="the relation in SCREAMING_SNAKE_CASE", max_length=64)
-    objects: Annotated[list[int], BeforeValidator(_listed)] = Field(
-        description="the ids of the other entities, usually one", max_length=10
+    objects: Annotated[list[End], BeforeValidator(_listed)] = Field(
+        description="the other entities, usually one", max_length=10
     )
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
     quote: str = Field(description="the words of the episode that state it, copied exactly", max_length=4000)
@@ -119,10 +121,25 @@ class ExtractedFact(BaseModel):
     confidence: Annotated[float, BeforeValidator(_within_one)] = Field(description="0 to 1")
 
 
+class ExtractedFact(_Fact[int]):
+    """One fact between given entities, by their ids."""
+
+
+class StatedFact(_Fact[Name]):
+    """One fact between entities that are found with it, by their names."""
+
+
 class ExtractedFacts(BaseModel):
     """The facts of an episode."""
 
     facts: list[ExtractedFact] = Field(max_length=MOST)
+
+
+class EpisodeReading(BaseModel):
+    """The entities of an episode, the speaker first, and its facts."""
+
+    entities: list[ExtractedEntity] = Field(max_length=MOST)
+    facts: list[StatedFact] = Field(max_length=MOST)
 
 
 class FactVerdict(BaseModel):

@@ -1,0 +1,183 @@
+"""How much is asked about an episode: all at once or step by step, with the same graph in the end."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.falkor.launch import Server
+from kg_memory.ingestion.facts import by_place
+from tests.scripted import HashEmbeddings, Scripted
+
+AT = "2024-05-01T10:00:00Z"
+TALK = (
+    {"content": "I moved to Oslo.", "speaker": "Ann"},
+    {"content": "Bob lives in Rome since 2020-01-01", "kind": "text"},
+    {"content": '{"customer": "Cy", "home": "Bergen"}', "kind": "json"},
+    {"content": "I moved to Paris since 2024-06-01.", "speaker": "Ann"},
+    {"content": "I know Bob.", "speaker": "Ann"},
+    {"content": "Hm.", "speaker": "Ann"},
+)
+GRAPH = """
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity)
+OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
+OPTIONAL MATCH (e:Episode)-[t:STATES]->(f)
+RETURN s.name AS subject, o.name AS object, f.sentence AS sentence, b.valid_at AS begin, b.invalid_at AS end,
+  b.expired_at AS expired, substring(e.content, t.start, t.end - t.start) AS quote
+ORDER BY sentence, begin, end, expired, quote
+"""
+Open = Callable[..., GraphMemory]
+
+
+@pytest.fixture
+def standard(server: Server, settings: Settings) -> Iterator[Open]:
+    """Open a memory that reads entities and facts together, with a scripted model."""
+    opened: list[GraphMemory] = []
+
+    def memory(model: Scripted, **changes: Any) -> GraphMemory:
+        changed = settings.with_(url=server.url, plan="standard", **changes)
+        opened.append(GraphMemory(changed, model=model, embeddings=HashEmbeddings()))
+        return opened[-1]
+
+    yield memory
+    for each in opened:
+        each.close()
+
+
+def read(entities: list[str], *facts: tuple[Any, Any], quote: str = "") -> Callable[[Any], Any]:
+    """Return a rule that reads *entities* and *facts* (a subject and its objects) of whatever it is asked about."""
+
+    def answer(_: Any) -> Any:
+        return {
+            "entities": [{"name": name, "type": "Person"} for name in entities],
+            "facts": [
+                {
+                    "subject": subject, "predicate": "KNOWS", "objects": objects, "sentence": f"{subject} knows {objects}",
+                    "quote": quote, "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
+                }
+                for subject, objects in facts
+            ],
+        }  # fmt: skip
+
+    return answer
+
+
+def test_all_at_once_or_step_by_step_the_graph_is_the_same(
+    standard: Open, memory: GraphMemory, namespace: str, database: Any
+) -> None:
+    graphs = []
+    for each, space in ((standard(Scripted()), namespace), (memory, f"{namespace} stepwise")):
+        each.add_many([{**told, "at": AT} for told in TALK], namespace=space)
+        rows = database.query(each.driver.key(space), GRAPH, {}, write=False)
+        graphs.append([{**row, "expired": row["expired"] is None or row["expired"] > 4e18} for row in rows])
+    assert graphs[0] == graphs[1]
+    assert {row["sentence"] for row in graphs[0]} >= {"Ann lives in Oslo", "Ann lives in Paris", "Bob lives in Rome"}
+
+
+def test_one_question_reads_an_episode(standard: Open, namespace: str) -> None:
+    model = Scripted()
+    standard(model).add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert [each.prompt.name for each in model.asked] == ["read"]
+    [asked] = model.asks("read")
+    assert asked["episode"]["speaker"] == "Ann"
+    assert {"previous", "entity_types", "fact_types", "instructions"} < asked.keys()
+
+
+def test_whom_a_fact_is_about_is_an_entity_even_if_it_was_not_listed(standard: Open, namespace: str) -> None:
+    added = standard(Scripted(read=read(["Ann"], ("Ann", ["Bob"])))).add("Hi", at=AT, namespace=namespace)
+    assert added.entities == ("Ann", "Bob")
+    assert len(added.facts) == 1
+
+
+@pytest.mark.parametrize(
+    ("subject", "objects"), [("Ann", []), ("Ann", ["Ann"]), ("", ["Ann"]), ("she", ["Ann"]), ("Ann", ["...", "it"])]
+)
+def test_a_fact_that_joins_no_two_entities_is_left_out(
+    standard: Open, namespace: str, subject: str, objects: list[str]
+) -> None:
+    memory = standard(Scripted(read=read(["Ann", "Bob"], (subject, objects), ("Ann", ["Bob"]))))
+    added = memory.add("Hi", at=AT, namespace=namespace)
+    assert added.entities == ("Ann", "Bob")
+    assert added.facts == ("Ann knows ['Bob']",)
+
+
+def test_a_fact_is_about_the_known_entity_whatever_the_episode_calls_it(standard: Open, namespace: str) -> None:
+    def resolve(fields: Any) -> Any:
+        return {
+            "resolutions": [{"entity": each["id"], "same_as": 0, "name": "Robert Chen"} for each in fields["entities"]]
+        }
+
+    model = Scripted(read=read(["Robert Chen", "Ann"], ("Ann", ["Robert Chen"])), resolve=resolve)
+    memory = standard(model, ask_threshold=0.3)
+    memory.add("Ann knows Robert Chen", at=AT, namespace=namespace)
+    model.rules["read"] = read(["Robert", "Eve"], ("Robert", ["Eve"]))
+    memory.add("Robert knows Eve", at=AT, namespace=namespace)
+    [fact] = memory.facts_about("Eve", namespace=namespace)
+    assert (fact.subject, fact.objects) == ("Robert Chen", ("Eve",))
+
+
+def test_each_piece_of_a_long_text_is_read_and_cited_for_itself(standard: Open, namespace: str) -> None:
+    text = "Ann lives in Oslo. " * 400 + "Bob lives in Rome. " * 400
+    model = Scripted()
+    memory = standard(model)
+    memory.add(text, kind="text", at=AT, namespace=namespace)
+    assert len(model.asks("read")) == 3
+    [fact] = [each for each in memory.facts_about("Rome", namespace=namespace) if each.subject == "Bob"]
+    assert fact.sources[0].start > text.index("Bob") + 3000
+    assert text[fact.sources[0].start : fact.sources[0].end] == "Rome"
+
+
+def test_more_than_the_limits_is_dropped_and_told(
+    standard: Open, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [f"Person {letter}" for letter in "ABCDEFGH"]
+    model = Scripted(read=read(names, *((names[0], [name]) for name in names[1:])))
+    added = standard(model, max_entities=4, max_facts=2).add("Hi", at=AT, namespace=namespace)
+    assert (added.entities, len(added.facts)) == (tuple(names[:4]), 2)
+    assert "kept 4 of 8 entities" in caplog.text
+    assert "kept 2 of 7 facts" in caplog.text
+
+
+def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
+    model = Scripted()
+    given = {"content": "I moved to Oslo.", "speaker": "Ann", "at": AT, "namespace": namespace}
+    standard(model).ingestion.invoke(given, context={"plan": "thorough"})
+    assert [each.prompt.name for each in model.asked] == ["extract_message", "reflect", "facts"]
+
+
+def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) -> None:
+    with pytest.raises(SettingsError, match="plan is 'cheap': set it to one of standard, thorough"):
+        Settings(plan="cheap")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="plan"):
+        standard(Scripted()).ingestion.invoke({"content": "Hi", "namespace": namespace}, context={"plan": "cheap"})
+
+
+def test_the_offline_model_reads_step_by_step_and_can_read_at_once(server: Server, namespace: str) -> None:
+    given = {"content": "I moved to Oslo last May.", "speaker": "Ann", "at": AT}
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
+        assert memory.settings.plan == "thorough"
+        states = [
+            memory.ingestion.invoke({**given, "namespace": f"{namespace} {plan}"}, context={"plan": plan})
+            for plan in ("standard", "thorough")
+        ]
+    told = [[(fact["sentence"], fact["valid_at"], fact["start"]) for fact in state["facts"]] for state in states]
+    assert told[0] == told[1]
+    assert told[0]
+
+
+TEXTS = st.text(max_size=20) | st.sampled_from(["Ann", "ann ", "BOB", "Bob", "it", "", "我", "\u202eAnn"])
+
+
+@given(
+    called=st.lists(st.lists(TEXTS, min_size=1, max_size=3), max_size=5), ends=st.lists(TEXTS, min_size=1, max_size=6)
+)
+def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: list[str]) -> None:
+    entities = [{"name": names[0], "called": names} for names in called]
+    stated = read([], (ends[0], ends[1:]))(None)["facts"][0]
+    fact = by_place(stated, entities)  # type: ignore[arg-type]
+    assert all(-1 <= place < len(entities) for place in (fact.subject, *fact.objects))
+    assert len(fact.objects) == len(ends) - 1
