@@ -129,6 +129,7 @@ def added(state: Mapping[str, Any]) -> Added:
         facts=tuple(each["sentence"] for each in state["facts"]),
         ended=tuple(state.get("ended", ())),
         waiting=tuple(state.get("waiting", ())),
+        skipped=state.get("skipped"),
         steps=tuple(StepUsage(**each) for each in state.get("steps", ())),
     )
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from kg_memory.effects import Prompt, ask
 from kg_memory.flow import Flow, every
 from kg_memory.identity import canonical, display
+from kg_memory.ingestion.gate import says_nothing
 from kg_memory.ingestion.state import IngestionState, NewEntity, Piece, StatedByName
 from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ
 from kg_memory.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
@@ -22,6 +23,7 @@ PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "json": EXTRACT_JSON,
 }
 PERSON = "Person"
+SKIPPED = "a greeting, thanks or the like: there is nothing in it to remember"
 PRONOUNS = frozenset(
     "i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours "
     "they them their theirs this that these those who someone somebody everyone everybody anyone nobody "
@@ -33,7 +35,12 @@ _HAS_LETTER = re.compile(r"\w")
 
 
 def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Ask which entities each piece of the episode mentions, and join them; by plan, also what it states of them."""
+    """Ask which entities each piece of the episode mentions, and join them; by plan, also what it states of them.
+
+    A message that is a greeting or the like is not asked about.
+    """
+    if _is_empty(state):
+        return {"entities": speaker(state, settings), "stated": [], "skipped": SKIPPED}
     ask_about = _read if settings.plan == "standard" else _ask
     answers = yield from every(ask_about(state, piece, settings) for piece in state["pieces"])
     found = [each for answer in answers for each in first(answer.entities, settings.max_entities, "entities")]
@@ -48,6 +55,12 @@ def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     found += [ExtractedEntity(name=end, type="") for _, fact in stated for end in (fact.subject, *fact.objects)]
     told: list[StatedByName] = [{"piece": place, "fact": fact.model_dump()} for place, fact in stated]
     return {"entities": join(speaker(state, settings), found, settings), "stated": told}
+
+
+def _is_empty(state: IngestionState) -> bool:
+    episode = state["episode"]
+    people = {each["speaker"] or "" for each in (episode, *state["previous"])}
+    return episode["kind"] == "message" and says_nothing(episode["content"], people)
 
 
 def first(things: list[T], limit: int, what: str) -> list[T]:

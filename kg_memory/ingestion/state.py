@@ -160,10 +160,10 @@ class IngestionState(IngestionInput, total=False):
 
     `forgotten` is how often something had been forgotten when the episode was saved; `again` tells that more was since
     then, and so the episode is read anew. `stated` are the facts where they are read together with the entities, before
-    these are resolved. `judged` is what the model said of each pair of a new fact and a known one,
-    and `based_on` the revisions of the entities that it was based on. `touched`, `closed`, `beliefs`, `ended` and
-    `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again. `steps` are what
-    each step took, as dumped `kg_memory.model.StepUsage`.
+    these are resolved; `skipped` tells why nothing was asked about the episode. `judged` is what the model said of each
+    pair of a new fact and a known one, and `based_on` the revisions of the entities that it was based on. `touched`,
+    `closed`, `beliefs`, `ended` and `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts
+    that wait again. `steps` are what each step took, as dumped `kg_memory.model.StepUsage`.
     """
 
     episode: dict[str, Any]
@@ -175,6 +175,7 @@ class IngestionState(IngestionInput, total=False):
     pieces: list[Piece]
     entities: list[NewEntity]
     stated: list[StatedByName] | None
+    skipped: str
     facts: list[NewFact]
     predicates: list[NewPredicate]
     judged: dict[str, Any]

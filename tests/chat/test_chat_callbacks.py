@@ -62,7 +62,7 @@ def test_callbacks_of_a_run_reach_the_calls_of_the_model_side_by_side(
     server: Server, namespace: str, verb: str
 ) -> None:
     heard, model = Heard(), Same(threads=set())
-    settings = Settings(url=server.url, chunk_size=CHUNK, merge_threshold=0.98, ask_threshold=0.6)
+    settings = Settings(url=server.url, chunk_size=CHUNK, merge_threshold=0.98, ask_threshold=0.6, plan="thorough")
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as memory:
         given, config = {"content": TEXT, "kind": "text", "namespace": namespace}, {"callbacks": [heard]}
         if verb == "invoke":
