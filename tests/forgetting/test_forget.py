@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kg_memory import Added
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from tests.forgetting import residue
@@ -21,6 +22,11 @@ def test_a_forgotten_message_leaves_nothing(verbs, rows):
         verbs.forget(episode=empty.episode)
 
 
+def untimed(added: Added) -> Added:
+    """Return what became of an episode without how long its steps took."""
+    return added.model_copy(update={"steps": ()})
+
+
 def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
     world.moves("Oslo", "2024-01-01")
     then = world.now()
@@ -31,7 +37,7 @@ def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
     assert len(done.restored) == 1
     assert residue(rows, "Paris", "2024-06-01", added.episode) == []
     assert world.lived(believed_at=then) == world.lived()
-    assert world.add("I moved to Paris.", speaker="Ann", at="2024-06-01") == added
+    assert untimed(world.add("I moved to Paris.", speaker="Ann", at="2024-06-01")) == untimed(added)
     assert world.lived()[0][2] == "2024-06-01"
 
 
@@ -278,6 +284,6 @@ def test_the_same_message_is_a_new_episode_after_it_was_forgotten(verbs, rows):
     for _ in range(2):
         verbs.forget(episode=first.episode)
         assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
-        assert verbs.add(**said) == first
+        assert untimed(verbs.add(**said)) == untimed(first)
     [fact] = verbs.facts_about("Ann")
     assert verbs.search("Where does Ann live?").facts[0].id == fact.id

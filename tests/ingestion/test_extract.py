@@ -8,7 +8,7 @@ from kg_memory.prompts.answers import ExtractedEntities
 from kg_memory.settings import EntityType, Settings
 from tests.ingestion.stepping import answered, state
 
-SETTINGS = Settings()
+SETTINGS = Settings(plan="thorough")
 
 
 def found(*names: str, type_: str = "Person") -> ExtractedEntities:
@@ -44,19 +44,26 @@ def test_a_name_is_put_on_one_line():
 
 def test_no_more_entities_of_a_piece_are_kept_than_wanted_and_the_rest_is_reported(caplog):
     many = found(*(f"Friend {number}" for number in range(9)))
-    assert names(state(), [many], Settings(max_entities=3)) == ["Ann", "Friend 0", "Friend 1", "Friend 2"]
+    assert names(state(), [many], Settings(max_entities=3, plan="thorough")) == [
+        "Ann",
+        "Friend 0",
+        "Friend 1",
+        "Friend 2",
+    ]
     assert "kept 3 of 9 entities" in caplog.text
 
 
 def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared():
     types = (EntityType("Thing", "anything"), EntityType("Person", "a human"), EntityType("Ship", "it floats"))
     given = ExtractedEntities(entities=[{"name": "Fram", "type": " sHIP "}, {"name": "Oslo", "type": "City"}])
-    result, _ = answered(extract(state(), Settings(entity_types=types)), given)
+    result, _ = answered(extract(state(), Settings(entity_types=types, plan="thorough")), given)
     assert [each["type"] for each in result["entities"]] == ["Person", "Ship", "Thing"]
 
 
 def test_the_speaker_has_the_first_type_where_there_are_no_persons():
-    result, _ = answered(extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),))), found())
+    result, _ = answered(
+        extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),), plan="thorough")), found()
+    )
     assert result["entities"] == [{"name": "Ann", "type": "Thing"}]
 
 
@@ -71,7 +78,7 @@ def test_every_piece_is_asked_about_and_the_answers_are_joined():
     ("kind", "prompt"), [("message", EXTRACT_MESSAGE), ("text", EXTRACT_TEXT), ("json", EXTRACT_JSON)]
 )
 def test_each_kind_has_its_prompt_and_is_told_exactly_what_it_uses(kind, prompt):
-    settings = Settings(instructions="Keep order numbers.")
+    settings = Settings(instructions="Keep order numbers.", plan="thorough")
     _, [asked] = answered(extract(state(episode={"kind": kind}), settings), found())
     assert asked.prompt is prompt
     assert asked.fields.keys() == prompt.fields

@@ -338,7 +338,7 @@ def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
 
 
 def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver, namespace, look, model):
-    graph = build(driver, Settings(merge_threshold=0.98, ask_threshold=0.6, chunk_size=200)).compile()
+    graph = build(driver, Settings(merge_threshold=0.98, ask_threshold=0.6, chunk_size=200, plan="thorough")).compile()
     filler = "nothing of note happened on that day. " * 20
     content = f"Ann came.\n\n{filler}\n\nShe went to Oslo. {filler} She met Bob in Paris."
     done = graph.invoke({"content": content, "kind": "text", "at": "2024-01-01", "namespace": namespace})

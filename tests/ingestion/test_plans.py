@@ -88,7 +88,7 @@ def test_one_question_reads_an_episode(standard: Open, namespace: str) -> None:
 
 
 def test_whom_a_fact_is_about_is_an_entity_even_if_it_was_not_listed(standard: Open, namespace: str) -> None:
-    added = standard(Scripted(read=read(["Ann"], ("Ann", ["Bob"])))).add("Hi", at=AT, namespace=namespace)
+    added = standard(Scripted(read=read(["Ann"], ("Ann", ["Bob"])))).add("They met.", at=AT, namespace=namespace)
     assert added.entities == ("Ann", "Bob")
     assert len(added.facts) == 1
 
@@ -100,7 +100,7 @@ def test_a_fact_that_joins_no_two_entities_is_left_out(
     standard: Open, namespace: str, subject: str, objects: list[str]
 ) -> None:
     memory = standard(Scripted(read=read(["Ann", "Bob"], (subject, objects), ("Ann", ["Bob"]))))
-    added = memory.add("Hi", at=AT, namespace=namespace)
+    added = memory.add("They met.", at=AT, namespace=namespace)
     assert added.entities == ("Ann", "Bob")
     assert added.facts == ("Ann knows ['Bob']",)
 
@@ -136,7 +136,7 @@ def test_more_than_the_limits_is_dropped_and_told(
 ) -> None:
     names = [f"Person {letter}" for letter in "ABCDEFGH"]
     model = Scripted(read=read(names, *((names[0], [name]) for name in names[1:])))
-    added = standard(model, max_entities=4, max_facts=2).add("Hi", at=AT, namespace=namespace)
+    added = standard(model, max_entities=4, max_facts=2).add("They met.", at=AT, namespace=namespace)
     assert (added.entities, len(added.facts)) == (tuple(names[:4]), 2)
     assert "kept 4 of 8 entities" in caplog.text
     assert "kept 2 of 7 facts" in caplog.text
@@ -153,7 +153,9 @@ def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) ->
     with pytest.raises(SettingsError, match="plan is 'cheap': set it to one of standard, thorough"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
-        standard(Scripted()).ingestion.invoke({"content": "Hi", "namespace": namespace}, context={"plan": "cheap"})
+        standard(Scripted()).ingestion.invoke(
+            {"content": "They met.", "namespace": namespace}, context={"plan": "cheap"}
+        )
 
 
 def test_the_offline_model_reads_step_by_step_and_can_read_at_once(server: Server, namespace: str) -> None:

@@ -132,7 +132,7 @@ class Talk:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.namespace = f"test-{uuid4()}"
-        self._ingestion = build_ingestion(driver, Settings()).compile()
+        self._ingestion = build_ingestion(driver, Settings(plan="thorough")).compile()
         self.retrieval = build_retrieval(driver, Settings()).compile()
 
     def tell(self, speaker: str | None, content: str, at: str = "2024-05-01T10:00:00Z", thread: str = "t") -> None:
