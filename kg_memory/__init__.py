@@ -28,13 +28,12 @@ if TYPE_CHECKING:
         Review,
         Source,
         Stats,
-        StepUsage,
-        Usage,
         Why,
     )
     from kg_memory.recipes import Recipe
     from kg_memory.retrieval.templates import Template
     from kg_memory.settings import EntityType, FactType, Settings
+    from kg_memory.usage import StepUsage, Usage
 
 __all__ = [
     "Added",
@@ -79,7 +78,9 @@ _HOMES = {
     "Progress": "calls",
     "Recipe": "recipes",
     "Settings": "settings",
+    "StepUsage": "usage",
     "Template": "retrieval.templates",
+    "Usage": "usage",
 }
 
 

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from kg_memory.effects import Ask
 from kg_memory.flow import Every, Flow, T
-from kg_memory.model import Usage
 from kg_memory.scopes import renew_in_children
+from kg_memory.usage import Usage
 
 KEPT = 1000
 """How many answers of failed runs are kept, at most; the oldest go first."""

@@ -22,11 +22,12 @@ from kg_memory.errors import (
 from kg_memory.flow import Flow
 from kg_memory.identity import checked_namespace, clean
 from kg_memory.ingestion.receive import checked
-from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found, StepUsage
+from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found
 from kg_memory.reading import counted, stored
 from kg_memory.recipes import recipe
 from kg_memory.settings import Settings
 from kg_memory.temporal import instant, micros
+from kg_memory.usage import StepUsage
 
 UNREADABLE = (ModelError, EmbeddingError)
 """What one episode's content may cause."""

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 from pydantic import BaseModel
 
 from kg_memory.flow import Flow, T
-from kg_memory.model import Usage
+from kg_memory.usage import Usage
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]

@@ -17,9 +17,9 @@ from kg_memory.asking import Asking, Kept
 from kg_memory.contexts import Context
 from kg_memory.flow import Driver, Flow
 from kg_memory.identity import checked_namespace
-from kg_memory.model import StepUsage, Usage
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END, OPEN_START
+from kg_memory.usage import StepUsage, Usage
 
 UNCHANGED = Context()
 TIMED = ("facts", "beliefs", "instants")
@@ -49,7 +49,7 @@ class Node(Runnable[Any, dict[str, Any]]):
 def node(step: Step, driver: Driver, settings: Settings, *, metered: bool = False) -> Node:
     """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``.
 
-    One that is *metered* adds a `model.StepUsage` to the state's `steps`.
+    One that is *metered* adds a `usage.StepUsage` to the state's `steps`.
     """
     kept = Kept()
 

@@ -16,8 +16,8 @@ from kg_memory.chat.wire import Reply, Send, bound, config, reply_of, reply_of_e
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.flow import Flow, arun, run
-from kg_memory.model import Usage
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
+from kg_memory.usage import Usage
 
 NO_KEY = "none"
 """Sent to a server of one's own when there is no key: the client insists on one."""

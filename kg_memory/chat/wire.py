@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from kg_memory.chat.render import harmless
 from kg_memory.effects import Prompt
-from kg_memory.model import Usage
+from kg_memory.usage import Usage
 
 CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 REFUSED = frozenset({"content_filter", "refusal", "safety"})

@@ -12,9 +12,10 @@ from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory, review_command, settings_of
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.model import EpisodeInput, Usage
+from kg_memory.model import EpisodeInput
 from kg_memory.readers import Reading, read
 from kg_memory.settings import OFFLINE
+from kg_memory.usage import Usage
 
 if TYPE_CHECKING:
     from kg_memory.memory import GraphMemory

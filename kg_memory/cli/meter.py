@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.cli.screen import Screen
-from kg_memory.model import Usage
+from kg_memory.usage import Usage
 
 if TYPE_CHECKING:
     from kg_memory.calls import Progress

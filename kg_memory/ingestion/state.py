@@ -163,7 +163,7 @@ class IngestionState(IngestionInput, total=False):
     these are resolved; `skipped` tells why nothing was asked about the episode. `judged` is what the model said of each
     pair of a new fact and a known one, and `based_on` the revisions of the entities that it was based on. `touched`,
     `closed`, `beliefs`, `ended` and `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts
-    that wait again. `steps` are what each step took, as dumped `kg_memory.model.StepUsage`.
+    that wait again. `steps` are what each step took, as dumped `kg_memory.usage.StepUsage`.
     """
 
     episode: dict[str, Any]

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from kg_memory.chat import ChatModel, chat_model
 from kg_memory.effects import Ask
-from kg_memory.model import Usage
 from kg_memory.retries import Sleepers
+from kg_memory.usage import Usage
 from tests.chat.samples import ASK
 from tests.openai_wire import BASE_URL, openai_wire
 

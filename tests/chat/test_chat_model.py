@@ -19,9 +19,9 @@ from langgraph.graph import START, StateGraph
 from kg_memory.chat import ChatModel, chat_model
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.model import Usage
 from kg_memory.prompts import FACTS
 from kg_memory.retries import Patience
+from kg_memory.usage import Usage
 from tests.chat.conftest import Asked
 from tests.chat.samples import ASK, GOOD
 from tests.chat_server import chat_server
@@ -480,3 +480,12 @@ def test_a_model_is_asked_on_one_event_loop_after_another():
         model = ChatModel(chat_model("scripted", url), sleepers=Asked("aanswer").sleepers())
         for count in (1, 3, 3, 1):
             assert asyncio.run(several(model, count)) == ["Lisbon"] * count
+
+
+@pytest.mark.parametrize("ended", ["stop", "length"])
+def test_what_the_server_had_read_before_is_counted(asked, chat, ended):
+    told = json.loads(completion(GOOD, finish_reason=ended).content)
+    told["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
+    chat(httpx.Response(200, json=told))
+    asked()
+    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10, cached_tokens=64)

@@ -14,8 +14,8 @@ from kg_memory.chat.wire import Way
 from kg_memory.effects import Ask, Prompt
 from kg_memory.embeddings import embedding_model
 from kg_memory.errors import AnswerError, ModelError, ModelUnavailable, SettingsError
-from kg_memory.model import Usage
 from kg_memory.retries import Patience
+from kg_memory.usage import Usage
 
 EPISODE = {
     "kind": "message",
