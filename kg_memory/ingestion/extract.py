@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, TypeVar
 
 from kg_memory.effects import Prompt, ask
@@ -41,20 +42,26 @@ def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """
     if _is_empty(state):
         return {"entities": speaker(state, settings), "stated": [], "skipped": SKIPPED}
-    ask_about = _read if settings.plan == "standard" else _ask
-    answers = yield from every(ask_about(state, piece, settings) for piece in state["pieces"])
-    found = [each for answer in answers for each in first(answer.entities, settings.max_entities, "entities")]
-    if settings.plan != "standard":
-        return {"entities": join(speaker(state, settings), found, settings), "stated": None}
-    stated = [
-        (place, fact)
-        for place, answer in enumerate(answers)
-        for fact in first(answer.facts, settings.max_facts, "facts")
-    ]
-    # What a fact is about is an entity, listed or not.
-    found += [ExtractedEntity(name=end, type="") for _, fact in stated for end in (fact.subject, *fact.objects)]
-    told: list[StatedByName] = [{"piece": place, "fact": fact.model_dump()} for place, fact in stated]
-    return {"entities": join(speaker(state, settings), found, settings), "stated": told}
+    if settings.plan == "standard":
+        readings = yield from every(_read(state, piece, settings) for piece in state["pieces"])
+        stated = list(_stated(readings, settings))
+        # What a fact is about is an entity, listed or not.
+        ends = (end for each in stated for end in (each["fact"]["subject"], *each["fact"]["objects"]))
+        found = chain(_found(readings, settings), (ExtractedEntity(name=end, type="") for end in ends))
+        return {"entities": join(speaker(state, settings), found, settings), "stated": stated}
+    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
+    return {"entities": join(speaker(state, settings), _found(answers, settings), settings), "stated": None}
+
+
+def _found(answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings) -> Iterator[ExtractedEntity]:
+    for answer in answers:
+        yield from first(answer.entities, settings.max_entities, "entities")
+
+
+def _stated(readings: Iterable[EpisodeReading], settings: Settings) -> Iterator[StatedByName]:
+    for piece, reading in enumerate(readings):
+        for fact in first(reading.facts, settings.max_facts, "facts"):
+            yield {"piece": piece, "fact": fact.model_dump()}
 
 
 def _is_empty(state: IngestionState) -> bool:
