@@ -71,13 +71,13 @@ RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at
 """
 """Save an episode, with how often something was forgotten so far; no row if one of those around it is gone."""
 
-ENTITIES_BY_ALIAS = f"""
+_ENTITIES_BY_ALIAS = f"""
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 1.0 AS score
 """
 
-ENTITIES_BY_MEANING = f"""
+_ENTITIES_BY_MEANING = f"""
 UNWIND $names AS row
 CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
 WITH row, e, 1.0 - distance AS score
@@ -85,7 +85,7 @@ WHERE score >= $threshold
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, score
 """
 
-ENTITIES_BY_WORDS = f"""
+_ENTITIES_BY_WORDS = f"""
 UNWIND $names AS row
 UNWIND row.terms AS term
 MATCH (t:Term {{s: term}})-[:IN_ENTITY]->(e:Entity)
@@ -96,7 +96,10 @@ UNWIND found AS e
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 0.0 AS score
 """
 
-FACTS_OF_PAIRS = f"""
+SIMILAR_ENTITIES = f"{_ENTITIES_BY_ALIAS}UNION ALL{_ENTITIES_BY_MEANING}UNION ALL{_ENTITIES_BY_WORDS}"
+"""The known entities that new ones may be: by their names, by what these mean, and by the words in them."""
+
+_FACTS_OF_PAIRS = f"""
 UNWIND $pairs AS row
 MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {{id: row.object}})
 WITH row, f
@@ -123,16 +126,19 @@ WITH DISTINCT new, f
 what. And those of the same predicate or family, or near in meaning, the nearest first.
 """
 
-RIVALS_BY_SUBJECT = f"""
+_RIVALS_BY_SUBJECT = f"""
 UNWIND $facts AS row
 MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
 
-RIVALS_BY_OBJECT = f"""
+_RIVALS_BY_OBJECT = f"""
 UNWIND $facts AS row
 UNWIND row.objects AS object
 MATCH (o:Entity {{id: object}})
 WITH row, o
 MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
+
+RELATED_FACTS = f"{_FACTS_OF_PAIRS}UNION ALL{_RIVALS_BY_SUBJECT}UNION ALL{_RIVALS_BY_OBJECT}"
+"""The known facts that new ones may have to do with: of the same two entities, and the rivals of either end."""
 
 REVISIONS = """
 UNWIND $ids AS id

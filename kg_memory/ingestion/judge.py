@@ -13,7 +13,7 @@ from typing import Any
 from kg_memory import vocabulary
 from kg_memory.effects import embed, read
 from kg_memory.falkor import cypher
-from kg_memory.flow import Flow, every
+from kg_memory.flow import Flow
 from kg_memory.identity import verdict_id
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.state import IngestionState, NewFact, NewVerdict
@@ -250,12 +250,10 @@ def _candidates(state: IngestionState, settings: Settings) -> Flow[list[dict[str
         for new, subject, object_ in ends
         for one, other in ((subject, object_), (object_, subject))
     ]
-    searches = (
-        read(cypher.FACTS_OF_PAIRS, pairs=pairs, limit=settings.candidates),
-        read(cypher.RIVALS_BY_SUBJECT, facts=rows, farthest=FARTHEST, limit=settings.candidates),
-        read(cypher.RIVALS_BY_OBJECT, facts=rows, farthest=FARTHEST, limit=settings.candidates),
+    related = yield from read(
+        cypher.RELATED_FACTS, pairs=pairs, facts=rows, farthest=FARTHEST, limit=settings.candidates
     )
-    for row in chain.from_iterable((yield from every(searches))):
+    for row in related:
         found[row["new"]].setdefault(row["fact"]["id"], row)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 from kg_memory import words
 from kg_memory.effects import Vector, embed, read
 from kg_memory.falkor import cypher
-from kg_memory.flow import Flow, every
+from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.extract import fields
@@ -58,15 +58,8 @@ def candidates(
     if not names:
         return {}
     limit = settings.candidates
-    searches = (
-        read(cypher.ENTITIES_BY_ALIAS, names=names),
-        read(cypher.ENTITIES_BY_MEANING, names=names, limit=limit, threshold=settings.ask_threshold or 0.0),
-        read(cypher.ENTITIES_BY_WORDS, names=names, limit=limit),
-    )
-    found = yield from every(searches)
-    return {
-        new: _best((row for rows in found for row in rows if row["new"] == new), limit) for new in range(len(entities))
-    }
+    rows = yield from read(cypher.SIMILAR_ENTITIES, names=names, limit=limit, threshold=settings.ask_threshold or 0.0)
+    return {new: _best((row for row in rows if row["new"] == new), limit) for new in range(len(entities))}
 
 
 def _best(rows: Iterable[Mapping[str, Any]], limit: int) -> list[Candidate]:

@@ -32,8 +32,8 @@ def stored(
 def resolved(
     entities: list[dict[str, str]], *rows: dict[str, Any], answer: list[dict[str, Any]] | None = None
 ) -> tuple[Any, Any]:
-    """Return what the entities became and what was asked, when the three searches find *rows* and nothing else."""
-    answers = [[[0.0]] * len(entities), list(rows), [], []]
+    """Return what the entities became and what was asked, when *rows* are found."""
+    answers = [[[0.0]] * len(entities), list(rows)]
     if answer is not None:
         answers.append(Resolutions(resolutions=answer))
     result, effects = answered(resolve(state(entities=entities), SETTINGS), *answers)
@@ -182,12 +182,7 @@ def test_the_names_that_it_is_called_by_are_all_kept_when_the_second_gives_it_a_
 
 
 def test_the_best_score_of_several_searches_counts():
-    answers = [
-        [[0.0]],
-        [stored("Ann Berg", score=0.0)],
-        [stored("Ann Berg", score=0.95)],
-        [stored("Ann Berg", score=0.0)],
-    ]
+    answers = [[[0.0]], [stored("Ann Berg", score=score) for score in (0.0, 0.95, 0.0)]]
     result, _ = answered(resolve(state(entities=[new("Ann Bergs")]), SETTINGS), *answers)
     assert result["entities"][0]["known"]
 
