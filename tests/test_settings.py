@@ -59,7 +59,7 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         if each.name in ("entity_types", "fact_types"):
             continue
         kind = next((kind for kind in sample if kind in str(each.type)), "text")
-        particular = {"fsync": "always", "conflict_strategy": "trust"} | dict.fromkeys(
+        particular = {"fsync": "always", "conflict_strategy": "trust", "plan": "thorough"} | dict.fromkeys(
             ("base_url", "embedding_base_url", "rerank_url"), "http://here"
         )
         particular["replica_url"] = "falkor://there"
