@@ -28,13 +28,13 @@ def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         stated = yield from _asked(state, settings)
     else:
         stated = [(state["pieces"][each["piece"]], by_place(each["fact"], state["entities"])) for each in read_before]
+    stated = [(piece, each) for piece, each in stated if _joins_entities(each, len(state["entities"]))]
     wordings = {predicate_name(each.predicate): each.sentence for _, each in reversed(stated)}
     known, learned = yield from meanings(wordings, settings)
     found: dict[str, NewFact] = {}
     for piece, each in stated:
         fact = _fact(state, piece, each, known)
-        if fact is not None:
-            found.setdefault(fact["id"], fact)
+        found.setdefault(fact["id"], fact)
     return {"facts": list(found.values()), "predicates": learned}
 
 
@@ -76,13 +76,19 @@ def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[Extrac
     return answer
 
 
-def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact, known: Mapping[str, Meaning]) -> NewFact | None:
-    """Return the fact, or ``None`` where it does not join two distinct entities that exist, or says nothing."""
+def _joins_entities(stated: ExtractedFact, count: int) -> bool:
+    """Tell whether the fact says something, and joins two distinct ones of so many entities."""
+    return 0 <= stated.subject < count and bool(_objects(stated, count)) and bool(clean(stated.sentence).strip())
+
+
+def _objects(stated: ExtractedFact, count: int) -> list[int]:
+    return [each for each in dict.fromkeys(stated.objects) if each != stated.subject and 0 <= each < count]
+
+
+def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact, known: Mapping[str, Meaning]) -> NewFact:
     entities = state["entities"]
-    objects = [each for each in dict.fromkeys(stated.objects) if each != stated.subject and 0 <= each < len(entities)]
+    objects = _objects(stated, len(entities))
     sentence = " ".join(clean(stated.sentence).split())
-    if not 0 <= stated.subject < len(entities) or not objects or not sentence:
-        return None
     wording = predicate_name(stated.predicate)
     meaning = known[wording]
     place = locate(stated.quote, piece["content"])

@@ -105,6 +105,15 @@ def test_a_fact_that_joins_no_two_entities_is_left_out(
     assert added.facts == ("Ann knows ['Bob']",)
 
 
+def test_the_predicate_of_a_fact_that_is_left_out_is_not_asked_about(standard: Open, namespace: str) -> None:
+    facts = read(["Ann", "Bob"], ("Ann", ["Ann"]), ("Ann", ["Bob"]))(None)
+    facts["facts"][0]["predicate"] = "FROBNICATES"
+    model = Scripted(read=lambda _: facts)
+    assert len(standard(model).add("They met.", at=AT, namespace=namespace).facts) == 1
+    asked = [each["name"] for fields in model.asks("predicates") for each in fields["predicates"]]
+    assert "FROBNICATES" not in asked
+
+
 def test_a_fact_is_about_the_known_entity_whatever_the_episode_calls_it(standard: Open, namespace: str) -> None:
     def resolve(fields: Any) -> Any:
         return {
