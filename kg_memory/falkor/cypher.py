@@ -71,21 +71,17 @@ RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at
 """
 """Save an episode, with how often something was forgotten so far; no row if one of those around it is gone."""
 
-_ENTITIES_BY_ALIAS = f"""
+SIMILAR_ENTITIES = f"""
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 1.0 AS score
-"""
-
-_ENTITIES_BY_MEANING = f"""
+UNION ALL
 UNWIND $names AS row
 CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
 WITH row, e, 1.0 - distance AS score
 WHERE score >= $threshold
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, score
-"""
-
-_ENTITIES_BY_WORDS = f"""
+UNION ALL
 UNWIND $names AS row
 UNWIND row.terms AS term
 MATCH (t:Term {{s: term}})-[:IN_ENTITY]->(e:Entity)
@@ -95,8 +91,6 @@ WITH row, collect(e)[0..$limit] AS found
 UNWIND found AS e
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 0.0 AS score
 """
-
-SIMILAR_ENTITIES = f"{_ENTITIES_BY_ALIAS}UNION ALL{_ENTITIES_BY_MEANING}UNION ALL{_ENTITIES_BY_WORDS}"
 """The known entities that new ones may be: by their names, by what these mean, and by the words in them."""
 
 _FACTS_OF_PAIRS = f"""
