@@ -19,7 +19,6 @@ import asyncio
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -29,9 +28,9 @@ from typing import Any, Protocol
 
 import redis
 
+from benchmarks.database import fresh_database
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
-from kg_memory.falkor import binaries, launch
 from kg_memory.model import EpisodeInput
 from kg_memory.opening import LOCAL_THRESHOLDS
 from kg_memory.readers import read
@@ -126,11 +125,10 @@ def measure(episodes: list[EpisodeInput], *, graphiti: bool) -> dict[str, list[R
     """Return a row for each message, by system."""
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kg-cost-", ignore_cleanup_errors=True)))
-        server = stack.enter_context(launch.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0))
+        url = stack.enter_context(fresh_database())
         model = stack.enter_context(served(episodes))
-        socket = server.url.removeprefix("unix://")
-        systems: list[System] = [Ours(plan, server.url, model, stack) for plan in ("standard", "thorough", "offline")]
+        socket = url.removeprefix("unix://")
+        systems: list[System] = [Ours(plan, url, model, stack) for plan in ("standard", "thorough", "offline")]
         systems += [Graphiti(socket, model, stack)] if graphiti else []
         meter = Meter(socket, model)
         for place, episode in enumerate(episodes, start=1):

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from datetime import UTC, datetime
 
 os.environ.setdefault("GRAPHITI_TELEMETRY_ENABLED", "false")
 
-from falkordb.asyncio import FalkorDB
 from graphiti_core import Graphiti
-from graphiti_core.cross_encoder.client import CrossEncoderClient
-from graphiti_core.driver.falkordb_driver import FalkorDriver
 from graphiti_core.embedder.openai import OpenAIEmbedder, OpenAIEmbedderConfig
 from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
 from graphiti_core.nodes import EpisodeType
 
+from benchmarks.graphiti_parts import NoRanker, connected
 from kg_memory.model import EpisodeInput
 
 GROUP = "cost"
 
 
-class _NoRanker(CrossEncoderClient):
-    async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
-        raise NotImplementedError
-
-
 async def opened(socket: str, model: str) -> Graphiti:
     """Return a Graphiti on the database at *socket* that asks the server at *model*."""
-    logging.getLogger("graphiti_core").setLevel(logging.ERROR)
-    driver = FalkorDriver(falkor_db=FalkorDB(unix_socket_path=socket), database=GROUP)
-    if driver._init_task:  # noqa: SLF001 - it builds its indices in the background, and has no other way to wait for them
-        await driver._init_task  # noqa: SLF001
     config = LLMConfig(api_key="none", model="scripted", small_model="scripted", base_url=model)
     embedder = OpenAIEmbedder(OpenAIEmbedderConfig(api_key="none", embedding_model="local", base_url=model))
     return Graphiti(
-        graph_driver=driver, llm_client=OpenAIGenericClient(config), embedder=embedder, cross_encoder=_NoRanker()
+        graph_driver=await connected(socket, GROUP),
+        llm_client=OpenAIGenericClient(config),
+        embedder=embedder,
+        cross_encoder=NoRanker(),
     )
 
 

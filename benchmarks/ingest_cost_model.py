@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import json
 import multiprocessing
-import re
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,18 +19,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from typing import Any
 
+from benchmarks.graphiti_prompts import block
 from kg_memory import prompts
 from kg_memory.effects import Ask, Prompt
 from kg_memory.model import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.offline.model import OfflineModel
 from kg_memory.retrieval.context import estimate
+from tests.chat_server import fenced
 
 ENCODING = "o200k_base"
 PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}
-SHARED = {"EpisodeReading", "ExtractedFacts", "Reflection"}
-"""Answers of kg-memory that tell of a message; `ExtractedEntities` are both systems'."""
-_FENCED = re.compile(r"<<<(\w+) (\w+)\n(.*?)\n\2>>>", re.DOTALL)
 Reading = Mapping[str, Any]
 
 
@@ -85,7 +83,7 @@ class Script:
 
     def answer(self, form: str, asked: str) -> Any:
         """Return the answer of the given *form* to a prompt."""
-        fields = {name: _plain(data) for name, _, data in _FENCED.findall(asked)}
+        fields = fenced(asked)
         if fields:
             return self._to_us(form, fields)
         return _TO_GRAPHITI[form](self, asked)
@@ -105,7 +103,7 @@ class Script:
 
     def reading(self, asked: str, tag: str) -> Reading:
         """Return what the message says that stands in *asked* within *tag*."""
-        text = _block(asked, tag)
+        text = block(asked, tag)
         return next(found for content, found in self._readings.items() if content.strip() in text)
 
 
@@ -124,7 +122,7 @@ def _entities(script: Script, asked: str) -> Any:
 
 def _edges(script: Script, asked: str) -> Any:
     facts = script.reading(asked, "CURRENT_MESSAGE")["facts"]
-    known = {each["name"].casefold(): each["name"] for each in json.loads(_block(asked, "ENTITIES"))}
+    known = {each["name"].casefold(): each["name"] for each in json.loads(block(asked, "ENTITIES"))}
     told = ((fact, [known.get(name.casefold()) for name in (fact["subject"], *fact["objects"][:1])]) for fact in facts)
     return {
         "edges": [
@@ -139,8 +137,8 @@ def _edges(script: Script, asked: str) -> Any:
 
 
 def _same(_: Script, asked: str) -> Any:
-    known = {each["name"].casefold(): each["candidate_id"] for each in json.loads(_block(asked, "EXISTING ENTITIES"))}
-    new = json.loads(_block(asked, "ENTITIES"))
+    known = {each["name"].casefold(): each["candidate_id"] for each in json.loads(block(asked, "EXISTING ENTITIES"))}
+    new = json.loads(block(asked, "ENTITIES"))
     return {
         "entity_resolutions": [
             {"id": each["id"], "name": each["name"], "duplicate_candidate_id": known.get(each["name"].casefold(), -1)}
@@ -150,7 +148,7 @@ def _same(_: Script, asked: str) -> Any:
 
 
 def _duplicates(_: Script, asked: str) -> Any:
-    known, new = ast.literal_eval(_block(asked, "EXISTING FACTS")), _block(asked, "NEW FACT")
+    known, new = ast.literal_eval(block(asked, "EXISTING FACTS")), block(asked, "NEW FACT")
     return {"duplicate_facts": [each["idx"] for each in known if each["fact"] == new], "contradicted_facts": []}
 
 
@@ -222,18 +220,3 @@ def _tokens() -> Callable[[str], int]:
     except (ImportError, OSError, ValueError):
         return estimate
     return lambda text: len(encoding.encode(text, disallowed_special=()))
-
-
-def _plain(data: str) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return data
-
-
-def _block(asked: str, tag: str) -> str:
-    found = re.search(rf"<{tag}>\s*(.*?)\s*</{tag}>", asked, re.DOTALL)
-    if found is None:
-        message = f"the prompt has no <{tag}>: adapt the script to this version of Graphiti"
-        raise ValueError(message)
-    return found[1]

@@ -25,7 +25,6 @@ import gc
 import json
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -33,11 +32,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.database import fresh_database
 from benchmarks.search_scale_check import check
 from benchmarks.search_scale_data import Data, Prepared, Question
 from benchmarks.search_scale_exact import Exact
 from benchmarks.search_scale_load import Texts, load
-from kg_memory.falkor import binaries, launch, schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.parameters import SentVector
 from kg_memory.memory import GraphMemory
@@ -201,7 +201,7 @@ class Size:
 
 def measure(facts: int, dimension: int, questions: int, *, graphiti: bool) -> Figures:
     """Return the figures of one size, on a server of its own, which is gone afterwards."""
-    with _server() as url:
+    with fresh_database() as url:
         size = Size(url, facts, dimension, questions)
         with size.memory:
             size.load()
@@ -212,18 +212,6 @@ def measure(facts: int, dimension: int, questions: int, *, graphiti: bool) -> Fi
                 size.measure()
             size.compare()
         return size.figures
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="kg-scale-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        try:
-            with launch.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as server:
-                yield server.url
-        finally:
-            while launch.is_running(folder):  # it saves, and ends by itself
-                time.sleep(0.1)
 
 
 def tables(dimension: int, rows: Mapping[int, Figures]) -> str:
@@ -286,7 +274,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.quick:
         asked.sizes, asked.dims, asked.questions = [1000], [384], 40
-        with _server() as url:
+        with fresh_database() as url:
             check(url)
     kept: Figures = {}
     for dimension in asked.dims:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,11 +12,8 @@ from typing import Any
 os.environ.setdefault("GRAPHITI_TELEMETRY_ENABLED", "false")
 
 import numpy as np
-from falkordb.asyncio import FalkorDB
 from graphiti_core import Graphiti
-from graphiti_core.cross_encoder.client import CrossEncoderClient
 from graphiti_core.driver.driver import GraphProvider
-from graphiti_core.driver.falkordb_driver import FalkorDriver
 from graphiti_core.embedder.client import EmbedderClient
 from graphiti_core.llm_client.client import LLMClient
 from graphiti_core.llm_client.config import LLMConfig
@@ -26,6 +22,7 @@ from graphiti_core.models.nodes.node_db_queries import get_entity_node_save_bulk
 from graphiti_core.search.search_config import EdgeSearchMethod, NodeSearchMethod
 from graphiti_core.search.search_config_recipes import COMBINED_HYBRID_SEARCH_RRF
 
+from benchmarks.graphiti_parts import NoRanker, connected
 from benchmarks.search_scale_data import Data, Prepared, Row, identifier, moment
 from benchmarks.search_scale_load import Texts, blocks_of
 
@@ -55,7 +52,6 @@ class Beside:
     """A Graphiti on the server at *socket*, with an event loop of its own."""
 
     def __init__(self, socket: str, embeddings: Prepared) -> None:
-        logging.getLogger("graphiti_core").setLevel(logging.ERROR)
         self.runner = asyncio.Runner()
         self.graphiti = self.runner.run(_open(socket, embeddings))
 
@@ -120,17 +116,12 @@ class _NoModel(LLMClient):
         raise NotImplementedError
 
 
-class _NoRanker(CrossEncoderClient):
-    async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
-        raise NotImplementedError
-
-
 async def _open(socket: str, embeddings: Prepared) -> Graphiti:
-    driver = FalkorDriver(falkor_db=FalkorDB(unix_socket_path=socket), database=GROUP)
-    if driver._init_task:  # noqa: SLF001 - it builds its indices in the background, and has no other way to wait for them
-        await driver._init_task  # noqa: SLF001
     return Graphiti(
-        graph_driver=driver, llm_client=_NoModel(), embedder=_Embedder(embeddings), cross_encoder=_NoRanker()
+        graph_driver=await connected(socket, GROUP),
+        llm_client=_NoModel(),
+        embedder=_Embedder(embeddings),
+        cross_encoder=NoRanker(),
     )
 
 

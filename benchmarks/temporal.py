@@ -14,13 +14,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kg_memory.falkor import binaries, launch
+from benchmarks.database import fresh_database
 from kg_memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from kg_memory.temporal import instant
@@ -92,13 +91,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     given = parser.parse_args()
     systems = [*SYSTEMS] if given.system == "both" else [given.system]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        launch.join(Path(folder), binaries.fetch(), fsync="everysec", idle_seconds=0) as server,
-    ):
-        results = {
-            name: [SYSTEMS[name](each, place, server.url) for place, each in enumerate(SCENARIOS)] for name in systems
-        }
+    with fresh_database() as url:
+        results = {name: [SYSTEMS[name](each, place, url) for place, each in enumerate(SCENARIOS)] for name in systems}
     print_table(results)
     if given.out:
         given.out.write_text(json.dumps(figures(results), indent=1) + "\n", encoding="utf-8")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import logging
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,15 +13,15 @@ from typing import Any
 
 os.environ.setdefault("GRAPHITI_TELEMETRY_ENABLED", "false")
 
-from falkordb.asyncio import FalkorDB
 from graphiti_core import Graphiti
 from graphiti_core.cross_encoder.client import CrossEncoderClient
-from graphiti_core.driver.falkordb_driver import FalkorDriver
 from graphiti_core.embedder.client import EmbedderClient
 from graphiti_core.llm_client.client import LLMClient
 from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.nodes import EpisodeType
 
+from benchmarks.graphiti_parts import connected
+from benchmarks.graphiti_prompts import block
 from tests.scripted import HashEmbeddings
 from tests.time.reader import names
 from tests.time.scenarios import Point, Said, Scenario, Told
@@ -86,9 +84,9 @@ class Reader(LLMClient):
         }  # fmt: skip
 
     def _judge(self, asked: str) -> dict[str, Any]:
-        known = ast.literal_eval(_block(asked, "EXISTING FACTS"))
-        others = ast.literal_eval(_block(asked, "FACT INVALIDATION CANDIDATES"))
-        new = _block(asked, "NEW FACT")
+        known = ast.literal_eval(block(asked, "EXISTING FACTS"))
+        others = ast.literal_eval(block(asked, "FACT INVALIDATION CANDIDATES"))
+        new = block(asked, "NEW FACT")
         kinds = {each["idx"]: self._kind(new, each["fact"]) for each in (*known, *others)}
         same = [each["idx"] for each in known if kinds[each["idx"]] == "duplicate"]
         return {
@@ -167,7 +165,6 @@ READINGS = tuple(Reading(*choice) for choice in product((True, False), repeat=3)
 
 async def run(scenario: Scenario, place: int, socket: str, embeddings: HashEmbeddings) -> list[frozenset[int]]:
     """Return the readings by which Graphiti is right, for each point of *scenario*: `READINGS`, told in two ways."""
-    logging.getLogger("graphiti_core").setLevel(logging.ERROR)
     found = []
     for dated in (False, True):
         group, model = f"scenario_{place}_{int(dated)}", Reader(scenario, dated=dated)
@@ -180,9 +177,7 @@ async def _ingest(
     scenario: Scenario, model: Reader, group: str, socket: str, embeddings: HashEmbeddings
 ) -> tuple[list[Edge], list[datetime]]:
     """Return the edges about whom *scenario* is about, and the instants between the arrivals."""
-    driver = FalkorDriver(falkor_db=FalkorDB(unix_socket_path=socket), database=group)
-    if driver._init_task:  # noqa: SLF001 - it builds its indices in the background, and has no other way to wait for them
-        await driver._init_task  # noqa: SLF001
+    driver = await connected(socket, group)
     graphiti = Graphiti(graph_driver=driver, llm_client=model, embedder=_Embedder(embeddings), cross_encoder=_Ranker())
     clock = [datetime.now(UTC)]
     for each in scenario.said:
@@ -260,16 +255,8 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _same_names(asked: str) -> list[dict[str, Any]]:
-    known = {each["name"]: each["candidate_id"] for each in json.loads(_block(asked, "EXISTING ENTITIES"))}
+    known = {each["name"]: each["candidate_id"] for each in json.loads(block(asked, "EXISTING ENTITIES"))}
     return [
         {"id": each["id"], "name": each["name"], "duplicate_candidate_id": known.get(each["name"], -1)}
-        for each in json.loads(_block(asked, "ENTITIES"))
+        for each in json.loads(block(asked, "ENTITIES"))
     ]
-
-
-def _block(asked: str, tag: str) -> str:
-    found = re.search(rf"<{tag}>\s*(.*?)\s*</{tag}>", asked, re.DOTALL)
-    if found is None:
-        message = f"the prompt has no <{tag}>: adapt the script to this version of Graphiti"
-        raise ValueError(message)
-    return found[1]

@@ -94,7 +94,7 @@ def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str]
 
 
 def canonical_sentence(sentence: str) -> str:
-    """Return the form under which fact sentences are compared: NFKC, case-folded, letters and digits only."""
+    """Return the form under which sentences are compared: NFKC, case-folded, letters and digits only."""
     folded = unicodedata.normalize("NFKC", clean(sentence)).casefold()
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 

@@ -240,8 +240,7 @@ class Added(Value):
     `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
     those of the facts that hold no longer because of it, `waiting` those that wait for review. `problem` says why it
     could not be read: it is saved, and found by its words, but nothing was derived from it; `skipped` why it was not
-    read, as there is nothing in it. `steps` tell what each step
-    took, in their order, and `usage` what all of them did.
+    read, as there is nothing in it. `steps` tell what each step took, in their order, and `usage` what all of them did.
     """
 
     episode: str

@@ -99,9 +99,13 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
     return {"content": f"You told me: in {told[1]}." if told else "I do not know."}
 
 
+def fenced(text: str) -> dict[str, Any]:
+    """Return what stands in the fences of one of the memory's prompts, by their names."""
+    return {name: _plain(data) for name, _, data in _FENCED.findall(text)}
+
+
 def _reading(schema: str, text: str) -> Any:
-    fields = {name: _plain(data) for name, _, data in _FENCED.findall(text)}
-    return Scripted().told(_RULES[schema], fields)
+    return Scripted().told(_RULES[schema], fenced(text))
 
 
 def _plain(data: str) -> Any:

@@ -15,7 +15,6 @@ from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput
 from kg_memory.readers import Reading, read
 from kg_memory.settings import OFFLINE
-from kg_memory.usage import Usage
 
 if TYPE_CHECKING:
     from kg_memory.memory import GraphMemory
@@ -59,9 +58,9 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
-        finished, reviews, unread, usage = _finish(memory, namespace_of(arguments), screen)
+        before = _finish(memory, namespace_of(arguments), screen)
         with Meter(total, screen) as meter:
-            meter.unread.update(unread)  # those that are in the files too are tried again
+            meter.unread.update(before.unread)  # those that are in the files too are tried again
             try:
                 for reading in readings:
                     for namespace, episodes in _apart(_fitting(reading, limit), arguments):
@@ -72,9 +71,9 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
                     "and it goes on from here."
                 )
                 raise
-    usage += meter.usage
+    finished, usage = before.done - len(before.unread), before.usage + meter.usage
     outcome = Outcome(
-        meter.done, meter.new, meter.known, finished, meter.facts, reviews + meter.reviews, usage.calls,
+        meter.done, meter.new, meter.known, finished, meter.facts, before.reviews + meter.reviews, usage.calls,
         usage.input_tokens, usage.cached_tokens, usage.output_tokens,
         round(meter.seconds, 2), round(meter.rate, 1), problems, list(meter.unread.values()),
     )  # fmt: skip
@@ -111,18 +110,15 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> tuple[int, int, dict[str, str], Usage]:
-    """Finish what an earlier run had saved, but not read to the end.
-
-    Returns how many, how many facts wait for review, why others failed again, and what asking the model took.
-    """
-    waiting = memory.stats(namespace=namespace).waiting
-    if not waiting:
-        return 0, 0, {}, Usage()
-    screen.note(f"{counted(waiting, 'episode')} of an earlier run saved, but not read to the end: finishing first")
-    with Meter(waiting, screen) as meter:
-        memory.resume(namespace=namespace, progress=meter.progress)
-    return meter.done - len(meter.unread), meter.reviews, meter.unread, meter.usage
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> Meter:
+    """Finish what an earlier run had saved, but not read to the end, and return what became of it."""
+    meter = Meter(memory.stats(namespace=namespace).waiting, screen)
+    if meter.total:
+        waiting = counted(meter.total, "episode")
+        screen.note(f"{waiting} of an earlier run saved, but not read to the end: finishing first")
+        with meter:
+            memory.resume(namespace=namespace, progress=meter.progress)
+    return meter
 
 
 def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:

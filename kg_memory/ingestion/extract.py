@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from kg_memory.effects import Prompt, ask
 from kg_memory.flow import Flow, every
@@ -32,6 +32,14 @@ PRONOUNS = frozenset(
 )
 T = TypeVar("T")
 log = logging.getLogger("kg_memory.ingestion")
+
+
+class Stating(Protocol[T]):
+    """An answer that has facts."""
+
+    facts: list[T]
+
+
 _HAS_LETTER = re.compile(r"\w")
 
 
@@ -44,7 +52,9 @@ def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         return {"entities": speaker(state, settings), "stated": [], "skipped": SKIPPED}
     if settings.plan == "standard":
         readings = yield from every(_read(state, piece, settings) for piece in state["pieces"])
-        stated = list(_stated(readings, settings))
+        stated: list[StatedByName] = [
+            {"piece": piece, "fact": fact.model_dump()} for piece, fact in facts_of(readings, settings)
+        ]
         # What a fact is about is an entity, listed or not.
         ends = (end for each in stated for end in (each["fact"]["subject"], *each["fact"]["objects"]))
         found = chain(_found(readings, settings), (ExtractedEntity(name=end, type="") for end in ends))
@@ -58,10 +68,11 @@ def _found(answers: Iterable[ExtractedEntities | EpisodeReading], settings: Sett
         yield from first(answer.entities, settings.max_entities, "entities")
 
 
-def _stated(readings: Iterable[EpisodeReading], settings: Settings) -> Iterator[StatedByName]:
-    for piece, reading in enumerate(readings):
-        for fact in first(reading.facts, settings.max_facts, "facts"):
-            yield {"piece": piece, "fact": fact.model_dump()}
+def facts_of(answers: Iterable[Stating[T]], settings: Settings) -> Iterator[tuple[int, T]]:
+    """Yield the facts of *answers*, one a piece, each with the place of its piece."""
+    for piece, answer in enumerate(answers):
+        for fact in first(answer.facts, settings.max_facts, "facts"):
+            yield piece, fact
 
 
 def _is_empty(state: IngestionState) -> bool:

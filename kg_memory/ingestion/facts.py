@@ -10,7 +10,7 @@ from typing import Any
 from kg_memory.effects import ask
 from kg_memory.flow import Flow, every
 from kg_memory.identity import canonical, clean, display, fact_id
-from kg_memory.ingestion.extract import fields, first
+from kg_memory.ingestion.extract import facts_of, fields
 from kg_memory.ingestion.predicates import Meaning, meanings
 from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact, Piece
 from kg_memory.prompts import FACTS
@@ -27,7 +27,8 @@ def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     if read_before is None:
         stated = yield from _asked(state, settings)
     else:
-        stated = [(state["pieces"][each["piece"]], by_place(each["fact"], state["entities"])) for each in read_before]
+        places = places_of(state["entities"])
+        stated = [(state["pieces"][each["piece"]], by_place(each["fact"], places)) for each in read_before]
     stated = [(piece, each) for piece, each in stated if _joins_entities(each, len(state["entities"]))]
     wordings = {predicate_name(each.predicate): each.sentence for _, each in reversed(stated)}
     known, learned = yield from meanings(wordings, settings)
@@ -38,12 +39,17 @@ def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     return {"facts": list(found.values()), "predicates": learned}
 
 
-def by_place(stated: Mapping[str, Any], entities: Sequence[NewEntity]) -> ExtractedFact:
-    """Return the fact with its entities by their places instead of names; -1 for what is none."""
+def places_of(entities: Sequence[NewEntity]) -> dict[str, int]:
+    """Return the place of the entity that each name calls, by its canonical form."""
     places: dict[str, int] = {}
     for place, entity in enumerate(entities):
         for name in entity["called"]:
             places.setdefault(canonical(name), place)
+    return places
+
+
+def by_place(stated: Mapping[str, Any], places: Mapping[str, int]) -> ExtractedFact:
+    """Return the fact with its entities by their *places* instead of names; -1 for what is none."""
     subject, *objects = (places.get(canonical(display(name)), -1) for name in (stated["subject"], *stated["objects"]))
     return ExtractedFact.model_validate({**stated, "subject": subject, "objects": objects})
 
@@ -57,11 +63,7 @@ def locate(quote: str, content: str) -> tuple[int, int] | None:
 
 def _asked(state: IngestionState, settings: Settings) -> Flow[list[tuple[Piece, ExtractedFact]]]:
     answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
-    return [
-        (piece, each)
-        for piece, answer in zip(state["pieces"], answers, strict=True)
-        for each in first(answer.facts, settings.max_facts, "facts")
-    ]
+    return [(state["pieces"][place], each) for place, each in facts_of(answers, settings)]
 
 
 def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:

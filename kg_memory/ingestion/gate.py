@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
+
+from kg_memory.identity import canonical_sentence
 
 LONGEST = 120
 """Characters; what is longer is always read."""
@@ -33,17 +34,11 @@ def says_nothing(content: str, people: Iterable[str] = ()) -> bool:
     """Tell whether *content* is a greeting, thanks, a farewell, laughter or marks alone, perhaps to one of *people*."""
     if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
         return False
-    text = _plain(content)
+    text = canonical_sentence(content)
     if not text:
         return True
-    names = {part for name in people for part in (_plain(name), *_plain(name).split()[:1])}
+    names = {part for name in map(canonical_sentence, people) for part in (name, *name.split()[:1])}
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     text = " ".join(text.split())
     return bool(_PHATIC.fullmatch(text)) and not _ONLY_ADDED.fullmatch(text)
-
-
-def _plain(text: str) -> str:
-    """Return *text* in lower case, with spaces in place of marks, signs and pictures."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join("".join(char if char.isalnum() else " " for char in folded).split())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.falkor.launch import Server
-from kg_memory.ingestion.facts import by_place
+from kg_memory.ingestion.facts import by_place, places_of
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = "2024-05-01T10:00:00Z"
@@ -189,6 +189,6 @@ TEXTS = st.text(max_size=20) | st.sampled_from(["Ann", "ann ", "BOB", "Bob", "it
 def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: list[str]) -> None:
     entities = [{"name": names[0], "called": names} for names in called]
     stated = read([], (ends[0], ends[1:]))(None)["facts"][0]
-    fact = by_place(stated, entities)  # type: ignore[arg-type]
+    fact = by_place(stated, places_of(entities))  # type: ignore[arg-type]
     assert all(-1 <= place < len(entities) for place in (fact.subject, *fact.objects))
     assert len(fact.objects) == len(ends) - 1

@@ -1,0 +1,24 @@
+"""A database of a benchmark's own, on this machine."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kg_memory.falkor import binaries, launch
+
+
+@contextmanager
+def fresh_database() -> Iterator[str]:
+    """Serve an empty database, which is gone afterwards, and yield its URL."""
+    with tempfile.TemporaryDirectory(prefix="kg-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            with launch.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as server:
+                yield server.url
+        finally:
+            while launch.is_running(folder):  # it saves, and ends by itself
+                time.sleep(0.1)
