@@ -1,6 +1,7 @@
 """What reading a conversation costs, by plan and beside Graphiti: one scripted model, one server, message by message.
 
-    python -m benchmarks.ingest_cost --data locomo.json [--messages 150] [--no-graphiti] [--out FILE.json]
+    python -m benchmarks.ingest_cost --data locomo.json [--messages 150] [--plans standard,offline] [--no-graphiti]
+        [--quick] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The first messages of the first LoCoMo
 conversation (Maharana et al. 2024) are read with each plan of kg-memory, and by Graphiti. All ask the same model over
@@ -9,7 +10,10 @@ facts are the same, what is asked to get them is not. ``offline`` asks nothing. 
 
 Of each message are counted the calls of the model, the tokens of its prompts with the schemas of the answers, the
 requests for embeddings, the commands that the database got, and milliseconds: of the processor in the client and in the
-database, and of the clock. Medians and 95th percentiles; the model answers at once, so the clock shows what is added.
+database, and of the clock, in all and less those while the model had a request under way. The table has medians and
+95th percentiles, and the calls on average too, as a plan may ask once for several messages; what a plan still holds
+back at the end is read then, and counts among all messages. Another table tells, by plan, the commands for a message
+with one entity besides its speaker and for one with ten.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -37,8 +41,12 @@ from kg_memory.readers import read
 
 MERGE, ASK = LOCAL_THRESHOLDS
 """The name thresholds of the embedding model that the scripted server has."""
-COUNTED = ("calls", "prompt_tokens", "embedding_requests")
-MEASURED = (*COUNTED, "database_commands", "client_ms", "database_ms", "wall_ms")
+PLANS = ("economy", "standard", "thorough", "offline")
+"""The plans of kg-memory; ``offline`` is without a model."""
+COUNTED = ("calls", "prompt_tokens", "embedding_requests", "model_ms")
+MEASURED = (*COUNTED[:3], "database_commands", "client_ms", "database_ms", "wall_ms", "without_model_ms")
+QUICK = 15
+PEOPLE = "Ann Bob Carol Dave Erin Frank Grace Heidi Ivan Judy".split()
 Row = dict[str, float]
 
 
@@ -49,27 +57,36 @@ class System(Protocol):
 
     def add(self, episode: EpisodeInput) -> None: ...
 
+    def finish(self) -> None: ...
+
     def size(self) -> str: ...
 
 
-class Ours:
-    """kg-memory by one of its plans; ``offline`` is without a model."""
+def by_plan(plan: str, settings: Settings) -> Settings:
+    """Return *settings* for reading by *plan*, one of `PLANS`."""
+    return settings.with_(model="offline") if plan == "offline" else settings.with_(plan=plan)
 
-    def __init__(self, plan: str, url: str, model: str, stack: ExitStack) -> None:
-        self.name, self._namespace = f"kg-memory {plan}", f"cost {plan}"
+
+class Ours:
+    """kg-memory by one of its plans."""
+
+    def __init__(
+        self, plan: str, url: str, model: str, stack: ExitStack, *, namespace: str = "",
+        thresholds: tuple[float, float] = (MERGE, ASK),
+    ) -> None:  # fmt: skip
+        self.name, self._namespace = f"kg-memory {plan}", namespace or f"cost {plan}"
+        embedding_model = "offline" if plan == "offline" else "local"
         settings = Settings(
-            url=url, base_url=model, model="scripted", embedding_model="local", embedding_base_url=model,
-            merge_threshold=MERGE, ask_threshold=ASK,
+            url=url, base_url=model, model="scripted", embedding_model=embedding_model, embedding_base_url=model,
+            merge_threshold=thresholds[0], ask_threshold=thresholds[1],
         )  # fmt: skip
-        settings = (
-            settings.with_(model="offline", embedding_model="offline")
-            if plan == "offline"
-            else settings.with_(plan=plan)
-        )
-        self._memory = stack.enter_context(GraphMemory(settings))
+        self._memory = stack.enter_context(GraphMemory(by_plan(plan, settings)))
 
     def add(self, episode: EpisodeInput) -> None:
-        self._memory.add_many([episode], namespace=self._namespace)
+        self._memory.add(**dict(episode), namespace=self._namespace)
+
+    def finish(self) -> None:
+        self._memory.resume(namespace=self._namespace)
 
     def size(self) -> str:
         stats = self._memory.stats(namespace=self._namespace)
@@ -81,16 +98,19 @@ class Graphiti:
 
     name = "Graphiti"
 
-    def __init__(self, socket: str, model: str, stack: ExitStack) -> None:
+    def __init__(self, socket: str, model: str, stack: ExitStack, *, group: str = "cost") -> None:
         from benchmarks import ingest_cost_graphiti as beside  # noqa: PLC0415 - an extra, which the rest does without
 
-        self._beside = beside
+        self._beside, self._group = beside, group
         self._runner = stack.enter_context(asyncio.Runner())
-        self._graphiti = self._runner.run(beside.opened(socket, model))
+        self._graphiti = self._runner.run(beside.opened(socket, model, group))
         stack.callback(lambda: self._runner.run(self._graphiti.close()))
 
     def add(self, episode: EpisodeInput) -> None:
-        self._runner.run(self._beside.add(self._graphiti, episode))
+        self._runner.run(self._beside.add(self._graphiti, episode, self._group))
+
+    def finish(self) -> None:
+        """Nothing is held back."""
 
     def size(self) -> str:
         return str(self._runner.run(self._beside.size(self._graphiti)))
@@ -111,6 +131,7 @@ class Meter:
         yield row
         row |= {"wall_ms": 1000 * (time.perf_counter() - began), "client_ms": 1000 * (time.process_time() - cpu)}
         row |= {name: count - before[name] for name, count in self._look().items()}
+        row["without_model_ms"] = row["wall_ms"] - row["model_ms"]
 
     def _look(self) -> Row:
         told: Row = {name: counted(self._model)[name] for name in COUNTED}
@@ -121,16 +142,24 @@ class Meter:
         return told
 
 
-def measure(episodes: list[EpisodeInput], *, graphiti: bool) -> dict[str, list[Row]]:
-    """Return a row for each message, by system."""
-    rows: defaultdict[str, list[Row]] = defaultdict(list)
+@contextmanager
+def opened(
+    episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool
+) -> Iterator[tuple[list[System], Meter]]:
+    """Open systems on a server of their own with a model that has read *episodes*, and what measures them."""
     with ExitStack() as stack:
         url = stack.enter_context(fresh_database())
         model = stack.enter_context(served(episodes))
         socket = url.removeprefix("unix://")
-        systems: list[System] = [Ours(plan, url, model, stack) for plan in ("standard", "thorough", "offline")]
+        systems: list[System] = [Ours(plan, url, model, stack) for plan in plans]
         systems += [Graphiti(socket, model, stack)] if graphiti else []
-        meter = Meter(socket, model)
+        yield systems, Meter(socket, model)
+
+
+def measure(episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool) -> dict[str, list[Row]]:
+    """Return a row for each message, by system."""
+    rows: defaultdict[str, list[Row]] = defaultdict(list)
+    with opened(episodes, plans, graphiti=graphiti) as (systems, meter):
         for place, episode in enumerate(episodes, start=1):
             for system in systems:
                 with meter.row() as row:
@@ -139,17 +168,44 @@ def measure(episodes: list[EpisodeInput], *, graphiti: bool) -> dict[str, list[R
             if place % 25 == 0:
                 print(f"  {place} of {len(episodes)} messages", file=sys.stderr, flush=True)
         for system in systems:
+            with meter.row() as row:
+                system.finish()
+            last = rows[system.name][-1]
+            rows[system.name][-1] = {name: last[name] + count for name, count in row.items()}
             print(f"  {system.name}: {system.size()}", file=sys.stderr)
     return dict(rows)
 
 
+def commands(plans: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the commands of the database, by system, for a message with one entity more, and for one with ten."""
+    said = ["Hello, it is me.", "I know Zoe.", f"I know {', '.join(PEOPLE[:-1])} and {PEOPLE[-1]}."]
+    episodes = [EpisodeInput(content=each, speaker="Mallory", thread="few and many") for each in said]
+    found: dict[str, tuple[float, float]] = {}
+    with opened(episodes, plans, graphiti=False) as (systems, meter):
+        for system in systems:
+            counts = []
+            for episode in episodes:
+                with meter.row() as row:
+                    system.add(episode)
+                counts.append(row["database_commands"])
+            found[system.name] = (counts[1], counts[2])  # the first makes the graph
+    return found
+
+
 def table(rows: dict[str, list[Row]]) -> str:
-    """Return Markdown: a row a system, medians and 95th percentiles."""
-    lines = [f"| | {' | '.join(name.replace('_', ' ') for name in MEASURED)} |", "| --- |" + " --- |" * len(MEASURED)]
+    """Return Markdown: a row a system, the calls on average, then medians and 95th percentiles."""
+    heads = ("calls on average", *(name.replace("_", " ") for name in MEASURED))
+    lines = [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
     for system, told in rows.items():
         cells = [_cell([row[name] for row in told]) for name in MEASURED]
-        lines.append(f"| {system} | {' | '.join(cells)} |")
+        lines.append(f"| {system} | {statistics.mean(row['calls'] for row in told):.2f} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def table_of_commands(found: Mapping[str, tuple[float, float]]) -> str:
+    """Return Markdown: a row a system."""
+    lines = ["| database commands | one entity | ten entities |", "| --- | --- | --- |"]
+    return "\n".join([*lines, *(f"| {name} | {one:.0f} | {ten:.0f} |" for name, (one, ten) in found.items())])
 
 
 def _cell(values: list[float]) -> str:
@@ -158,18 +214,22 @@ def _cell(values: list[float]) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, and write the figures."""
+    """Measure, print the tables, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--messages", type=int, default=150)
+    parser.add_argument("--plans", default=",".join(PLANS), help="which plans to measure, all if left out")
     parser.add_argument("--no-graphiti", action="store_true")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK} messages")
     parser.add_argument("--out", type=Path, help="write the figures of each message to this JSON file")
     asked = parser.parse_args()
-    episodes = list(read(asked.data))[: asked.messages]
-    rows = measure(episodes, graphiti=not asked.no_graphiti)
-    print(table(rows))
+    plans = asked.plans.split(",")
+    episodes = list(read(asked.data))[: QUICK if asked.quick else asked.messages]
+    rows = measure(episodes, plans, graphiti=not asked.no_graphiti)
+    found = commands(plans)
+    print(table(rows), table_of_commands(found), sep="\n\n")
     if asked.out:
-        asked.out.write_text(json.dumps(rows) + "\n", encoding="utf-8")
+        asked.out.write_text(json.dumps({"messages": rows, "commands": found}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

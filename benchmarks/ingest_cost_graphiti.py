@@ -16,26 +16,24 @@ from graphiti_core.nodes import EpisodeType
 from benchmarks.graphiti_parts import NoRanker, connected
 from kg_memory.model import EpisodeInput
 
-GROUP = "cost"
 
-
-async def opened(socket: str, model: str) -> Graphiti:
-    """Return a Graphiti on the database at *socket* that asks the server at *model*."""
+async def opened(socket: str, model: str, group: str) -> Graphiti:
+    """Return a Graphiti for *group* on the database at *socket* that asks the server at *model*."""
     config = LLMConfig(api_key="none", model="scripted", small_model="scripted", base_url=model)
     embedder = OpenAIEmbedder(OpenAIEmbedderConfig(api_key="none", embedding_model="local", base_url=model))
     return Graphiti(
-        graph_driver=await connected(socket, GROUP),
+        graph_driver=await connected(socket, group),
         llm_client=OpenAIGenericClient(config),
         embedder=embedder,
         cross_encoder=NoRanker(),
     )
 
 
-async def add(graphiti: Graphiti, episode: EpisodeInput) -> None:
-    """Read one message."""
+async def add(graphiti: Graphiti, episode: EpisodeInput, group: str) -> None:
+    """Read one message into *group*."""
     await graphiti.add_episode(
         name=episode.source_id or "", episode_body=f"{episode.speaker}: {episode.content}", source_description="chat",
-        reference_time=(episode.at or datetime.now(UTC)).astimezone(UTC), source=EpisodeType.message, group_id=GROUP,
+        reference_time=(episode.at or datetime.now(UTC)).astimezone(UTC), source=EpisodeType.message, group_id=group,
     )  # fmt: skip
 
 

@@ -3,21 +3,26 @@
 It speaks OpenAI's protocol in a process of its own. What a message says is what the offline reader finds in it, whoever
 asks and in whatever form: kg-memory's prompts are recognised by their names, Graphiti's by those of its answers.
 ``GET /count`` tells what was asked so far: calls, tokens of prompts (with the schema of the answer, which a server puts
-before the model too) and requests for embeddings.
+before the model too), requests for embeddings, and for how many milliseconds at least one request was under way.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
 import json
 import multiprocessing
 import threading
+import time
 import urllib.request
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from typing import Any
+
+from langchain_core.embeddings import Embeddings
 
 from benchmarks.graphiti_prompts import block
 from kg_memory import prompts
@@ -34,13 +39,23 @@ Reading = Mapping[str, Any]
 
 
 @contextmanager
-def served(episodes: Sequence[EpisodeInput]) -> Iterator[str]:
-    """Serve a model that has read *episodes*, and yield its base URL."""
+def served(
+    episodes: Sequence[EpisodeInput],
+    latency: float = 0.0,
+    readings: Mapping[str, Reading] | None = None,
+    embeddings: Embeddings | None = None,
+) -> Iterator[str]:
+    """Serve a model that has read *episodes*, and yield its base URL; each answer takes *latency* seconds, or more.
+
+    *readings* are what messages say, by their content, where that is not to be what the offline reader finds.
+    """
     ours, theirs = multiprocessing.Pipe()
+    told = [each.model_dump(mode="json") for each in episodes]
     process = multiprocessing.get_context("spawn").Process(
-        target=_serve, args=([each.model_dump(mode="json") for each in episodes], theirs), daemon=True
+        target=_serve, args=(told, readings or {}, embeddings, theirs, latency), daemon=True
     )
     process.start()
+    theirs.close()  # so that it is noticed when the process ends before it serves
     try:
         yield f"http://127.0.0.1:{ours.recv()}/v1"
     finally:
@@ -48,17 +63,24 @@ def served(episodes: Sequence[EpisodeInput]) -> Iterator[str]:
         process.join()
 
 
-def counted(url: str) -> dict[str, int]:
+def counted(url: str) -> dict[str, float]:
     """Return what the model at *url* was asked so far."""
     with urllib.request.urlopen(f"{url}/count") as answer:  # noqa: S310 - our own server
         return dict(json.load(answer))
 
 
-def _serve(episodes: list[dict[str, Any]], told: Connection) -> None:
-    script = Script(episodes)
+def _serve(
+    episodes: list[dict[str, Any]],
+    readings: Mapping[str, Reading],
+    embeddings: Embeddings | None,
+    told: Connection,
+    seconds: float,
+) -> None:
+    script = Script(episodes, readings, embeddings or LocalEmbeddings())
 
     class Handler(_Handler):
         model = script
+        latency = seconds
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     told.send(server.server_port)
@@ -68,13 +90,16 @@ def _serve(episodes: list[dict[str, Any]], told: Connection) -> None:
 class Script:
     """What each message says, in the forms in which it is asked for."""
 
-    def __init__(self, episodes: Sequence[Mapping[str, Any]]) -> None:
-        self.embeddings = LocalEmbeddings()
+    def __init__(
+        self, episodes: Sequence[Mapping[str, Any]], readings: Mapping[str, Reading], embeddings: Embeddings
+    ) -> None:
+        self.embeddings = embeddings
         self.tokens = _tokens()
-        self.count = {"calls": 0, "prompt_tokens": 0, "embedding_requests": 0}
+        self.count = {"calls": 0, "prompt_tokens": 0, "embedding_requests": 0, "model_ms": 0.0}
         self.lock = threading.Lock()
+        self.busy = Busy(self.count)
         self._offline = OfflineModel()
-        self._readings = {each["content"]: self._read(each) for each in episodes}
+        self._readings = {each["content"]: readings.get(each["content"]) or self._read(each) for each in episodes}
 
     def _read(self, episode: Mapping[str, Any]) -> Reading:
         told = {"kind": "message", **{name: episode[name] for name in ("content", "speaker", "at")}}
@@ -89,22 +114,54 @@ class Script:
         return _TO_GRAPHITI[form](self, asked)
 
     def _to_us(self, form: str, fields: Mapping[str, Any]) -> Any:
-        reading = self._readings[fields["episode"]["content"]] if "episode" in fields else {}
         match form:
             case "EpisodeReading":
-                return reading
+                return self._reading_of(fields["episode"])
+            case "WindowReading":
+                readings = [(each["message"], self._reading_of(each)) for each in fields["messages"]]
+                return {
+                    part: [{"message": message, **one} for message, reading in readings for one in reading[part]]
+                    for part in ("entities", "facts")
+                }
             case "ExtractedEntities":
-                return {"entities": reading["entities"]}
+                return {"entities": self._reading_of(fields["episode"])["entities"]}
             case "Reflection":
                 return {"missed": [], "unsupported": []}
             case "ExtractedFacts":
-                return {"facts": list(_by_id(reading["facts"], fields["entities"]))}
+                facts = self._reading_of(fields["episode"])["facts"]
+                return {"facts": list(_by_id(facts, fields["entities"]))}
         return self._offline.answer(Ask(PROMPTS[form], fields)).model_dump()
+
+    def _reading_of(self, episode: Mapping[str, Any]) -> Reading:
+        """Return what the episode says; where it is a piece of a long one, it is read now."""
+        known = self._readings.get(episode["content"])
+        return self._read(episode) if known is None else known
 
     def reading(self, asked: str, tag: str) -> Reading:
         """Return what the message says that stands in *asked* within *tag*."""
         text = block(asked, tag)
         return next(found for content, found in self._readings.items() if content.strip() in text)
+
+
+class Busy:
+    """Adds up for how long at least one request was under way."""
+
+    def __init__(self, count: dict[str, float]) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self._under_way, self._since = 0, 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._under_way:
+                self._since = time.perf_counter()
+            self._under_way += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._under_way -= 1
+            if not self._under_way:
+                self._count["model_ms"] += 1000 * (time.perf_counter() - self._since)
 
 
 def _by_id(facts: Sequence[Mapping[str, Any]], entities: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -170,23 +227,34 @@ _TO_GRAPHITI: dict[str, Callable[[Script, str], Any]] = {
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits 40 ms for the client to acknowledge its headers
     model: Script
+    latency: float
 
     def do_GET(self) -> None:
-        self._send(self.model.count)
+        self._send(json.dumps(self.model.count).encode())
 
     def do_POST(self) -> None:
-        script, body = self.model, json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path.endswith("/embeddings"):
-            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-            with script.lock:
-                script.count["embedding_requests"] += 1
-                vectors = script.embeddings.embed_documents(texts)
-            data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(vectors)]
-            self._send(
-                {"object": "list", "model": "local", "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
-            )
-            return
+        with self.model.busy:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            told = self._embed(body) if self.path.endswith("/embeddings") else self._chat(body)
+            sent = json.dumps(told).encode()
+        self._send(sent)
+
+    def _embed(self, body: Mapping[str, Any]) -> Any:
+        script = self.model
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        with script.lock:
+            script.count["embedding_requests"] += 1
+            vectors: Sequence[Any] = script.embeddings.embed_documents(texts)
+        if body.get("encoding_format") == "base64":  # which OpenAI's client asks for by itself
+            vectors = [base64.b64encode(array("f", row).tobytes()).decode() for row in vectors]
+        data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(vectors)]
+        return {"object": "list", "model": "local", "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
+
+    def _chat(self, body: Mapping[str, Any]) -> Any:
+        script = self.model
+        time.sleep(self.latency)
         asked = "\n".join(each["content"] for each in body["messages"])
         schema = body["response_format"]["json_schema"]
         tokens = script.tokens(asked) + script.tokens(json.dumps(schema["schema"]))
@@ -197,13 +265,12 @@ class _Handler(BaseHTTPRequestHandler):
         usage = {"prompt_tokens": tokens, "completion_tokens": script.tokens(text), "total_tokens": tokens}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         about = {"id": "1", "object": "chat.completion", "created": 1, "model": "scripted"}
-        self._send({**about, "choices": [choice], "usage": usage})
+        return {**about, "choices": [choice], "usage": usage}
 
     def log_message(self, *_: Any) -> None:
         """Keep quiet."""
 
-    def _send(self, content: Any) -> None:
-        sent = json.dumps(content).encode()
+    def _send(self, sent: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(sent)))

@@ -212,7 +212,7 @@ def _entities(data: Data, texts: Texts) -> Iterator[Row]:
         yield {
             "alias": alias_key(name),
             "node": {
-                "id": identifier(3, place), "key": entity_key(name, "person"), "name": name, "type": "person",
+                "id": identifier(3, place), "key": entity_key(name, "Person"), "name": name, "type": "Person",
                 "aliases": [], "summary": texts.summaries[place], "first_seen": at, "last_seen": at, "created_at": at,
                 "n": texts.entities[place].total(), "revision": 1,
             },

@@ -1,0 +1,173 @@
+"""Ingestion by size: one message read into memories of 1,000 to 50,000 facts, beside Graphiti, on one server.
+
+    python -m benchmarks.ingest_scale [--sizes 1000,10000,50000] [--messages 200] [--no-graphiti] [--quick]
+        [--out FILE.json]
+
+Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, the same for
+both, see `search_scale_data`; so are the messages, see `ingest_scale_data`: each states two new facts about those whom
+the memory knows, often somebody of whom it knows much, and one message of four names somebody new. Both systems ask
+the same model over HTTP, a script that answers at once, and take turns; Graphiti gets a part of the messages above
+10,000 facts. The first messages are not counted.
+
+Of each message are taken the milliseconds of the clock less those that the model had a request under way, which says
+how long a message takes with a model that is infinitely fast; of the processor in the client and in the database; and
+the commands that the database got. Medians and 95th percentiles. Growth is the median by that at the smallest size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benchmarks.database import fresh_database
+from benchmarks.ingest_cost import Graphiti, Meter, Ours, Row, System
+from benchmarks.ingest_cost_model import served
+from benchmarks.ingest_scale_data import Message, messages, vectors
+from benchmarks.search_scale_data import Data, Prepared
+from benchmarks.search_scale_load import Texts, load
+from kg_memory import GraphMemory, Settings
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import graph_key
+
+NAMESPACE = "scale"
+DIMENSION = 384
+WARM = 20
+"""Messages that are not counted: they teach the predicates of the memory, too."""
+ALL_TO_GRAPHITI = 10_000
+"""Facts up to which Graphiti gets every message; of more, one in so many times as there are more."""
+MERGE, ASK = 0.92, 0.60
+"""Name thresholds: names of one cluster have a cosine of about 0.55."""
+MEASURED = ("without_model_ms", "client_ms", "database_ms", "database_commands")
+Rows = dict[str, list[Row]]
+
+
+class Size:
+    """One size of memory on a server of its own."""
+
+    def __init__(self, url: str, facts: int, count: int) -> None:
+        self.url = url
+        self.data = Data(facts, DIMENSION)
+        self.texts = Texts(self.data)
+        self.messages = list(messages(self.data, WARM + count))
+        self.step = max(1, facts // ALL_TO_GRAPHITI)
+
+    def load(self, *, graphiti: bool) -> None:
+        """Fill the graphs of both."""
+        with GraphMemory(Settings(url=self.url), model="offline", embeddings=Prepared(DIMENSION)) as memory:
+            database = memory.driver.database
+            schema.ensure(database, graph_key(NAMESPACE), DIMENSION, "local")
+            load(database, NAMESPACE, self.data, self.texts, self.say)
+        if graphiti:
+            from benchmarks.search_scale_graphiti import Beside  # noqa: PLC0415 - an extra
+
+            beside = Beside(self.url.removeprefix("unix://"), Prepared(DIMENSION))
+            try:
+                beside.load(self.data, self.texts, self.say)
+            finally:
+                beside.close()
+
+    @contextmanager
+    def systems(self, *, graphiti: bool) -> Iterator[tuple[list[System], Meter]]:
+        """Open both, and what measures them."""
+        socket = self.url.removeprefix("unix://")
+        readings = {each.episode.content: each.reading for each in self.messages}
+        episodes = [each.episode for each in self.messages]
+        with ExitStack() as stack:
+            model = stack.enter_context(
+                served(episodes, readings=readings, embeddings=vectors(self.data, self.messages))
+            )
+            ours = Ours("standard", self.url, model, stack, namespace=NAMESPACE, thresholds=(MERGE, ASK))
+            others = [Graphiti(socket, model, stack, group=NAMESPACE)] if graphiti else []
+            yield [ours, *others], Meter(socket, model)
+
+    def measure(self, *, graphiti: bool) -> Rows:
+        """Have all messages read, in turns."""
+        with self.systems(graphiti=graphiti) as (systems, meter):
+            self.say("messages")
+            rows: Rows = {system.name: [] for system in systems}
+            gc.collect()
+            gc.freeze()  # the collector of garbage would look through what was loaded, again and again
+            for place, message in enumerate(self.messages):
+                for system in systems[:: 1 if place % 2 else -1]:
+                    if isinstance(system, Ours) or place % self.step == 0:
+                        row = _measured(system, message, meter)
+                        if place >= WARM:
+                            rows[system.name].append(row)
+            gc.unfreeze()
+            for system in systems:
+                self.say(f"{system.name} has {system.size()}")
+        return rows
+
+    def say(self, what: str) -> None:
+        """Tell how far it is."""
+        print(f"  {self.data.count:,} facts: {what} ...", file=sys.stderr, flush=True)
+
+
+def _measured(system: System, message: Message, meter: Meter) -> Row:
+    with meter.row() as row:
+        system.add(message.episode)
+    return row
+
+
+def measure(facts: int, count: int, *, graphiti: bool) -> Rows:
+    """Return a row for each message, by system, on a server of its own, which is gone afterwards."""
+    with fresh_database() as url:
+        size = Size(url, facts, count)
+        size.load(graphiti=graphiti)
+        return size.measure(graphiti=graphiti)
+
+
+def table(sizes: Mapping[int, Rows]) -> str:
+    """Return Markdown: a row for each size and system."""
+    smallest = sizes[min(sizes)]
+    heads = ("facts", "system", "ms without the model", *(name.replace("_", " ") for name in MEASURED[1:]))
+    lines = [f"| {' | '.join((*heads, 'growth', 'times ours'))} |", "| --- |" + " --- |" * (len(heads) + 1)]
+    for facts, rows in sizes.items():
+        for system, told in rows.items():
+            cells = [f"{_median(told, name):,.0f} / {_p95(told, name):,.0f}" for name in MEASURED]
+            own = _median(told, MEASURED[0])
+            growth = own / _median(smallest[system], MEASURED[0])
+            times = own / _median(next(iter(rows.values())), MEASURED[0])
+            lines.append(f"| {facts:,} | {system} | {' | '.join(cells)} | {growth:.2f} | {times:.1f} |")
+    return "\n".join(lines)
+
+
+def _median(rows: list[Row], name: str) -> float:
+    return statistics.median(row[name] for row in rows)
+
+
+def _p95(rows: list[Row], name: str) -> float:
+    return statistics.quantiles((row[name] for row in rows), n=20, method="inclusive")[18]
+
+
+def main() -> None:
+    """Measure all sizes, print the table, and write the figures of each message."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=_numbers, default=[1000, 10_000, 50_000])
+    parser.add_argument("--messages", type=int, default=200)
+    parser.add_argument("--no-graphiti", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="1,000 and 3,000 facts, 20 messages")
+    parser.add_argument("--out", type=Path, help="write the figures of each message to this JSON file")
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.sizes, asked.messages = [1000, 3000], 20
+    sizes: dict[int, Rows] = {}
+    for facts in sorted(asked.sizes):
+        sizes[facts] = measure(facts, asked.messages, graphiti=not asked.no_graphiti)
+        if asked.out:
+            asked.out.write_text(json.dumps(sizes) + "\n", encoding="utf-8")
+    print(table(sizes))
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+if __name__ == "__main__":
+    main()
