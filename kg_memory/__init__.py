@@ -4,9 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kg_memory.budgets import Budget, Limits
     from kg_memory.calls import Progress
     from kg_memory.context_text import Context
     from kg_memory.errors import KGMemoryError
+    from kg_memory.estimate import Estimate
     from kg_memory.memory import GraphMemory
     from kg_memory.model import (
         Added,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
         Found,
         Hit,
         Moment,
-        Neighbourhood,
         Review,
         Source,
         Stats,
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
     from kg_memory.recipes import Recipe
     from kg_memory.retrieval.templates import Template
     from kg_memory.settings import EntityType, FactType, Settings
-    from kg_memory.usage import StepUsage, Usage
+    from kg_memory.surroundings import Neighbourhood
+    from kg_memory.usage import DaySpent, StepUsage, Usage
 
 __all__ = [
     "Added",
+    "Budget",
     "Change",
     "Community",
     "CommunityRefresh",
     "Context",
+    "DaySpent",
     "Decision",
     "Entity",
     "EntityType",
@@ -48,6 +52,7 @@ __all__ = [
     "EpisodeInput",
     "EpisodeKind",
     "EpisodeStatus",
+    "Estimate",
     "Fact",
     "FactType",
     "Forgotten",
@@ -55,6 +60,7 @@ __all__ = [
     "GraphMemory",
     "Hit",
     "KGMemoryError",
+    "Limits",
     "Moment",
     "Neighbourhood",
     "Progress",
@@ -70,11 +76,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Budget": "budgets",
     "Context": "context_text",
+    "DaySpent": "usage",
     "EntityType": "settings",
     "FactType": "settings",
+    "Estimate": "estimate",
     "GraphMemory": "memory",
     "KGMemoryError": "errors",
+    "Limits": "budgets",
+    "Neighbourhood": "surroundings",
     "Progress": "calls",
     "Recipe": "recipes",
     "Settings": "settings",

@@ -1,6 +1,7 @@
 """The questions of one run of a step: with its prompts as they were edited, and none paid for twice.
 
-The answers that a failing run got are kept until the step is tried again, which asks only what is still open.
+The answers that a failing run got are kept until the step is tried again, which asks only what is still open. Those
+about an episode are stored with it too until it is done, for a run that is killed.
 """
 
 from __future__ import annotations
@@ -8,15 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel
 
-from kg_memory.effects import Ask
+from kg_memory.effects import Ask, write
+from kg_memory.falkor.episode_cypher import KEEP_ANSWER
+from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Every, Flow, T
 from kg_memory.scopes import renew_in_children
 from kg_memory.usage import Usage
@@ -59,12 +63,45 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class Durable:
+    """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys."""
+
+    episode: str
+    model: str
+    known: Mapping[str, str]
+
+    def take(self, ask: Ask) -> BaseModel | None:
+        """Return the stored answer to *ask*, if there is one."""
+        answer = self.known.get(self.key(ask)) if self.known else None
+        return None if answer is None else ask.prompt.answer.model_validate_json(answer)
+
+    def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
+        """Store *answer* with the episode."""
+        kept = {"key": self.key(ask), "answer": answer.model_dump_json()}
+        yield from write(KEEP_ANSWER, id=self.episode, **kept, **NOTHING)
+
+    def key(self, ask: Ask) -> str:
+        """Return what the answer to *ask* is found by."""
+        return _key(self.model, ask)
+
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many parts of a step are done."""
+
+
+def untold(_: int, __: int) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
 class Asking:
     """One run of a step on *namespace*; *edited* are the texts of prompts by their names."""
 
     namespace: str
     kept: Kept
     edited: Mapping[str, str] = field(default_factory=dict)
+    durable: Durable | None = None
+    progress: Progress = untold
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
     spent: list[Usage] = field(default_factory=list)
@@ -79,9 +116,13 @@ class Asking:
         try:
             yield
         except BaseException as error:
-            if not isinstance(error, Exception) or any(error is each for each in self.failures):
+            if not isinstance(error, Exception) or not self.caused(error):
                 self.kept.put(self.namespace, self.answered)
             raise
+
+    def caused(self, error: Exception) -> bool:
+        """Tell whether the step raised *error* by itself: no model and no database did."""
+        return not any(error is each for each in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
         """Return *flow*, with its questions as they were edited, and without those that are answered already."""
@@ -99,7 +140,8 @@ class Asking:
 
     def _answer(self, effect: Any) -> Flow[Any]:
         if isinstance(effect, Every):
-            results = yield Every(tuple(self.through(flow) for flow in effect.flows))
+            ended = count(1)
+            results = yield Every(tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows))
             return results
         try:
             answer = yield from (self._ask(effect) if isinstance(effect, Ask) else _perform(effect))
@@ -108,13 +150,28 @@ class Asking:
             raise
         return answer
 
+    def _one_of(self, several: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
+        """Return *flow*, one of *several*, which tells how many of them have ended."""
+        result = yield from self.through(flow)
+        if several > 1:
+            self.progress(next(ended), several)
+        return result
+
     def _ask(self, asked: Ask) -> Flow[BaseModel]:
         ask = self._edited(asked)
         answer = self.kept.take(self.namespace, ask)
-        if answer is None:
-            answer = yield replace(ask, meter=self.spent.append)
-        self.answered.append((ask, answer))
-        return answer
+        if answer is None and self.durable:
+            answer = self.durable.take(ask)
+        if answer is not None:
+            self.answered.append((ask, answer))
+            return answer
+        given: BaseModel = yield replace(
+            ask, meter=self.spent.append, episode=self.durable.episode if self.durable else None
+        )
+        self.answered.append((ask, given))  # before it is stored, which may fail
+        if self.durable:
+            yield from self.durable.put(ask, given)
+        return given
 
     def _edited(self, ask: Ask) -> Ask:
         text = self.edited.get(ask.prompt.name)
@@ -126,6 +183,6 @@ def _perform(effect: Any) -> Flow[Any]:
     return answer
 
 
-def _key(namespace: str, ask: Ask) -> str:
-    told = json.dumps([namespace, ask.prompt.name, ask.prompt.text, ask.fields], sort_keys=True, default=str)
+def _key(whose: str, ask: Ask) -> str:
+    told = json.dumps([whose, ask.prompt.name, ask.prompt.text, ask.fields], sort_keys=True, default=str)
     return hashlib.sha256(told.encode()).hexdigest()

@@ -84,6 +84,11 @@ class History:
         key = (statement.id, statement.valid_at, statement.invalid_at)
         self.statements[statement.fact].setdefault(key, statement)
 
+    def unsay(self, fact: str, episode: str) -> None:
+        """Leave out what *episode* was found to say of *fact* when it was read before."""
+        own = self.statements[fact]
+        self.statements[fact] = {key: each for key, each in own.items() if each.id != episode}
+
     def rule(self, id_: str, verdict: Verdict, edit: Edit | None = None) -> None:
         """Add a verdict, or change it, with the dates that were given with it."""
         self.verdicts[id_] = verdict

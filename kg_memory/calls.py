@@ -10,29 +10,24 @@ from types import MappingProxyType
 from typing import Any
 
 from kg_memory import filters
-from kg_memory.errors import (
-    EmbeddingError,
-    EmbeddingMismatch,
-    EmbeddingUnavailable,
-    InputError,
-    KGMemoryError,
-    ModelError,
-    ModelUnavailable,
-)
+from kg_memory.errors import BudgetSpent, EmbeddingError, InputError, KGMemoryError, ModelError
 from kg_memory.flow import Flow
 from kg_memory.identity import checked_namespace, clean
+from kg_memory.ingestion.failure import OUTAGES, marked
 from kg_memory.ingestion.receive import checked
-from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, Found
+from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Found
 from kg_memory.reading import counted, stored
 from kg_memory.recipes import recipe
 from kg_memory.settings import Settings
 from kg_memory.temporal import instant, micros
 from kg_memory.usage import StepUsage
 
+RETRIED = {False: (EpisodeStatus.FAILED,), True: (EpisodeStatus.FAILED, EpisodeStatus.SKIPPED)}
+"""The states of episodes that are read again, without and with the skipped ones."""
+READ_ALL: dict[str, Any] = {"read_all": True}
+"""The context of a run that reads also what would be skipped."""
 UNREADABLE = (ModelError, EmbeddingError)
 """What one episode's content may cause."""
-OUTAGES = (ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch)
-"""What the next episode would meet too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +50,8 @@ class Tally:
 
     def __init__(self, total: int | None, progress: Callable[[Progress], None] | None) -> None:
         self.added: list[Added] = []
-        self.unread = 0
+        self.waiting = 0
+        """How many are to be read later."""
         self._total = total
         self._progress = progress
         self._new = self._facts = 0
@@ -64,7 +60,7 @@ class Tally:
     def count(self, added: Added) -> None:
         """Count one more."""
         self.added.append(added)
-        self.unread += added.problem is not None
+        self.waiting += added.status is EpisodeStatus.WAITING
         self._new += added.new
         self._facts += len(added.facts)
         if self._progress:
@@ -105,6 +101,13 @@ def dated(given: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int
     return {**found, "at": _iso(instant(clock()))} if found["at"] in (None, "") else found
 
 
+def given(
+    episodes: Iterable[EpisodeInput | Mapping[str, Any] | str], clock: Callable[[], int]
+) -> Iterator[tuple[dict[str, Any], None]]:
+    """Yield each of *episodes* as the ingestion graph takes it, with no id: none is known to be saved before."""
+    return ((dated(each, clock), None) for each in episodes)
+
+
 def received(
     episodes: Iterable[EpisodeInput | Mapping[str, Any] | str], namespace: str, clock: Callable[[], int]
 ) -> Iterator[Any]:
@@ -130,6 +133,7 @@ def added(state: Mapping[str, Any]) -> Added:
         facts=tuple(each["sentence"] for each in state["facts"]),
         ended=tuple(state.get("ended", ())),
         waiting=tuple(state.get("waiting", ())),
+        status=EpisodeStatus(state["status"]),
         skipped=state.get("skipped"),
         steps=tuple(StepUsage(**each) for each in state.get("steps", ())),
     )
@@ -137,7 +141,7 @@ def added(state: Mapping[str, Any]) -> Added:
 
 def saved(state: Mapping[str, Any]) -> Added:
     """Return what became of an episode that was received, and is to be read later."""
-    return Added(episode=state["episode"]["id"], new=state["new"])
+    return Added(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
 
 
 def unread(
@@ -149,12 +153,15 @@ def unread(
     lowered meanwhile. Errors: *error* itself when it is not about this episode, or nothing was saved.
     """
     about_it = isinstance(error, UNREADABLE) or (known is not None and isinstance(error, InputError))
-    if not about_it or isinstance(error, OUTAGES):
+    if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):
         raise error
+    if known is not None and isinstance(error, InputError):  # met before the first step knew the episode
+        yield from marked(known, "receive", error)
     found = yield from stored(known or checked(given, settings, began)["id"])
     if found is None:
         raise error
-    return Added(episode=found.id, new=micros(found.created_at, default=0) >= began, problem=str(error))
+    new = micros(found.created_at, default=0) >= began
+    return Added(episode=found.id, new=new, status=found.status, problem=str(error), steps=error.steps)
 
 
 def question(

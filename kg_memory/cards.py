@@ -6,12 +6,12 @@ from collections import Counter
 
 from kg_memory.asked import Window
 from kg_memory.effects import in_step, read
-from kg_memory.falkor import cypher, rows
+from kg_memory.falkor import cypher, episode_cypher, rows
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, clean
-from kg_memory.model import EntityCard, Neighbour
 from kg_memory.past import Believed, around
 from kg_memory.reading import counted
+from kg_memory.surroundings import EntityCard, Neighbour
 
 MOST_FACTS = 1000
 """So many facts are looked at for the neighbours."""
@@ -26,7 +26,7 @@ def card(name: str, limit: int, window: Window | None = None, believed_at: Belie
     near = yield from around(name, 1, MOST_FACTS, window, believed_at)
     alias = alias_key(clean(name))
     mentioned, grouped = yield from in_step(
-        (read(cypher.EPISODES_ABOUT, alias=alias, limit=limit), read(cypher.COMMUNITIES_ABOUT, alias=alias))
+        (read(episode_cypher.EPISODES_ABOUT, alias=alias, limit=limit), read(cypher.COMMUNITIES_ABOUT, alias=alias))
     )
     entities = [each for each in near.entities if near.depths[each.name] == 0]
     if not entities:

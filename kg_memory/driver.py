@@ -7,7 +7,6 @@ already, and that a namespace's graph is ready before it is used.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,8 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
+from kg_memory.budgets import NO_BUDGET, Budget
+from kg_memory.clock import Clock
 from kg_memory.cross_encoders import CrossEncoder, ModelScorer, checked
 from kg_memory.effects import Ask, Embed, Model, Now, Query, Reads, Score, Vector, Work
 from kg_memory.embeddings import vector_model_name
@@ -29,12 +30,16 @@ from kg_memory.falkor.parameters import SentVector
 from kg_memory.falkor.queries import Queries
 from kg_memory.falkor.reembedding import UNDER_WAY
 from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run
+from kg_memory.ledger import Ledger
+from kg_memory.purse import Purse
 from kg_memory.scopes import renew_in_children
+from kg_memory.settings import OFFLINE
 
 T = TypeVar("T")
 V = TypeVar("V")
 REMEMBERED_VECTORS = 4096
 REMEMBERED_SCORES = 8192
+REMEMBERED_TABLES = 256
 VECTOR_SEARCH = "db.idx.vector"
 REFUSALS = (QueryError, EmbeddingMismatch)
 """What a query meets whose graph is not what it was when it was found ready."""
@@ -51,30 +56,42 @@ class Driver:
         *,
         clock: Callable[[], int] | None = None,
         scorer: CrossEncoder | None = None,
+        side_by_side: int = SIDE_BY_SIDE,
+        budget: Budget = NO_BUDGET,
     ) -> None:
         self.model = model
+        self.budget = budget
+        self._ledger = Ledger()
         self.clock = clock or Clock()
         self.embeddings = embeddings
         self.database = database
         self.scorer = scorer or ModelScorer(model)
         self.vectors = _Remembered[Vector](REMEMBERED_VECTORS)
         self.scores = _Remembered[float](REMEMBERED_SCORES)
+        self.tables = _Remembered[tuple[int | None, list[dict[str, Any]]]](REMEMBERED_TABLES)
         self._length = 0
         self._closed = False
         self._ready: dict[tuple[str, bool], tuple[int, ...]] = {}
         """The state of the database in which a graph was found ready to be read, or written."""
-        self._pool = _threads()
+        self._side_by_side = side_by_side
+        """How many flows run at once, at most."""
+        self._pool = _threads(side_by_side)
         renew_in_children(self)
 
     def forked(self) -> None:
         """Have threads again, in a child: its parent's do not run there."""
-        self._pool = _threads()
+        self._pool = _threads(self._side_by_side)
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model that answers."""
+        return self.model.name
 
     def run(self, flow: Flow[T], namespace: str) -> T:
         """Drive *flow* on the graph of *namespace*."""
         self._check_open()
         try:
-            return run(flow, partial(self._perform, self.key(namespace)), self._pool)
+            return run(self._counted(flow, namespace), partial(self._perform, self.key(namespace)), self._pool)
         except RuntimeError as error:  # what the pool says that was closed under the flow
             if self._closed:
                 raise DatabaseClosed(CLOSED) from error
@@ -83,7 +100,8 @@ class Driver:
     async def arun(self, flow: Flow[T], namespace: str) -> T:
         """`run` on the running event loop."""
         self._check_open()
-        return await arun(flow, partial(self._aperform, self.key(namespace)))
+        perform = partial(self._aperform, self.key(namespace))
+        return await arun(self._counted(flow, namespace), perform, self._side_by_side)
 
     def reading(self) -> Driver | Reading:
         """Return what drives flows whose reads may be some moments old: a replica's, where there is one."""
@@ -98,6 +116,12 @@ class Driver:
         self._closed = True
         self._pool.shutdown(wait=False)
 
+    def _counted(self, flow: Flow[T], namespace: str) -> Flow[T]:
+        """Return *flow* with what it asks counted, and kept within the budget; rules cost nothing."""
+        if self.model.name == OFFLINE:
+            return flow
+        return Purse(self._ledger.account(namespace), self.budget).through(flow)
+
     def _check_open(self) -> None:
         if self._closed or self.database.closed:
             raise DatabaseClosed(CLOSED)
@@ -105,7 +129,8 @@ class Driver:
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query() | Reads():
-                return self._query(key, effect)
+                rows = self._read_before(key, effect)
+                return self._remembered(key, effect, self._query(key, effect)) if rows is None else rows
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -128,7 +153,8 @@ class Driver:
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query() | Reads():
-                return await self._aquery(key, effect)
+                rows = self._read_before(key, effect)
+                return self._remembered(key, effect, await self._aquery(key, effect)) if rows is None else rows
             case Embed(texts, role):
                 known = self.vectors.known(texts, role)
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -169,6 +195,18 @@ class Driver:
             await asyncio.to_thread(self._look_again, key, first, error)
         with _vectors_indexed():
             return await _asent(self.database, key, asked)
+
+    def _read_before(self, key: str, asked: Query | Reads) -> Any:
+        """Return the rows that are *asked* for, if they were read when nothing had changed since."""
+        if isinstance(asked, Reads) or asked.as_of is None:
+            return None
+        since, rows = self.tables.known([asked.cypher], key).get(asked.cypher, (None, None))
+        return rows if since == asked.as_of else None
+
+    def _remembered(self, key: str, asked: Query | Reads, rows: Any) -> Any:
+        if isinstance(asked, Query) and asked.as_of is not None:
+            self.tables.put({asked.cypher: (asked.as_of, rows)}, key)
+        return rows
 
     def _queries(self, first: Query) -> Queries:
         return self.database.stale if first.stale else self.database
@@ -260,6 +298,7 @@ class Reading:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self.model_name = driver.model_name
 
     def run(self, flow: Flow[T], namespace: str) -> T:
         """Drive *flow* on the graph of *namespace*."""
@@ -318,26 +357,8 @@ def _vectors_indexed() -> Iterator[None]:
         raise EmbeddingMismatch("the graph has no index of its vectors: run `kg-memory reembed` to make it") from error
 
 
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="kg-memory")  # none starts before there is work
-
-
-class Clock:
-    """The system's clock in microseconds, made strictly increasing: what is recorded later has a later time."""
-
-    def __init__(self) -> None:
-        self._last = 0
-        self.forked()
-        renew_in_children(self)
-
-    def forked(self) -> None:
-        """Have a lock that no thread of the parent holds."""
-        self._lock = Lock()
-
-    def __call__(self) -> int:
-        with self._lock:
-            self._last = max(self._last + 1, time.time_ns() // 1000)
-            return self._last
+def _threads(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="kg-memory")  # none starts before there is work
 
 
 class _Remembered(Generic[V]):

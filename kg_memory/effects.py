@@ -35,16 +35,25 @@ def unmetered(_: Usage) -> None:
     """Count nothing."""
 
 
+def always() -> bool:
+    """Allow it."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``.
 
     What each request costs is told to the *meter* as soon as it is known, so that failures are counted too.
+    *episode* is the id of the one that it is about, if it is about one. Before a request that is to mend a bad answer,
+    *again* is asked whether there is room for it.
     """
 
     prompt: Prompt[Any]
     fields: Mapping[str, Any]
     meter: Meter = field(default=unmetered, compare=False, repr=False)
+    episode: str | None = field(default=None, compare=False)
+    again: Callable[[], bool] = field(default=always, compare=False, repr=False)
 
 
 @runtime_checkable
@@ -87,6 +96,8 @@ class Query:
     write: bool = False
     stale: bool = False
     """Whether what is read may be some moments old, such as a replica's."""
+    as_of: int | None = None
+    """The last change of what is read, if that is known: its rows may be those that were read after it before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +156,12 @@ def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
 def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
     """Run a read-only query and return its rows."""
     rows: list[dict[str, Any]] = yield Query(cypher, params)
+    return rows
+
+
+def read_once(changed_at: int | None, cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+    """`read`, if it was not done since *changed_at*, when what it reads was changed last; ``None`` reads always."""
+    rows: list[dict[str, Any]] = yield Query(cypher, params, as_of=changed_at)
     return rows
 
 

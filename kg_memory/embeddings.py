@@ -13,9 +13,11 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
+from kg_memory import telemetry
 from kg_memory.effects import Vector
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
 from kg_memory.flow import Flow, arun, run
+from kg_memory.pace import Pace, pace_of, tokens_of
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
 
 LONGEST_TEXT = 8000
@@ -34,7 +36,7 @@ def embedding_model(
     api_key: str | None = None,
     dimensions: int | None = None,
     timeout: float = 60.0,
-) -> Embeddings:
+) -> Steady:
     """Open the embedding model *name* of OpenAI, or of a server that speaks its protocol.
 
     Errors: `SettingsError` when OpenAI itself is meant and no key is given.
@@ -59,18 +61,27 @@ def embedding_model(
     return steady(model)
 
 
-def steady(model: Embeddings, patience: Patience | None = None, sleepers: Sleepers | None = None) -> Embeddings:
-    """Return *model* with retries, clear errors and checked vectors around it; once is enough."""
-    if isinstance(model, _Steady):
+def steady(
+    model: Embeddings,
+    patience: Patience | None = None,
+    sleepers: Sleepers | None = None,
+    pace: Pace | None = None,
+) -> Steady:
+    """Return *model* with retries, clear errors and checked vectors around it; once is enough.
+
+    The *pace* is that of all who ask the same server for the same model, if none is given.
+    """
+    if isinstance(model, Steady):
         return model
     if not isinstance(model, Embeddings):
         raise SettingsError(f"embeddings is a {type(model).__name__}: pass a LangChain Embeddings object, or 'offline'")
-    return _Steady(model, patience or Patience(), sleepers or Sleepers())
+    pace = pace or pace_of(model, vector_model_name(model))
+    return Steady(model, patience or Patience(), sleepers or Sleepers(), pace)
 
 
 def unsteady(model: Embeddings) -> Embeddings:
     """Return what `steady` was given."""
-    return model.model if isinstance(model, _Steady) else model
+    return model.model if isinstance(model, Steady) else model
 
 
 def vector_model_name(model: Embeddings) -> str:
@@ -137,13 +148,14 @@ class _Request:
     query: bool = False
 
 
-class _Steady(Embeddings):
+class Steady(Embeddings):
     """An embedding model with patience, clear errors and checks."""
 
-    def __init__(self, model: Embeddings, patience: Patience, sleepers: Sleepers) -> None:
+    def __init__(self, model: Embeddings, patience: Patience, sleepers: Sleepers, pace: Pace) -> None:
         self.model = model
         self._patience = patience
         self._sleepers = sleepers
+        self.pace = pace
 
     def embed_documents(self, texts: list[str]) -> list[Vector]:
         return run(self._vectors(texts, query=False), self._perform)
@@ -162,8 +174,9 @@ class _Steady(Embeddings):
         if not texts:
             return []
         sent = [sendable(text) for text in texts]
+        tokens = sum(map(tokens_of, sent))
         try:
-            vectors = yield from patiently(_Request(sent, query), self._patience)
+            vectors = yield from patiently(_Request(sent, query), self._patience, self.pace, tokens)
         except Exception as error:
             raise _translated(diagnose(error), vector_model_name(self.model)) from error
         return checked(vectors, texts)
@@ -173,21 +186,27 @@ class _Steady(Embeddings):
             case Pause(seconds):
                 self._sleepers.sync(seconds)
                 return None
-            case _Request(texts, True):
-                return [self.model.embed_query(text) for text in texts]
-            case _Request(texts):
-                return self.model.embed_documents(texts)
+            case _Request(texts, query):
+                with telemetry.embeddings(self.model, texts) as told:
+                    return told(self._embedded(texts, query=query))
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, effect: Any) -> Any:
         match effect:
             case Pause(seconds):
                 return await self._sleepers.asynchronous(seconds)
-            case _Request(texts, True):
-                return [await self.model.aembed_query(text) for text in texts]
-            case _Request(texts):
-                return await self.model.aembed_documents(texts)
+            case _Request(texts, query):
+                with telemetry.embeddings(self.model, texts) as told:
+                    return told(await self._aembedded(texts, query=query))
         raise TypeError(f"no such effect: {effect!r}")
+
+    def _embedded(self, texts: list[str], *, query: bool) -> list[Vector]:
+        return [self.model.embed_query(each) for each in texts] if query else self.model.embed_documents(texts)
+
+    async def _aembedded(self, texts: list[str], *, query: bool) -> list[Vector]:
+        if query:
+            return [await self.model.aembed_query(each) for each in texts]
+        return await self.model.aembed_documents(texts)
 
 
 def sendable(text: str) -> str:

@@ -18,14 +18,22 @@
     `-- ModelError             the language model gave no usable answer
         |-- ModelUnavailable   rate limit, server error, timeout, no connection
         |-- ModelRefusal       the model declined to answer
-        `-- AnswerError        the answer stayed invalid after the repairs
+        |-- AnswerError        the answer stayed invalid after the repairs
+        `-- BudgetSpent        a budget has no room for the question
 
 Each message ends with what to do about it.
 """
 
+from kg_memory.usage import StepUsage
+
 
 class KGMemoryError(Exception):
-    """The root of all errors raised on purpose by this package."""
+    """The root of all errors raised on purpose by this package.
+
+    Where an episode could not be read, `steps` are what each step took until then.
+    """
+
+    steps: tuple[StepUsage, ...] = ()
 
 
 class SettingsError(KGMemoryError, ValueError):
@@ -98,3 +106,11 @@ class ModelRefusal(ModelError):
 
 class AnswerError(ModelError):
     """The answer stayed invalid after the repairs."""
+
+
+class BudgetSpent(ModelError):
+    """A budget has no room for the question, which was not asked; `scope` is what it is the budget of."""
+
+    def __init__(self, message: str, scope: str = "namespace") -> None:
+        super().__init__(message)
+        self.scope = scope

@@ -24,7 +24,7 @@ APerform = Callable[[Any], Awaitable[Any]]
 NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
 """Whether no thread starts any more once the main one has come to its end (python/cpython#113964)."""
 SIDE_BY_SIDE = 8
-"""How many flows run at once, at most: a long text must not become two hundred requests in one moment."""
+"""How many flows run at once, unless said otherwise: a long text must not become two hundred requests in one moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class Every:
 
 class Driver(Protocol):
     """Runs flows for one namespace; `kg_memory.driver` has the real one."""
+
+    @property
+    def model_name(self) -> str: ...
 
     def run(self, flow: Flow[T], namespace: str) -> T: ...
 
@@ -66,13 +69,14 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
         return stop.value  # type: ignore[no-any-return]
 
 
-async def arun(flow: Flow[T], perform: APerform) -> T:
-    """Drive *flow* to its end on the running event loop."""
+async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
+    """Drive *flow* to its end on the running event loop; of `Every` so many run *side_by_side*, at most."""
     try:
         effect = next(flow)
         while True:
             try:
-                answer = await (_arun_every(effect, perform) if isinstance(effect, Every) else perform(effect))
+                every_one = isinstance(effect, Every)
+                answer = await (_arun_every(effect, perform, side_by_side) if every_one else perform(effect))
             except Exception as error:  # noqa: BLE001 - the flow may handle it
                 effect = flow.throw(error)
             else:
@@ -98,12 +102,14 @@ def _threads_start() -> bool:
     return threading.main_thread().is_alive() and not ended
 
 
-async def _arun_every(effect: Every, perform: APerform) -> list[Any]:
-    side_by_side = asyncio.Semaphore(SIDE_BY_SIDE)
+async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
+    room = asyncio.Semaphore(side_by_side)
+    # As in a pool, what is nested runs in order where it is one of several: so many in all.
+    inner = 1 if len(effect.flows) > 1 else side_by_side
 
     async def one(flow: Flow[Any]) -> Any:
-        async with side_by_side:
-            return await arun(flow, perform)
+        async with room:
+            return await arun(flow, perform, inner)
 
     results = await asyncio.gather(*(one(flow) for flow in effect.flows), return_exceptions=True)
     for result in results:

@@ -1,8 +1,8 @@
 """What makes two episodes, entities or facts the same one: canonical names and ids, purely.
 
 Ids are uuid5 of the namespace and what identifies the thing there, so the same input gives the
-same id wherever and however often it is read. Keys are fixed-length hashes: safe in an index and
-in a unique constraint whatever the text was.
+same id wherever and however often it is read. Keys are fixed-length hashes: safe in an index
+whatever the text was.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kg_memory import reading
 from kg_memory.identity import DEFAULT_NAMESPACE
-from kg_memory.model import Entity, Episode, EpisodeStatus, Stats
+from kg_memory.model import Entity, Episode, Stats
 from kg_memory.verbs import Verbs
 
 
@@ -32,9 +32,9 @@ class Listing(Verbs):
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 100,
         skip: int = 0,
-        status: EpisodeStatus | None = None,
+        status: reading.Status = None,
     ) -> list[Episode]:
-        """Return the episodes, latest first; only those of *status* if one is given."""
+        """Return the episodes, latest first; only those of *status*, one or several, if given."""
         return self._run(reading.episodes(limit, skip, status), namespace)
 
     async def aepisodes(
@@ -43,7 +43,7 @@ class Listing(Verbs):
         namespace: str = DEFAULT_NAMESPACE,
         limit: int = 100,
         skip: int = 0,
-        status: EpisodeStatus | None = None,
+        status: reading.Status = None,
     ) -> list[Episode]:
         """`episodes`, for asyncio."""
         return await self._arun(reading.episodes(limit, skip, status), namespace)

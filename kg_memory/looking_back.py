@@ -8,7 +8,8 @@ from datetime import datetime
 from kg_memory import cards, past
 from kg_memory.asked import EVER, Window, asked_window, moment
 from kg_memory.identity import DEFAULT_NAMESPACE
-from kg_memory.model import Change, EntityCard, Fact, Moment, Neighbourhood
+from kg_memory.model import Change, Fact, Moment
+from kg_memory.surroundings import EntityCard, Neighbourhood
 from kg_memory.verbs import Verbs
 
 Time = datetime | str

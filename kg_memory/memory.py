@@ -12,9 +12,11 @@ from weakref import WeakMethod
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory import calls, opening, reading
+from kg_memory import calls, opening, reading, telemetry
+from kg_memory.budgets import Budget
 from kg_memory.calls import Progress
 from kg_memory.communities.verbs import Communities
+from kg_memory.deepening import Deepening
 from kg_memory.driver import Driver
 from kg_memory.effects import Model
 from kg_memory.errors import KGMemoryError
@@ -22,21 +24,29 @@ from kg_memory.falkor import reembedding
 from kg_memory.forgetting.verbs import Forgetting
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.ingestion.graph import build as build_ingestion
-from kg_memory.ingestion.receive import receive
+from kg_memory.ingestion.receive import accept
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.listing import Listing
 from kg_memory.looking_back import LookingBack
 from kg_memory.model import Added, EpisodeInput, EpisodeKind
 from kg_memory.opening import Reranker
+from kg_memory.redaction import Redact
+from kg_memory.remembering import Remembering
 from kg_memory.review.verbs import Reviewing
 from kg_memory.scopes import Closing
 from kg_memory.searching import Searching
 from kg_memory.settings import Settings
+from kg_memory.spending import Spending
+from kg_memory.telemetry.verbs import traced
 
-WAITING_AT_ONCE = 1000
+AT_ONCE = 1000
+"""How many episodes that are to be read are listed at once."""
 
 
-class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgetting, Communities):
+@traced
+class GraphMemory(
+    Closing, Remembering, Searching, Listing, LookingBack, Reviewing, Forgetting, Communities, Deepening, Spending
+):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -50,14 +60,19 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         model: BaseChatModel | Model | str | None = None,
         embeddings: Embeddings | str | None = None,
         reranker: Reranker | None = None,
+        redact: Redact | str | None = None,
+        budget: Budget | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        settings = settings or Settings.from_env()
+        settings = (settings or Settings.from_env()).with_(redact=redact, budget=budget)
+        if settings.telemetry and not telemetry.is_on():
+            telemetry.instrument()
         self._database = opening.database(settings, say)
         chosen = opening.model(model, settings)
         vectors = opening.embeddings(embeddings, settings, chosen)
         scorer = opening.scorer(reranker, settings, chosen)
-        self.driver = Driver(chosen, vectors, self._database, scorer=scorer)
+        how: dict[str, Any] = {"side_by_side": settings.parallel, "budget": settings.budget}
+        self.driver = Driver(chosen, vectors, self._database, scorer=scorer, **how)
         self.settings = opening.plan(opening.thresholds(settings, vectors), chosen)
         self.before_close: list[WeakMethod[Callable[[], None]]] = []
         """Methods that are called before this memory is closed, if their objects are still there then."""
@@ -70,6 +85,8 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         model: BaseChatModel | Model | str | None = None,
         embeddings: Embeddings | str | None = None,
         reranker: Reranker | None = None,
+        redact: Redact | str | None = None,
+        budget: Budget | None = None,
         settings: Settings | None = None,
         say: Callable[[str], None] | None = None,
     ) -> Self:
@@ -78,15 +95,20 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         *model* is a LangChain chat model, a model's name, or ``"offline"``; *embeddings* likewise.
         *reranker* is what scores for a recipe with a cross-encoder: the URL of a rerank endpoint, a chat model or its
         name, a LangChain cross-encoder or a `CrossEncoder`; else the model does.
+        *redact* is what takes secrets out of all that is remembered; see `kg_memory.redaction`.
+        *budget* limits what reading may cost; see `docs/budgets.md`.
         *say* is told about waits. Errors: `DatabaseError`, `SettingsError`, `MissingExtra`.
         """
-        settings = (settings or Settings.from_env()).with_(url=url)
-        memory = cls(settings, model=model, embeddings=embeddings, reranker=reranker, say=say)
+        settings = (settings or Settings.from_env()).with_(url=url, budget=budget)
+        memory = cls(settings, model=model, embeddings=embeddings, reranker=reranker, redact=redact, say=say)
         memory._database.client()
         return memory
 
     def close(self) -> None:
-        """Let go of the database; an embedded server stops by itself some time after its last client left."""
+        """Let go of the database; an embedded server stops by itself some time after its last client left.
+
+        What is saved and not read yet, as by the plan ``economy``, is read by `resume`.
+        """
         self._end()
         self.driver.close()
         self._database.close()
@@ -122,6 +144,8 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         """
         where = {"thread": thread, "source": source, "source_id": source_id}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
+        if self.settings.plan == "economy":
+            return self._wait(given, namespace)
         return calls.added(self._adding.invoke({**given, "namespace": namespace}))
 
     async def aadd(
@@ -140,6 +164,8 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         """`add`, for asyncio."""
         where = {"thread": thread, "source": source, "source_id": source_id}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
+        if self.settings.plan == "economy":
+            return await self._await(given, namespace)
         return calls.added(await self._adding.ainvoke({**given, "namespace": namespace}))
 
     def add_many(
@@ -154,8 +180,8 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         One that the models cannot read does not keep the others waiting: its `Added` has a `problem`.
         """
         tally = calls.Tally(calls.several(episodes), progress)
-        for each in episodes:
-            tally.count(self._remember(calls.dated(each, self.driver.clock), namespace))
+        self._read_waiting(namespace)
+        self._remember_all(calls.given(episodes, self.driver.clock), namespace, tally)
         return tally.added
 
     async def aadd_many(
@@ -167,8 +193,8 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
     ) -> list[Added]:
         """`add_many`, for asyncio."""
         tally = calls.Tally(calls.several(episodes), progress)
-        for each in episodes:
-            tally.count(await self._aremember(calls.dated(each, self.driver.clock), namespace))
+        await self._aread_waiting(namespace)
+        await self._aremember_all(calls.given(episodes, self.driver.clock), namespace, tally)
         return tally.added
 
     def save(
@@ -179,7 +205,7 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
         `add_many` of the same ones reads them, and so does `resume`. Errors: `InputError`, `DatabaseError`.
         """
         return [
-            calls.saved(self._run(receive(given, self.settings), namespace))
+            calls.saved(self._run(accept(given, self.settings), namespace))
             for given in calls.received(episodes, namespace, self.driver.clock)
         ]
 
@@ -188,7 +214,7 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
     ) -> list[Added]:
         """`save`, for asyncio."""
         return [
-            calls.saved(await self._arun(receive(given, self.settings), namespace))
+            calls.saved(await self._arun(accept(given, self.settings), namespace))
             for given in calls.received(episodes, namespace, self.driver.clock)
         ]
 
@@ -197,9 +223,8 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
     ) -> list[Added]:
         """Finish what was saved but not read to the end, earliest first, and old summaries; see `add_many`."""
         tally = calls.Tally(self.stats(namespace=namespace).waiting, progress)
-        while waiting := self._run(reading.waiting(WAITING_AT_ONCE, tally.unread), namespace):
-            for each in waiting:
-                tally.count(self._remember(calls.again(each), namespace, each.id))
+        while waiting := self._run(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
+            self._remember_all(((calls.again(each), each.id) for each in waiting), namespace, tally)
         self._run(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
@@ -208,10 +233,43 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
     ) -> list[Added]:
         """`resume`, for asyncio."""
         tally = calls.Tally((await self.astats(namespace=namespace)).waiting, progress)
-        while waiting := await self._arun(reading.waiting(WAITING_AT_ONCE, tally.unread), namespace):
-            for each in waiting:
-                tally.count(await self._aremember(calls.again(each), namespace, each.id))
+        while waiting := await self._arun(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
+            await self._aremember_all(((calls.again(each), each.id) for each in waiting), namespace, tally)
         await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
+        return tally.added
+
+    def retry(
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        episodes: Iterable[str] | None = None,
+        skipped: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> list[Added]:
+        """Read again what failed, earliest first, and with *skipped* also what was not to be read; see `add_many`.
+
+        *episodes* are the ids of those that are meant, where not all are. What was paid for before is not paid again.
+        """
+        wanted = self._run(reading.reopened(calls.RETRIED[skipped], episodes), namespace)
+        tally = calls.Tally(len(wanted), progress)
+        for each in wanted:
+            tally.count(self._remember(calls.again(each), namespace, each.id, calls.READ_ALL if skipped else None))
+        return tally.added
+
+    async def aretry(
+        self,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        episodes: Iterable[str] | None = None,
+        skipped: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> list[Added]:
+        """`retry`, for asyncio."""
+        wanted = await self._arun(reading.reopened(calls.RETRIED[skipped], episodes), namespace)
+        tally = calls.Tally(len(wanted), progress)
+        for each in wanted:
+            context = calls.READ_ALL if skipped else None
+            tally.count(await self._aremember(calls.again(each), namespace, each.id, context))
         return tally.added
 
     # The namespaces, the graphs, and upkeep
@@ -251,16 +309,20 @@ class GraphMemory(Closing, Searching, Listing, LookingBack, Reviewing, Forgettin
             if end is not None:
                 end()
 
-    def _remember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
+    def _remember(
+        self, given: dict[str, Any], namespace: str, known: str | None = None, context: dict[str, Any] | None = None
+    ) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
-            return calls.added(self._adding.invoke(given))
+            return calls.added(self._adding.invoke(given, context=context))
         except KGMemoryError as error:
             return self._run(calls.unread(given, self.settings, began, error, known), namespace)
 
-    async def _aremember(self, given: dict[str, Any], namespace: str, known: str | None = None) -> Added:
+    async def _aremember(
+        self, given: dict[str, Any], namespace: str, known: str | None = None, context: dict[str, Any] | None = None
+    ) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
-            return calls.added(await self._adding.ainvoke(given))
+            return calls.added(await self._adding.ainvoke(given, context=context))
         except KGMemoryError as error:
             return await self._arun(calls.unread(given, self.settings, began, error, known), namespace)

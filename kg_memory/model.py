@@ -38,14 +38,23 @@ class EpisodeKind(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """How far an episode got: `SAVED` has its text, `DONE` has all that was derived from it too."""
+    """How far an episode got; in every state it is stored, and found by its words.
+
+    `SAVED`: nothing was tried yet. `WORKING`: it is being read, or what read it died. `WAITING`: it is to be read
+    later, for a reason. `DONE`: it has all that was derived from it. `SKIPPED`: it was not to be read. `FAILED`: it
+    could not be.
+    """
 
     SAVED = "saved"
+    WAITING = "waiting"
+    WORKING = "working"
     DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
 
 
 class Source(Value):
-    """Where a fact was stated: the episode, and the characters ``content[start:end]`` of it."""
+    """Where a fact was stated: the episode with its `trust`, and the characters ``content[start:end]`` of it."""
 
     episode: str
     source_id: str | None = None
@@ -54,6 +63,7 @@ class Source(Value):
     start: int
     end: int
     quote: str
+    trust: float = 1.0
 
 
 class Remark(Value):
@@ -75,7 +85,9 @@ class Episode(Value):
     """One raw input, never changed after it was saved.
 
     `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
-    source is believed. `remarks` tell what became of what it states; a search fills them in.
+    source is believed. `reason` tells why it waits, failed or was skipped, `step` where it failed, `attempts` how often
+    it was begun, and `plan` how it was read. `flags` name the patterns of prompt injection in it; see
+    `kg_memory.ingestion.flags`. `remarks` tell what became of what it states; a search fills them in.
     """
 
     id: str
@@ -88,9 +100,19 @@ class Episode(Value):
     at: datetime
     created_at: datetime
     status: EpisodeStatus = EpisodeStatus.SAVED
+    reason: str | None = None
+    step: str | None = None
+    attempts: int = 0
+    plan: str | None = None
+    flags: tuple[str, ...] = ()
     trust: float = 1.0
     remarks: tuple[Remark, ...] = ()
     score: float | None = None
+
+    @property
+    def withheld(self) -> bool:
+        """Whether no context and no tool tells it to a model: it has flags, and nobody trusted it all the same."""
+        return bool(self.flags) and self.status is not EpisodeStatus.DONE
 
 
 class EpisodeInput(Value):
@@ -132,7 +154,8 @@ class Fact(Value):
     where the start is not known at all, `known_from` is since when it is known to have been so. `objects` has one
     name, or several for a fact over more than two entities (a hyper-edge). `wording` is the predicate as it was read,
     `edge_type` what kind of link it is (semantic, causal, temporal, hierarchical, co_occurrence).
-    One that is not `reviewed` waits for a person and is not believed yet.
+    `trust` is that of the best trusted of all episodes that state it. One that is not `reviewed` waits for a person and
+    is not believed yet.
     """
 
     id: str
@@ -150,6 +173,7 @@ class Fact(Value):
     created_at: datetime
     expired_at: datetime | None = None
     confidence: float = 1.0
+    trust: float = 1.0
     reviewed: bool = True
     sources: tuple[Source, ...] = ()
     score: float | None = None
@@ -168,7 +192,7 @@ class Community(Value):
 class CommunityRefresh(Value):
     """What became of the communities: how many there are, `changed` were summarised anew, `removed` are no more.
 
-    `asked` is how many questions the model got.
+    `asked` is how many questions the model got, and `usage` what they took.
     """
 
     communities: int = 0
@@ -176,6 +200,7 @@ class CommunityRefresh(Value):
     unchanged: int = 0
     removed: int = 0
     asked: int = 0
+    usage: Usage = Usage()
 
 
 class AskedTime(Value):
@@ -238,13 +263,14 @@ class Added(Value):
     """What became of one episode.
 
     `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
-    those of the facts that hold no longer because of it, `waiting` those that wait for review. `problem` says why it
-    could not be read: it is saved, and found by its words, but nothing was derived from it; `skipped` why it was not
-    read, as there is nothing in it. `steps` tell what each step took, in their order, and `usage` what all of them did.
+    those of the facts that hold no longer because of it, `waiting` those that wait for review. `status` is how far it
+    got: `problem` says why it could not be read, and `skipped` why it was not to be. `steps` tell what each step took,
+    in their order, and `usage` what all of them did.
     """
 
     episode: str
     new: bool
+    status: EpisodeStatus = EpisodeStatus.DONE
     entities: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
@@ -260,10 +286,15 @@ class Added(Value):
 
 
 class Stats(Value):
-    """How much a namespace holds; `waiting` are episodes not yet read to the end, `reviews` facts that wait."""
+    """How much a namespace holds; `reviews` are facts that wait for a person.
+
+    `waiting` are episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
+    """
 
     episodes: int = 0
     waiting: int = 0
+    failed: int = 0
+    skipped: int = 0
     entities: int = 0
     facts: int = 0
     current_facts: int = 0
@@ -324,32 +355,6 @@ class Moment(Value):
     precision: Precision = "instant"
     kind: Literal["began", "ended", "said"]
     fact: Fact
-
-
-class Neighbourhood(Value):
-    """What lies around an entity at an instant (C31): entities with how many steps they are away, and the facts."""
-
-    depths: dict[str, int]
-    entities: tuple[Entity, ...] = ()
-    facts: tuple[Fact, ...] = ()
-
-
-class Neighbour(Value):
-    """An entity that shares so many `facts` with another."""
-
-    name: str
-    type: str = "Entity"
-    facts: int
-
-
-class EntityCard(Value):
-    """An entity at a glance: its latest facts, those it shares most facts with, and where it was last spoken of."""
-
-    entity: Entity
-    facts: tuple[Fact, ...] = ()
-    neighbours: tuple[Neighbour, ...] = ()
-    episodes: tuple[Episode, ...] = ()
-    communities: tuple[Community, ...] = ()
 
 
 class PredicateInfo(Value):

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.runtime import get_runtime
+from langgraph.runtime import Runtime, get_runtime
 
-from kg_memory.asking import Asking, Kept
+from kg_memory import telemetry
+from kg_memory.asking import Asking, Durable, Kept
 from kg_memory.contexts import Context
+from kg_memory.errors import KGMemoryError
 from kg_memory.flow import Driver, Flow
 from kg_memory.identity import checked_namespace
-from kg_memory.settings import Settings
+from kg_memory.settings import OFFLINE, Settings
+from kg_memory.telemetry.episodes import log_end, log_failure
 from kg_memory.temporal import OPEN_END, OPEN_START
 from kg_memory.usage import StepUsage, Usage
 
@@ -28,6 +32,10 @@ LEAST_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""
 
 Step = Callable[[Any, Settings], Flow[dict[str, Any]]]
+OnFailure = Callable[[Mapping[str, Any], str, Exception, bool], Flow[str | None]]
+"""What is done about a failure: of a state, by the name of a step and its error, and whether the step itself raised it.
+It returns how far the episode is by that, if that is noted.
+"""
 
 
 class Node(Runnable[Any, dict[str, Any]]):
@@ -46,43 +54,95 @@ class Node(Runnable[Any, dict[str, Any]]):
         return await self._acall(input)
 
 
-def node(step: Step, driver: Driver, settings: Settings, *, metered: bool = False) -> Node:
+def node(
+    step: Step, driver: Driver, settings: Settings, *, metered: bool = False, on_failure: OnFailure | None = None
+) -> Node:
     """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``.
 
-    One that is *metered* adds a `usage.StepUsage` to the state's `steps`.
+    One that is *metered* adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the
+    name of the step and its error runs before the error is raised.
     """
     kept = Kept()
+    graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
-    def begin(state: Any, context: Any) -> tuple[Asking, Flow[dict[str, Any]]]:
+    def begin(state: Any, runtime: Runtime[Any]) -> tuple[Asking, Flow[dict[str, Any]]]:
         # As a subgraph, it runs in a graph that has a context of its own kind.
-        chosen = context if isinstance(context, Context) else UNCHANGED
+        chosen = runtime.context if isinstance(runtime.context, Context) else UNCHANGED
         state = unrounded(state)
-        asking = Asking(checked_namespace(state.get("namespace")), kept, chosen.prompts())
+        asking = Asking(
+            checked_namespace(state.get("namespace")), kept, chosen.prompts(), _durable(state, driver),
+            lambda done, of: runtime.stream_writer({"step": step.__name__, "done": done, "of": of}),
+        )  # fmt: skip
         return asking, asking.through(step(state, chosen.settings(settings)))
 
-    def end(update: dict[str, Any], asking: Asking, began: float, tell: Callable[[Any], None]) -> dict[str, Any]:
-        tell({"step": step.__name__, **news(update)})
-        if not metered:
-            return update
-        spent = dict(sum(asking.spent, Usage()))
-        took = StepUsage(step=step.__name__, seconds=round(time.perf_counter() - began, 6), **spent)
-        return {**update, "steps": [took.model_dump()]}
+    def failed(state: Any, error: Exception, asking: Asking, began: float) -> Flow[None]:
+        if on_failure is not None:
+            yield from _noted(on_failure, state, error, asking, _took(step, asking, began))
+
+    def end(state: Any, update: dict[str, Any], asking: Asking, began: float) -> dict[str, Any]:
+        return _metered(state, update, asking.namespace, _took(step, asking, began)) if metered else update
 
     def call(state: Any) -> dict[str, Any]:
         runtime, began = get_runtime(), time.perf_counter()
-        asking, flow = begin(state, runtime.context)
-        with asking.kept_on_failure():
-            update = driver.run(flow, asking.namespace)
-        return end(update, asking, began, runtime.stream_writer)
+        asking, flow = begin(state, runtime)
+        with telemetry.step(graph, step.__name__, asking.namespace) as told:
+            try:
+                with asking.kept_on_failure():
+                    update = driver.run(flow, asking.namespace)
+            except Exception as error:
+                with suppress(KGMemoryError):  # the first error tells more than that it could not be noted
+                    driver.run(failed(state, error, asking, began), asking.namespace)
+                raise
+            runtime.stream_writer({"step": step.__name__, **told(news(update))})
+            return end(state, update, asking, began)
 
     async def acall(state: Any) -> dict[str, Any]:
         runtime, began = get_runtime(), time.perf_counter()
-        asking, flow = begin(state, runtime.context)
-        with asking.kept_on_failure():
-            update = await driver.arun(flow, asking.namespace)
-        return end(update, asking, began, runtime.stream_writer)
+        asking, flow = begin(state, runtime)
+        with telemetry.step(graph, step.__name__, asking.namespace) as told:
+            try:
+                with asking.kept_on_failure():
+                    update = await driver.arun(flow, asking.namespace)
+            except Exception as error:
+                with suppress(KGMemoryError):
+                    await driver.arun(failed(state, error, asking, began), asking.namespace)
+                raise
+            runtime.stream_writer({"step": step.__name__, **told(news(update))})
+            return end(state, update, asking, began)
 
     return Node(step.__name__, call, acall)
+
+
+def _took(step: Step, asking: Asking, began: float) -> StepUsage:
+    spent = dict(sum(asking.spent, Usage()))
+    return StepUsage(step=step.__name__, seconds=round(time.perf_counter() - began, 6), **spent)
+
+
+def _metered(state: Mapping[str, Any], update: dict[str, Any], namespace: str, took: StepUsage) -> dict[str, Any]:
+    """Return *update* with what the step *took*; at the one that saved all, the log has what all took until then."""
+    if "saved_at" in update:
+        log_end(namespace, {**state, **update}, took)
+    return {**update, "steps": [took.model_dump()]}
+
+
+def _noted(
+    on_failure: OnFailure, state: Mapping[str, Any], error: Exception, asking: Asking, took: StepUsage
+) -> Flow[None]:
+    """Do what is to be done about a failure, and write it into the log, also where that fails."""
+    if isinstance(error, KGMemoryError):
+        error.steps = (*(StepUsage(**each) for each in state.get("steps") or ()), took)
+    status = None
+    try:
+        status = yield from on_failure(state, took.step, error, asking.caused(error))
+    finally:
+        log_failure(asking.namespace, state, took, error, status)
+
+
+def _durable(state: Mapping[str, Any], driver: Driver) -> Durable | None:
+    """Return where the answers about the episode of *state* are kept until it is done; those of rules cost nothing."""
+    if "episode" not in state or driver.model_name == OFFLINE:
+        return None
+    return Durable(state["episode"]["id"], driver.model_name, state.get("answers") or {})
 
 
 def unrounded(state: Mapping[str, Any]) -> dict[str, Any]:

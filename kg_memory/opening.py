@@ -11,10 +11,10 @@ from langchain_core.language_models import BaseChatModel
 
 from kg_memory.cross_encoders import CrossEncoder, HTTPReranker, ModelScorer, PairScorer
 from kg_memory.effects import Model
-from kg_memory.embeddings import embedding_model, steady, vector_model_name
+from kg_memory.embeddings import Steady, embedding_model, steady, vector_model_name
 from kg_memory.errors import SettingsError
-from kg_memory.falkor import binaries, launch
-from kg_memory.falkor.connect import Database
+from kg_memory.falkor import binaries, launch, start_errors
+from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.replica import Replicated
 from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
@@ -22,6 +22,7 @@ from kg_memory.settings import OFFLINE, Settings
 
 logger = logging.getLogger("kg_memory")
 
+AGAIN = "the next call starts it anew, so try again"
 OPENAI_MODEL = "gpt-4.1-mini"
 OPENAI_EMBEDDINGS = "text-embedding-3-small"
 THRESHOLDS = (0.92, 0.60)
@@ -45,6 +46,10 @@ class NamedServer:
 
     def close(self) -> None:
         """Nothing to let go: the server is somebody else's."""
+
+    def advice(self) -> str:
+        """Return what to do where the server cannot be reached."""
+        return ADVICE
 
 
 class EmbeddedServer:
@@ -74,6 +79,10 @@ class EmbeddedServer:
             self._server.close()
             self._server = None
 
+    def advice(self) -> str:
+        """Return what to do where the server went away."""
+        return (self._server and start_errors.when_ended(self._server.folder)) or AGAIN
+
 
 def host(settings: Settings, say: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:
     """Return where the database is; *say* is told about waits."""
@@ -87,7 +96,7 @@ def database(settings: Settings, say: Callable[[str], None] | None) -> Database:
     """
     primary, old = host(settings, say), settings.allow_old_falkordb
     if settings.replica_url is None:
-        return Database(primary, allow_old=old)
+        return Database(primary, allow_old=old, advice=primary.advice)
     if settings.url is None:
         raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
     return Replicated(primary, NamedServer(settings.replica_url), allow_old=old)
@@ -121,7 +130,9 @@ def _chat(given: BaseChatModel | str, settings: Settings) -> Model:
     if isinstance(given, str):
         server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
         given = chat_model(given, *server)
-    return ChatModel(given)
+    chat = ChatModel(given)
+    chat.pace.limit(settings.requests_per_minute, settings.tokens_per_minute)
+    return chat
 
 
 def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
@@ -151,7 +162,7 @@ def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEnc
 def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
     """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
     if isinstance(given, Embeddings):
-        return steady(given)
+        return _limited(steady(given), settings)
     if given is not None and not isinstance(given, str):
         raise SettingsError(f"embeddings is a {type(given).__name__}: pass a LangChain Embeddings object or 'offline'")
     name = given or settings.embedding_model
@@ -160,11 +171,18 @@ def embeddings(given: Embeddings | str | None, settings: Settings, model: Model)
     if name == OFFLINE:
         return steady(LocalEmbeddings())
     url = settings.embedding_base_url or settings.base_url
-    return embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
+    opened = embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
+    return _limited(opened, settings)
+
+
+def _limited(model: Steady, settings: Settings) -> Steady:
+    model.pace.limit(settings.requests_per_minute, settings.tokens_per_minute)
+    return model
 
 
 def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the plan that suits the *model*: the offline one reads better step by step, at no cost."""
+    """Return *settings* with the *model*, and the plan that suits it: the offline one reads better step by step."""
+    settings = settings.with_(model=model.name)
     return settings.with_(plan="thorough") if model.name == OFFLINE else settings
 
 

@@ -13,8 +13,9 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher, cypher, rows
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, clean
-from kg_memory.model import SOURCES, Change, Fact, Moment, Neighbourhood
+from kg_memory.model import SOURCES, Change, Fact, Moment
 from kg_memory.reading import counted
+from kg_memory.surroundings import Neighbourhood
 from kg_memory.temporal import OPEN_END
 from kg_memory.vocabulary import canonical, predicate_name
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from kg_memory.effects import now, read
+from kg_memory.effects import now, read, write
 from kg_memory.errors import InputError
-from kg_memory.falkor import cypher, rows, search_cypher
+from kg_memory.falkor import cypher, episode_cypher, rows, search_cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import clean
 from kg_memory.model import Entity, Episode, EpisodeStatus, Stats
 from kg_memory.words import tokens
 
+Status = EpisodeStatus | Iterable[EpisodeStatus] | None
+UNREAD = (EpisodeStatus.SAVED, EpisodeStatus.WAITING, EpisodeStatus.WORKING)
+"""The states of episodes that are still to be read."""
 MOST = 10**9
 """The largest number that may be asked for; from 2^63 on, the database refuses it."""
 
@@ -31,22 +35,42 @@ def entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity
     return [rows.entity(row["entity"], row["score"]) for row in found]
 
 
-def episodes(limit: int, skip: int, status: EpisodeStatus | None) -> Flow[list[Episode]]:
-    """Return the episodes, latest first; only those of *status* if one is given."""
+def episodes(limit: int, skip: int, status: Status) -> Flow[list[Episode]]:
+    """Return the episodes, latest first; only those of *status*, one or several, if given."""
     page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
     if status is None:
-        found = yield from read(cypher.EPISODES, **page)
-    elif isinstance(status, str) and status in set(EpisodeStatus):
-        found = yield from read(cypher.EPISODES_BY_STATUS, status=str(status), **page)
+        found = yield from read(episode_cypher.EPISODES, **page)
     else:
-        raise InputError(f"the status is {status!r}: use one of {', '.join(EpisodeStatus)}")
+        statuses = [status] if isinstance(status, str) else list(status) if isinstance(status, Iterable) else [status]
+        if unknown := [each for each in statuses if each not in set(EpisodeStatus)]:
+            raise InputError(f"the status is {unknown[0]!r}: use one of {', '.join(EpisodeStatus)}")
+        found = yield from read(episode_cypher.EPISODES_BY_STATUS, statuses=[str(each) for each in statuses], **page)
     return [rows.episode(row["episode"]) for row in found]
 
 
-def waiting(limit: int, skip: int = 0) -> Flow[list[Episode]]:
-    """Return the episodes that are saved but not yet done, earliest first."""
-    found = yield from read(cypher.WAITING, limit=limit, skip=skip)
+def to_read(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
+    """Return the episodes in one of these states, earliest first."""
+    names = [str(each) for each in statuses]
+    found = yield from read(episode_cypher.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.episode(row["episode"]) for row in found]
+
+
+def reopened(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
+    """Mark the episodes in one of these states, of *ids* if given, as to be read, and return them, earliest first.
+
+    What was skipped for its flags is only meant where its id is given. Errors: `InputError` names an id that is none.
+    """
+    names, wanted = [str(each) for each in statuses], None if ids is None else set(ids)
+    there = yield from to_read(statuses, MOST)
+    episodes = [each for each in there if (not _is_suspect(each) if wanted is None else each.id in wanted)]
+    if wanted is not None and (unknown := sorted(wanted - {each.id for each in episodes})):
+        raise InputError(f"no episode {unknown[0]!r} is {' or '.join(names)}: list them by state to see which are")
+    yield from write(episode_cypher.REOPEN, ids=[each.id for each in episodes], statuses=names)
+    return episodes
+
+
+def _is_suspect(episode: Episode) -> bool:
+    return bool(episode.flags) and episode.status is EpisodeStatus.SKIPPED
 
 
 def stored(episode: str) -> Flow[Episode | None]:

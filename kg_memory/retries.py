@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from kg_memory import telemetry
 from kg_memory.flow import Flow
+from kg_memory.pace import Pace, Turn
 
 PASSING_STATUS = frozenset({408, 409, 425, 429})
 # The SDKs share no root for "nothing came back"; these are the names that httpx, httpx2, requests, openai and
@@ -57,6 +59,13 @@ class Failure:
     """Whether the content was the matter, by the server's own filter."""
     timeout: bool = False
     """Whether no answer came in time."""
+    limited: bool = False
+    """Whether the server asks for fewer requests: whoever asks it would be refused too."""
+
+    @property
+    def kind(self) -> str:
+        """What it was, in one of few words: the status, or that no answer came."""
+        return str(self.status) if self.status is not None else "timeout" if self.timeout else "connection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +77,68 @@ class Patience:
     """How often in all where each attempt runs into the timeout: a slow model does not get faster."""
     first: float = 0.5
     longest: float = 30.0
+    refusals: int = 8
+    """How often in all where the server asks for fewer requests: a limit of a minute is waited out."""
     longest_asked: float = 90.0
     """A server that asks for more than this is given up at once: waiting is for whoever called."""
+    longest_queue: float = 300.0
+    """How long is waited in all for others who ask the same server."""
 
     def before(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
         """Return the seconds to wait before *attempt* (the second is 2), or None to give up."""
-        if not failure.passing or attempt > (self.timeouts if failure.timeout else self.attempts):
-            return None
+        most = self.timeouts if failure.timeout else self.refusals if failure.limited else self.attempts
+        return self.pause(attempt, failure, draw) if failure.passing and attempt <= most else None
+
+    def pause(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
+        """Return the seconds between *failure* and *attempt*, or None where the server asks for too many."""
         if failure.wait is not None:
             # A little more than asked for, so that many waiting at once do not come back at once.
             return None if failure.wait > self.longest_asked else failure.wait + 0.25 * draw()
         return min(self.longest, self.first * 2.0 ** (attempt - 2)) * (0.5 + 0.5 * draw())
 
 
-def patiently(request: Any, patience: Patience) -> Flow[Any]:
-    """Yield *request* until it is answered; the last error is raised when *patience* ends."""
-    attempt = 1
-    while True:
-        try:
-            return (yield request)
-        except Exception as error:
-            attempt += 1
-            seconds = patience.before(attempt, diagnose(error))
-            if seconds is None:
-                raise
+class Crowded(Exception):
+    """So many ask the server that the turn of this request does not come in time."""
+
+    is_retryable = True
+
+
+def patiently(request: Any, patience: Patience, pace: Pace | None = None, tokens: float = 0) -> Flow[Any]:
+    """Yield *request*, of about so many *tokens*, until it is answered; the last error is raised when *patience* ends.
+
+    It is made at the *pace* of all who ask the same server. Errors: `Crowded`.
+    """
+    attempt, queued = 1, 0.0
+    with (pace or Pace()).turn(tokens) as turn:
+        while True:
+            queued = yield from _queue(turn, patience.longest_queue, queued)
+            try:
+                answer = yield request
+            except Exception as error:
+                attempt, failure = attempt + 1, diagnose(error)
+                seconds = patience.before(attempt, failure)
+                held = patience.pause(attempt, failure) if seconds is None else seconds
+                if failure.limited and held is not None:  # by all who ask, also where this request is given up
+                    turn.refused(held, failure.wait)
+                if seconds is None:
+                    raise
+            else:
+                turn.answered()
+                return answer
+            telemetry.retried(failure.kind, seconds)
+            if not failure.limited:
+                turn.failed()
+                yield Pause(seconds)
+
+
+def _queue(turn: Turn, longest: float, queued: float) -> Flow[float]:
+    """Wait for *turn*, and return how long that was in all, with what was *queued* before."""
+    while seconds := turn.wait():
+        queued += seconds
+        if queued > longest:
+            raise Crowded(f"its rate limit leaves no room for this request within {longest:.0f} seconds")
         yield Pause(seconds)
+    return queued
 
 
 def diagnose(error: Exception) -> Failure:
@@ -101,13 +147,15 @@ def diagnose(error: Exception) -> Failure:
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
     reason = " ".join(str(getattr(error, "message", None) or error).split())[:LONGEST_REASON] or type(error).__name__
+    passing, wait = _is_passing(error, status), _asked_wait(getattr(response, "headers", None))
     return Failure(
         status,
-        passing=_is_passing(error, status),
-        wait=_asked_wait(getattr(response, "headers", None)),
+        passing=passing,
+        wait=wait,
         reason=reason,
         refused=getattr(error, "code", None) in FILTERED_CODES or bool(_names(error) & FILTERED_NAMES),
         timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
+        limited=passing and (status == 429 or wait is not None),
     )
 
 

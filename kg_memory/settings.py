@@ -9,10 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, get_args, get_type_hints
 
+from kg_memory.budgets import NO_BUDGET, Budget
 from kg_memory.errors import SettingsError
+from kg_memory.redaction import Redact, hooks
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
+PLANS = (OFFLINE, "economy", "standard", "thorough")
+"""How an episode may have been read, the cheapest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,10 @@ class Settings:
     """An OpenAI-compatible server; OpenAI itself when ``None``."""
     api_key: str | None = field(default=None, repr=False)
     model_timeout: float = 60.0
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    """How much the whole process asks of one model on one server at most, spread evenly; the embedding model likewise.
+    When ``None``, as much as the server takes: its refusals and headers tell."""
     max_answer_tokens: int | None = None
     """Where an answer is cut off; set it for small models, which may never end by themselves."""
     embedding_model: str | None = None
@@ -90,9 +98,16 @@ class Settings:
     """The model that it shall use; without `rerank_url`, a chat model that scores instead, `model` when ``None``."""
     rerank_api_key: str | None = field(default=None, repr=False)
 
-    plan: Literal["standard", "thorough"] = "standard"
-    """How much is asked about an episode. ``standard``: its entities and facts in one question, which also looks for
-    what it missed. ``thorough``: step by step, as the paper does (Zep 2.2). The offline model reads step by step."""
+    plan: Literal["economy", "standard", "thorough"] = "standard"
+    """How much is asked about an episode. ``economy``: the entities and facts of several messages of a thread in one
+    question, for which they wait for each other. ``standard``: those of one in one question, which also looks for what
+    it missed. ``thorough``: step by step, as the paper does (Zep 2.2). The offline model reads step by step."""
+    parallel: int = 16
+    """How many questions are asked at once, at most, of one call that reads many episodes, or a long one."""
+    window: int = 8
+    """How many messages of a thread are read in one question, by the plan ``economy``: so many wait for each other."""
+    window_seconds: float = 300.0
+    """How long a message waits for others, at most, where another of its thread comes; `resume` reads what waits."""
     previous_messages: int = 4
     """How many earlier messages of the thread the extraction sees (Zep 2.2.1: n = 4)."""
     reflections: int = 1
@@ -115,6 +130,22 @@ class Settings:
     """How much newer facts and episodes are preferred (C33): 0 is not at all, 10 the most."""
     abstain_below: float = 0.0
     """A context is left empty where the memory less probably holds an answer (`Found.relevance`); 0 is never."""
+    surprise_threshold: float = 0.0
+    """A short message is not read where it lies nearer than this to the average of the earlier ones that it would be
+    read with, 0 to 2 (C51). 0 is off; what suits differs by embedding model: `docs/plans.md` has a value for one."""
+    max_skip_turns: int = 5
+    """After how many messages in a row that were not read the next one is, however little it surprises."""
+    read_all: bool = False
+    """Whether also those episodes are read that would be skipped, such as greetings."""
+    trusted_sources: tuple[str, ...] = ()
+    """Sources (`EpisodeInput.source`) whose episodes are read though they look like prompt injections; ``*`` is all."""
+    redact: Redact | str | None = None
+    """What takes secrets out of messages before all else: a function, or ``secrets`` and ``personal``, the built-in
+    ones; see `kg_memory.redaction`."""
+    telemetry: bool = False
+    """Whether spans and metrics are made for OpenTelemetry, without texts and namespaces: see `kg_memory.telemetry`."""
+    budget: Budget = NO_BUDGET
+    """How much reading may cost; in the environment ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
     max_content: int = 1_000_000
     chunk_size: int = 6_000
     """Longer content is read in pieces of about this size, split where the text has a joint."""
@@ -139,8 +170,9 @@ class Settings:
         found: dict[str, Any] = {}
         for each in fields(cls):
             text = environment.get(ENV_PREFIX + each.name.upper())
-            if text and each.name not in ("entity_types", "fact_types"):
+            if text and each.name not in ("entity_types", "fact_types", "budget"):
                 found[each.name] = _parse(each.name, text, str(hints[each.name]))
+        found["budget"] = Budget.from_env(environment)
         found.setdefault("api_key", environment.get("OPENAI_API_KEY"))
         found.setdefault("xdg_data_home", environment.get("XDG_DATA_HOME"))
         found.setdefault("base_url", environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE"))
@@ -160,15 +192,19 @@ class Settings:
         self._check_urls()
         self._check_thresholds()
         self._check_choices()
+        self._check_rates()
+        hooks(self.redact)
         if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too
             raise SettingsError(f"temporal_decay_rate is {self.temporal_decay_rate}: set it from 0 to 10")
+        if not 0 <= self.surprise_threshold <= 2:
+            raise SettingsError(f"surprise_threshold is {self.surprise_threshold}: set it from 0 to 2")
         if not 0 <= self.abstain_below <= 1:
             raise SettingsError(f"abstain_below is {self.abstain_below}: set it from 0 to 1")
-        for name in ("idle_seconds", "previous_messages", "reflections"):
+        for name in ("idle_seconds", "previous_messages", "reflections", "window_seconds", "max_skip_turns"):
             if not getattr(self, name) >= 0:  # a NaN is refused too
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
         sizes = ("candidates", "max_content", "max_entities", "max_facts", "max_community_bytes", "chunk_size")
-        for name in (*sizes, "model_timeout"):
+        for name in (*sizes, "model_timeout", "parallel", "window"):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
         if not self.entity_types:
@@ -194,7 +230,15 @@ class Settings:
                 "thresholds must satisfy 0 <= review_threshold <= auto_threshold <= 1: change one of them"
             )
 
+    def _check_rates(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            limit = getattr(self, name)
+            if limit is not None and not limit > 0:
+                raise SettingsError(f"{name} is {limit}: set it above 0, or leave it out")
+
     def _check_choices(self) -> None:
+        if not isinstance(self.budget, Budget):
+            raise SettingsError(f"budget is {self.budget!r}: give a Budget, such as Budget(day=Limits(calls=1000))")
         hints = get_type_hints(type(self))
         for name in ("conflict_strategy", "plan"):
             value, choices = getattr(self, name), get_args(hints[name])
@@ -211,6 +255,8 @@ def _parse(name: str, text: str, hint: str) -> Any:
             return int(text)
         if "float" in hint:
             return float(text)
+        if hint.startswith("tuple[str"):
+            return tuple(name for each in text.split(",") if (name := each.strip()))
         return Path(text).expanduser() if "Path" in hint else text
     except (ValueError, KeyError):
         kind = "yes or no" if "bool" in hint else "a number"

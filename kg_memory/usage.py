@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -19,9 +21,18 @@ class Usage(BaseModel):
     """How many of the input tokens the server had read before, and charges less for."""
     dropped: int = 0
     """Items of answers that were left out because they were invalid."""
+    given_up: tuple[str, ...] = ()
+    """What was not asked as a budget ran out, by the names of `kg_memory.budgets.LADDER`, once each."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(**{name: count + getattr(other, name) for name, count in self if name in Usage.model_fields})
+        given_up = tuple(dict.fromkeys((*self.given_up, *other.given_up)))
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS}, given_up=given_up)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) - getattr(other, name) for name in COUNTS}, given_up=self.given_up)
+
+
+COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
 
 
 class StepUsage(Usage):
@@ -29,3 +40,10 @@ class StepUsage(Usage):
 
     step: str
     seconds: float
+
+
+class DaySpent(Usage):
+    """What a namespace took on a day (UTC); `money` by the prices that are set, ``None`` without."""
+
+    day: date
+    money: float | None = None

@@ -6,10 +6,11 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from kg_memory import prompts
 from kg_memory.effects import Prompt
@@ -21,15 +22,31 @@ _HOME = re.compile(r"\b(?:lives? in|moved to) (\w+)")
 _WISH = re.compile(r"remember that (.+)", re.IGNORECASE)
 
 
+Watch = Callable[[str, Any], Any]
+"""Is told the name and the body of each request before it is answered; a `ConnectionError` leaves it unanswered.
+
+What it returns, if anything, is sent instead of the answer: a `Said`, or the text of a completion.
+"""
+
+
+class Said(NamedTuple):
+    """An HTTP response; *content* is JSON."""
+
+    content: Any
+    status: int = 200
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
 @contextmanager
-def chat_server() -> Iterator[str]:
-    """Serve on a free port of this machine and yield the base URL.
+def chat_server(watch: Watch = lambda *_: None, model: Scripted | None = None) -> Iterator[str]:
+    """Serve on a free port of this machine and yield the base URL; *watch* is told of each request.
 
     A statement is noted. Asked where somebody lives, it says so only if a system or tool message does. Of the tools
     that it is offered it calls ``remember`` for a wish and ``search_memory`` for a question. Prompts of the memory
-    are read by `Scripted`, and texts embedded by `HashEmbeddings`.
+    are read by *model*, else `Scripted`, and texts embedded by `HashEmbeddings`.
     """
     server = _Server(("127.0.0.1", 0), _Handler)
+    server.watch, server.model = watch, model or Scripted()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -41,6 +58,9 @@ def chat_server() -> Iterator[str]:
 
 
 class _Server(ThreadingHTTPServer):
+    watch: Watch
+    model: Scripted
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep quiet about a client that went away, and tell the rest."""
         if not isinstance(sys.exception(), ConnectionError):
@@ -48,24 +68,32 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: _Server
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/v1/embeddings":
+        said = self.server.watch(_asked(self.path, body), body)
+        if said is not None:
+            said = said if isinstance(said, Said) else Said(completion(said))
+            self._send(said.content, said.status, said.headers)
+        elif self.path == "/v1/embeddings":
             self._send(_vectors(body))
         elif self.path != "/v1/chat/completions":
             self._send({"error": {"message": f"nothing is at {self.path}"}}, status=404)
         elif body.get("stream"):
-            self._stream(_answer(body))
+            self._stream(_answer(body, self.server.model))
         else:
-            self._send(_completion("chat.completion", message={"role": "assistant", **_answer(body)}))
+            self._send(
+                _completion("chat.completion", message={"role": "assistant", **_answer(body, self.server.model)})
+            )
 
     def log_message(self, *_: Any) -> None:
         """Keep quiet."""
 
-    def _send(self, content: dict[str, Any], status: int = 200) -> None:
-        self._write("application/json", json.dumps(content).encode(), status)
+    def _send(self, content: Any, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._write("application/json", json.dumps(content).encode(), status, headers)
 
     def _stream(self, answer: dict[str, Any]) -> None:
         calls = [{"index": place, **call} for place, call in enumerate(answer.get("tool_calls", ()))]
@@ -74,20 +102,32 @@ class _Handler(BaseHTTPRequestHandler):
         sent = [json.dumps(_completion("chat.completion.chunk", delta=piece)) for piece in pieces]
         self._write("text/event-stream", "".join(f"data: {each}\n\n" for each in [*sent, "[DONE]"]).encode())
 
-    def _write(self, kind: str, content: bytes, status: int = 200) -> None:
+    def _write(
+        self, kind: str, content: bytes, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
 
-def _answer(body: dict[str, Any]) -> dict[str, Any]:
+def _asked(path: str, body: dict[str, Any]) -> str:
+    """Return what is asked for: the name of a prompt's schema, or the end of the *path*."""
+    form = body.get("response_format", {})
+    return str(form.get("json_schema", {}).get("name") or path.rpartition("/")[2])
+
+
+def _answer(body: dict[str, Any], model: Scripted) -> dict[str, Any]:
     """Return the message that answers *body*."""
     messages, offered = body["messages"], {tool["function"]["name"] for tool in body.get("tools", ())}
     last = _text(messages[-1])
     if "response_format" in body:
-        return {"content": json.dumps(_reading(body["response_format"]["json_schema"]["name"], last))}
+        return {
+            "content": json.dumps(_reading(body["response_format"]["json_schema"]["name"], _text(messages[0]), model))
+        }
     if messages[-1]["role"] == "user" and "remember" in offered and (wish := _WISH.search(last)):
         return _call("remember", content=wish[1])
     if messages[-1]["role"] == "user" and "search_memory" in offered:
@@ -104,8 +144,8 @@ def fenced(text: str) -> dict[str, Any]:
     return {name: _plain(data) for name, _, data in _FENCED.findall(text)}
 
 
-def _reading(schema: str, text: str) -> Any:
-    return Scripted().told(_RULES[schema], fenced(text))
+def _reading(schema: str, text: str, model: Scripted) -> Any:
+    return model.told(_RULES[schema], fenced(text))
 
 
 def _plain(data: str) -> Any:
@@ -123,6 +163,13 @@ def _text(message: dict[str, Any]) -> str:
 def _call(name: str, **arguments: str) -> dict[str, Any]:
     called = {"name": name, "arguments": json.dumps(arguments)}
     return {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
+
+
+def completion(content: str | None, ended: str = "stop", **message: Any) -> dict[str, Any]:
+    """Return a completion that says *content*, and *ended* for that reason."""
+    told = _completion("chat.completion", message={"role": "assistant", "content": content, **message})
+    told["choices"][0]["finish_reason"] = ended
+    return told
 
 
 def _completion(kind: str, **said: dict[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Scripted:
     name = "scripted"
 
     def __init__(self, **rules: Rule) -> None:
-        self.rules: dict[str, Rule] = {**_RULES, **rules}
+        self.rules: dict[str, Rule] = {**_RULES, "read_window": self._read_window, **rules}
         self.asked: list[Ask] = []
         self._lock = Lock()
 
@@ -58,6 +58,17 @@ class Scripted:
         facts = self.rules["facts"]({**fields, "entities": given})["facts"] if found else []
         told = [{name: _named(each[name], found) for name in ("subject", "objects")} for each in facts]
         return {"entities": found, "facts": [{**each, **names} for each, names in zip(facts, told, strict=True)]}
+
+    def _read_window(self, fields: Fields) -> Any:
+        """Read several messages, each as if it were asked about alone."""
+        readings = [
+            (each["message"], self.told("read", {**fields, "episode": {"kind": "message", **each}}))
+            for each in fields["messages"]
+        ]
+        return {
+            kind: [{"message": message, **each} for message, reading in readings for each in reading[kind]]
+            for kind in ("entities", "facts")
+        }
 
     async def aanswer(self, ask: Ask) -> BaseModel:
         return self.answer(ask)

@@ -84,13 +84,12 @@ def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, erro
     assert [(each.new, each.problem) for each in added] == [(True, None), (True, str(error)), (True, None)]
     again = verbs.add_many(MANY)
     assert [(each.new, bool(each.problem)) for each in again] == [(False, False), (False, True), (False, False)]
-    assert [(each.episode, each.new, each.problem) for each in verbs.resume()] == [
-        (added[1].episode, False, str(error))
-    ]
+    assert verbs.resume() == []
+    assert [(each.episode, each.new, each.problem) for each in verbs.retry()] == [(added[1].episode, False, str(error))]
     assert len(verbs.facts_about("Ann")) == 2
     mend()
-    assert [each.problem for each in verbs.resume()] == [None]
-    assert verbs.stats().waiting == 0
+    assert [each.problem for each in verbs.retry()] == [None]
+    assert (verbs.stats().waiting, verbs.stats().failed) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +101,11 @@ def test_what_the_next_episode_would_meet_too_stops_many(verbs, memory, error):
     mend = spoil(memory, error)
     with pytest.raises(type(error)):
         verbs.add_many(MANY)
-    assert (verbs.stats().episodes, verbs.stats().waiting) == (2, 1)
+    assert (verbs.stats().episodes, verbs.stats().waiting) == (3, 2)
     with pytest.raises(type(error)):
         verbs.resume()
     mend()
-    assert [each.problem for each in verbs.resume()] == [None]
+    assert [each.problem for each in verbs.resume()] == [None, None]
 
 
 def test_an_episode_that_could_not_be_saved_is_no_problem_but_an_error(verbs, memory):
@@ -130,9 +129,9 @@ def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, 
 
 
 def test_the_progress_of_a_resume_counts_all_that_waits(verbs, memory, monkeypatch):
-    monkeypatch.setattr("kg_memory.memory.WAITING_AT_ONCE", 1)
+    monkeypatch.setattr("kg_memory.memory.AT_ONCE", 1)
     spoil(memory, AnswerError("no usable answer: try another model"))
-    verbs.add_many([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
+    verbs.save([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
     told = []
     resumed = verbs.resume(progress=told.append)
     assert [(each.done, each.total, each.new) for each in told] == [(1, 3, 0), (2, 3, 0), (3, 3, 0)]
@@ -153,14 +152,14 @@ def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiti
         with pytest.raises(AnswerError):
             verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
     model.rules["extract_message"] = picky
-    resumed = verbs.resume()
+    resumed = verbs.retry()
     assert [each.problem for each in resumed] == ["no usable answer: try another model", None, None]
-    assert [(each.id, each.content) for each in verbs.episodes(status="saved")] == [(resumed[0].episode, "poison")]
+    assert [(each.id, each.content) for each in verbs.episodes(status="failed")] == [(resumed[0].episode, "poison")]
     assert len(verbs.facts_about("Ann")) == 2
     many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
     added = verbs.add_many(many)
     assert [bool(each.problem) for each in added] == [True, False]
-    assert {each.id for each in verbs.episodes(status="saved")} == {resumed[0].episode, added[0].episode}
+    assert {each.id for each in verbs.episodes(status="failed")} == {resumed[0].episode, added[0].episode}
 
 
 NO_TIMES = dict.fromkeys(("as_of", "during", "believed_at"), None) | {"unreviewed": False}

@@ -24,18 +24,13 @@ from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.memory import GraphMemory
 from kg_memory.offline import OfflineModel
 from kg_memory.opening import scorer
-from kg_memory.retries import Sleepers
 from kg_memory.settings import Settings
 from tests.openai_wire import body
 from tests.scripted import Scripted
+from tests.sleeping import Sleeping
 
 URL = "http://rerank.test/v1/rerank"
 QUESTION = "Where does Ann live?"
-SLEPT: list[float] = []
-
-
-async def asleep(seconds: float) -> None:
-    SLEPT.append(seconds)
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -143,9 +138,9 @@ def test_the_offline_model_counts_words_in_common_the_same_each_time(ask):
 # --- a rerank server
 
 
-def reranker(**options) -> HTTPReranker:
-    SLEPT.clear()
-    return HTTPReranker(URL, **options, sleepers=Sleepers(SLEPT.append, asleep))
+def reranker(sleeping: Sleeping | None = None, **options) -> HTTPReranker:
+    sleeping = sleeping or Sleeping()
+    return HTTPReranker(URL, **options, sleepers=sleeping.sleepers, pace=sleeping.pace)
 
 
 @pytest.fixture
@@ -235,8 +230,9 @@ def test_what_no_server_takes_is_not_sent(ask, wire):
 
 def test_a_rate_limit_is_waited_out(ask, wire):
     wire.mock(side_effect=[httpx.Response(429, headers={"retry-after": "3"}), httpx.Response(503), results(0.4)])
-    assert ask(reranker(), ["a"]) == [0.4]
-    assert 3 <= SLEPT[0] < 3.5
+    sleeping = Sleeping()
+    assert ask(reranker(sleeping), ["a"]) == [0.4]
+    assert 3 <= sleeping.slept[0] < 3.5
 
 
 @pytest.mark.parametrize(
@@ -277,9 +273,10 @@ def test_a_failure_says_what_to_do(ask, wire, reply, error, advice):
 @pytest.mark.parametrize(("error", "pauses"), [(httpx.ConnectError("refused"), 4), (httpx.ReadTimeout("too slow"), 1)])
 def test_a_server_that_is_not_there_is_unavailable(ask, wire, error, pauses):
     wire.mock(side_effect=error)
+    sleeping = Sleeping()
     with pytest.raises(ModelUnavailable, match=r"at rerank.test failed .*check its URL"):
-        ask(reranker(), ["a"])
-    assert len(SLEPT) == pauses
+        ask(reranker(sleeping), ["a"])
+    assert len(sleeping.slept) == pauses
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kg_memory.driver import REMEMBERED_VECTORS, Clock, Driver
+from kg_memory.clock import Clock
+from kg_memory.driver import REMEMBERED_VECTORS, Driver
 from kg_memory.effects import Ask, embed, now, read, score, work, write
 from kg_memory.errors import (
     DatabaseClosed,

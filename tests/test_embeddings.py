@@ -13,23 +13,20 @@ from langchain_core.embeddings import Embeddings
 
 from kg_memory.embeddings import checked, embedding_model, steady, vector_model_name
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
-from kg_memory.retries import Sleepers
 from tests.openai_wire import BASE_URL, body, failure, openai_wire, vectors
+from tests.sleeping import Sleeping
 
-SLEPT: list[float] = []
 
-
-async def asleep(seconds: float) -> None:
-    SLEPT.append(seconds)
+@pytest.fixture
+def sleeping():
+    return Sleeping()
 
 
 @pytest.fixture(params=["sync", "async"])
-def embed(request):
+def embed(request, sleeping):
     """The texts' vectors by OpenAI's client on the wire, that never sleeps."""
-    SLEPT.clear()
-    remote = steady(
-        embedding_model("test-embedder", BASE_URL, dimensions=2).model, sleepers=Sleepers(SLEPT.append, asleep)
-    )
+    opened = embedding_model("test-embedder", BASE_URL, dimensions=2)
+    remote = steady(opened.model, sleepers=sleeping.sleepers, pace=sleeping.pace)
 
     def verb(*texts: str) -> list[list[float]]:
         if request.param == "sync":
@@ -65,10 +62,10 @@ def test_no_texts_need_no_request(embed, wire):
     assert wire.call_count == 0
 
 
-def test_a_rate_limit_is_waited_out(embed, wire):
+def test_a_rate_limit_is_waited_out(embed, wire, sleeping):
     wire.mock(side_effect=[failure(429, headers={"retry-after": "3"}), vectors([1.0, 0.0])])
     assert embed("Oslo") == [[1.0, 0.0]]
-    assert 3 <= SLEPT[0] < 3.5
+    assert 3 <= sleeping.slept[0] < 3.5
 
 
 @pytest.mark.parametrize(
@@ -90,20 +87,20 @@ def test_a_failure_says_what_to_do(embed, wire, reply, error, advice):
 
 
 @pytest.mark.parametrize(("error", "pauses"), [(httpx.ConnectError("refused"), 4), (httpx.ReadTimeout("too slow"), 1)])
-def test_a_server_that_is_not_there_is_unavailable(embed, wire, error, pauses):
+def test_a_server_that_is_not_there_is_unavailable(embed, wire, sleeping, error, pauses):
     wire.mock(side_effect=error)
     with pytest.raises(EmbeddingUnavailable, match="base_url"):
         embed("Oslo")
-    assert len(SLEPT) == pauses
+    assert len(sleeping.slept) == pauses
 
 
 @pytest.mark.parametrize("reply", [failure(400, "too long"), vectors([0.0, 0.0]), vectors([1.0, 0.0], [1.0, 0.0])])
-def test_what_is_wrong_with_a_text_or_the_set_up_does_not_pass_by_waiting(embed, wire, reply):
+def test_what_is_wrong_with_a_text_or_the_set_up_does_not_pass_by_waiting(embed, wire, sleeping, reply):
     wire.mock(return_value=reply)
     with pytest.raises(EmbeddingError) as error:
         embed("Oslo")
     assert not isinstance(error.value, EmbeddingUnavailable)
-    assert SLEPT == []
+    assert sleeping.slept == []
 
 
 @pytest.mark.parametrize("character", ["成", "🙂", "é", "x"])

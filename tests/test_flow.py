@@ -239,3 +239,20 @@ def test_only_so_many_flows_run_at_once_on_an_event_loop():
 
     asyncio.run(arun(every([waiting() for _ in range(100)]), perform))
     assert most == SIDE_BY_SIDE
+
+
+async def test_so_many_run_side_by_side_as_are_allowed_whatever_they_run_in_turn():
+    now = most = 0
+
+    async def perform(_: Any) -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.001)
+        now -= 1
+
+    def ask() -> Flow[None]:
+        yield "question"
+
+    await arun(every(every(ask() for _ in range(4)) for _ in range(6)), perform, 3)
+    assert most == 3

@@ -24,7 +24,8 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor import binaries, launch
-from kg_memory.model import Added, Episode, EpisodeStatus, Found, Neighbourhood
+from kg_memory.model import Added, Episode, EpisodeStatus, Found
+from kg_memory.surroundings import Neighbourhood
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = datetime(2024, 5, 1, 10, tzinfo=UTC)
@@ -73,10 +74,10 @@ def test_a_message_is_remembered_and_told_of(verbs):
     [episode] = verbs.episodes()
     assert episode == Episode(
         id=added.episode, content="I moved to Oslo.", speaker="Ann", source="chat", source_id="m1", thread="t", at=AT,
-        created_at=episode.created_at, status=EpisodeStatus.DONE,
+        created_at=episode.created_at, status=EpisodeStatus.DONE, attempts=1, plan="thorough",
     )  # fmt: skip
     assert {each.name for each in verbs.entities()} == {"Ann", "Oslo"}
-    assert verbs.stats().model_dump(exclude={"waiting", "communities"}) == {
+    assert verbs.stats().model_dump(exclude={"waiting", "failed", "skipped", "communities"}) == {
         "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0,
     }  # fmt: skip
 
@@ -158,7 +159,7 @@ def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(
     for each in given:
         with pytest.raises(ModelUnavailable):
             verbs.add_many([each])
-    assert verbs.stats().waiting == len(verbs.episodes(status="saved")) == 3
+    assert verbs.stats().waiting == len(verbs.episodes(status="waiting")) == 3
     with pytest.raises(ModelUnavailable):
         verbs.resume()
     model.rules = whole
@@ -251,8 +252,8 @@ BAD = {
     "a number instead of many": ("add_many", (3,), {}, "give a list"),
     "one episode instead of many": ("add_many", (EpisodeInput(content="Hello."),), {}, "give a list"),
     "many with the date 0": ("add_many", ([{"content": "x", "at": 0}],), {}, "at is 0.*ISO 8601"),
-    "a status that is a list": ("episodes", (), {"status": ["x"]}, "saved, done"),
-    "an unknown status": ("episodes", (), {"status": "lost"}, "saved, done"),
+    "a status that is a list": ("episodes", (), {"status": ["x"]}, "saved, waiting, working, done, failed, skipped"),
+    "an unknown status": ("episodes", (), {"status": "lost"}, "saved, waiting, working, done, failed, skipped"),
     "an empty name": ("facts_about", (" ",), {}, "name is empty"),
     "nothing to embed anew": ("reembed", (), {}, "holds nothing"),
 }

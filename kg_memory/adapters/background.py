@@ -22,10 +22,12 @@ from kg_memory.adapters.places import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.memory import GraphMemory
-from kg_memory.model import Added, EpisodeInput, EpisodeStatus
+from kg_memory.model import Added, EpisodeInput
+from kg_memory.reading import UNREAD
 from kg_memory.retries import Failure as Outage
 from kg_memory.retries import Patience
 from kg_memory.scopes import Closing, renew_in_children
+from kg_memory.telemetry.failures import reason
 from kg_memory.temporal import instant
 
 logger = logging.getLogger("kg_memory")
@@ -314,7 +316,7 @@ class BackgroundMemory(Closing):
             known = {id_ for each in self._tasks() for id_ in each.ids}
         while True:
             limit = AT_ONCE + len(known)
-            listed = partial(self.memory.episodes, namespace=namespace, status=EpisodeStatus.SAVED, limit=limit)
+            listed = partial(self.memory.episodes, namespace=namespace, status=UNREAD, limit=limit)
             found = self._patiently(None, namespace, listed)
             for each in reversed(found):
                 if each.id not in known and each.created_at < before:
@@ -346,12 +348,14 @@ class BackgroundMemory(Closing):
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)
         what = "what an earlier process left" if id_ is None else f"episode {id_}"
-        logger.warning("%s in %r is saved but not read (%d attempts): %s", what, namespace, attempts, error)
+        why = reason(error) if isinstance(error, Exception) else "kg-memory episodes --state failed tells why"
+        logger.warning("%s in %r is saved but not read (%d attempts): %s", what, namespace, attempts, why)
         if self._on_failure is not None:
             try:
                 self._on_failure(failure)
-            except Exception:
-                logger.exception("on_failure failed")
+            except Exception as raised:
+                logger.error("on_failure failed: %s", reason(raised))  # noqa: TRY400 - a traceback quotes the failure
+                logger.debug("on_failure failed", exc_info=True)
 
 
 _LEFT = object()

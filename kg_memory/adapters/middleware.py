@@ -29,6 +29,7 @@ from kg_memory.model import EpisodeInput
 from kg_memory.reading import counted
 from kg_memory.recipes import Recipe
 from kg_memory.retrieval.templates import Template
+from kg_memory.telemetry.failures import reason
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -196,7 +197,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return
         for each in added:
             if each.problem:
-                logger.warning("episode %s is saved but not read: %s", each.episode, each.problem)
+                logger.warning("episode %s is saved but not read: it %s", each.episode, each.status)
 
     def _said(self, messages: Sequence[BaseMessage], turn: Turn) -> list[EpisodeInput]:
         """Return the last turn of *messages*, without what only repeats the memory."""
@@ -233,7 +234,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         """Go on after an outage, or without a message that cannot be stored, and say so. Errors: *error* else."""
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
-        logger.warning("the agent goes on, but its memory could not %s: %s", what, error)
+        logger.warning("the agent goes on, but its memory could not %s: %s", what, reason(error))
 
 
 @dataclass(frozen=True, slots=True)

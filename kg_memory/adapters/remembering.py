@@ -103,7 +103,7 @@ def warn(namespace: str, added: Iterable[Added]) -> None:
     """Tell of texts that were saved but could not be read; `GraphMemory.resume` tries again."""
     for each in added:
         if each.problem is not None:
-            logger.warning("an item in %r was stored and saved as an episode, not read: %s", namespace, each.problem)
+            logger.warning("an item in %r is stored, and saved as episode %s, but not read", namespace, each.episode)
 
 
 def _vectors(query: str, sentences: Sequence[str]) -> Flow[list[list[float]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, get_args
 
@@ -138,9 +138,13 @@ def documents(found: Found, kinds: Iterable[Kind], k: int) -> list[Document]:
     ranked = [
         (rank, place, _document(item, found.relevance))
         for place, kind in enumerate(kinds)
-        for rank, item in enumerate(islice(getattr(found, kind), k))
+        for rank, item in enumerate(islice(_told(found, kind), k))
     ]
     return [document for *_, document in sorted(ranked, key=lambda one: one[:2])][:k]
+
+
+def _told(found: Found, kind: Kind) -> Iterator[Fact | Episode | Entity | Community]:
+    return (each for each in getattr(found, kind) if not (isinstance(each, Episode) and each.withheld))
 
 
 def _document(item: Fact | Episode | Entity | Community, relevance: float | None) -> Document:

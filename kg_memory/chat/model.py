@@ -10,12 +10,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
+from kg_memory import telemetry
 from kg_memory.chat.read import Read, Unreadable, read, read_object, salvage
 from kg_memory.chat.render import rendered
 from kg_memory.chat.wire import Reply, Send, bound, config, reply_of, reply_of_error, schema_text, shows_schema, ways
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.flow import Flow, arun, run
+from kg_memory.pace import Pace, pace_of, tokens_of
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
 from kg_memory.usage import Usage
 
@@ -52,13 +54,15 @@ def chat_model(
         temperature=0,
         max_retries=0,
         disable_streaming=True,
+        include_response_headers=True,  # which tell the rate limits
     )
 
 
 class ChatModel:
     """Answers `Ask` effects with a LangChain chat model.
 
-    *repairs* is how often an invalid answer is sent back to be mended.
+    *repairs* is how often an invalid answer is sent back to be mended. The *pace* is that of all who ask the same
+    server for the same model, if none is given.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class ChatModel:
         repairs: int = 2,
         patience: Patience | None = None,
         sleepers: Sleepers | None = None,
+        pace: Pace | None = None,
     ) -> None:
         if not isinstance(model, BaseChatModel):
             raise SettingsError(f"model is a {type(model).__name__}: pass a LangChain chat model, or 'offline'")
@@ -76,6 +81,7 @@ class ChatModel:
         self._patience = patience or Patience()
         self._sleepers = sleepers or Sleepers()
         self._accepted = _Accepted(model)
+        self.pace = pace or pace_of(model, self.name)
 
     @property
     def name(self) -> str:
@@ -101,7 +107,7 @@ class ChatModel:
         question = rendered(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
         cuts = 0
-        for _ in range(1 + self._repairs):
+        for left in range(self._repairs, -1, -1):
             reply = yield from self._reply(messages, ask)
             try:
                 return self._kept(_read(reply, ask), ask)
@@ -109,8 +115,9 @@ class ChatModel:
                 reason = str(error)
             log.warning("%s: invalid answer from %s (%s)", ask.prompt.name, self.name, _kind(reply))
             cuts += reply.cut_off
-            if cuts > 1:
+            if cuts > 1 or not left or not ask.again():
                 break
+            telemetry.retried(_kind(reply))
             messages = _again(question, reply, reason, ask)
         rest = salvage(reply.text, ask.prompt.answer)
         if rest is None:
@@ -141,6 +148,7 @@ class ChatModel:
                     raise _translated(failure, self.name) from error
                 continue
             ask.meter(reply.usage)
+            telemetry.spent(self.model, reply.usage)
             accepted.way, accepted.temperature = way, temperature
             if reply.refusal:
                 raise ModelRefusal(
@@ -149,13 +157,15 @@ class ChatModel:
             return reply
 
     def _sent(self, send: Send) -> Flow[Reply]:
+        tokens = sum(tokens_of(str(message.content)) for message in send.messages)
         try:
-            reply: Reply = yield from patiently(send, self._patience)
+            reply: Reply = yield from patiently(send, self._patience, self.pace, tokens)
         except Exception as error:
             carried = reply_of_error(error)
             if carried is None:
                 raise
             return carried
+        self.pace.told(reply.headers, reply.usage.input_tokens + reply.usage.output_tokens, tokens)
         return reply
 
     def _perform(self, effect: Any) -> Any:
@@ -163,7 +173,8 @@ class ChatModel:
             case Pause(seconds):
                 return self._sleepers.sync(seconds)
             case Send(messages):
-                return reply_of(bound(self.model, effect).invoke(list(messages), config(effect)))
+                with telemetry.chat(self.model, effect) as told:
+                    return told(reply_of(bound(self.model, effect).invoke(list(messages), config(effect))))
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, effect: Any) -> Any:
@@ -171,7 +182,8 @@ class ChatModel:
             case Pause(seconds):
                 return await self._sleepers.asynchronous(seconds)
             case Send(messages):
-                return reply_of(await bound(self.model, effect).ainvoke(list(messages), config(effect)))
+                with telemetry.chat(self.model, effect) as told:
+                    return told(reply_of(await bound(self.model, effect).ainvoke(list(messages), config(effect))))
         raise TypeError(f"no such effect: {effect!r}")
 
 

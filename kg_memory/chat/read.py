@@ -40,7 +40,8 @@ def read(text: str, kind: type[BaseModel]) -> Read:
     """
     error = Unreadable("there is no JSON object in the answer")
     best: Read | None = None
-    for candidate in _candidates(_without_thoughts(text)):
+    # Within one object the tags of thoughts are words of the episode.
+    for candidate in _candidates(text if _is_object(text) else _without_thoughts(text)):
         if best and isinstance(candidate, list):
             continue  # words after the answer may have brackets
         try:
@@ -88,6 +89,14 @@ def salvage(text: str, kind: type[BaseModel]) -> Read | None:
     except Unreadable:
         return None
     return Read(found.answer, found.dropped + 1)  # at least the item at the break
+
+
+def _is_object(text: str) -> bool:
+    """Tell whether *text* is one JSON object and nothing else."""
+    try:
+        return text.lstrip().startswith("{") and _decode(text.strip(), 0)[1] == len(text.strip())
+    except ValueError:
+        return False
 
 
 def _without_thoughts(text: str) -> str:

@@ -6,9 +6,10 @@ A server that refuses one is asked in the next, and asked so from then on.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -57,6 +58,8 @@ class Reply:
     cut_off: bool = False
     refusal: str | None = None
     usage: Usage = ONE_CALL
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The response's, where the client tells them."""
 
 
 def ways(model: BaseChatModel) -> tuple[Way, ...]:
@@ -101,14 +104,19 @@ def config(send: Send) -> RunnableConfig:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> dict[str, Any]:
-    """Return the JSON schema of *kind* as strict servers want it: closed objects, no titles."""
-    schema: dict[str, Any] = _strict(kind.model_json_schema(), () if limits else LIMITS)
-    return schema
+    """Return the JSON schema of *kind* as strict servers want it, not to be changed: closed objects, no titles."""
+    return _schema(kind, limits)[0]
 
 
 def schema_text(kind: type[BaseModel]) -> str:
     """Return the schema of *kind* for a prompt."""
-    return json.dumps(strict_schema(kind), ensure_ascii=False)
+    return _schema(kind, True)[1]
+
+
+@lru_cache(maxsize=256)
+def _schema(kind: type[BaseModel], limits: bool) -> tuple[dict[str, Any], str]:  # noqa: FBT001 - a part of the key
+    schema: dict[str, Any] = _strict(kind.model_json_schema(), () if limits else LIMITS)
+    return schema, json.dumps(schema, ensure_ascii=False)
 
 
 def _strict(node: Any, unwanted: Sequence[str]) -> Any:
@@ -170,7 +178,8 @@ def _reply(message: AIMessage, value: Any) -> Reply:
         output_tokens=spent.get("output_tokens") or 0,
         cached_tokens=(spent.get("input_token_details") or {}).get("cache_read") or 0,
     )
-    return Reply(harmless(str(message.text)), value, ended in CUT_OFF, refusal, usage)
+    headers = about.get("headers") or {}
+    return Reply(harmless(str(message.text)), value, ended in CUT_OFF, refusal, usage, headers)
 
 
 def _refusal(message: AIMessage) -> str | None:

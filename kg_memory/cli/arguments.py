@@ -61,7 +61,8 @@ RECIPES = (
     "default", "words", "meaning", "hybrid", "facts", "synapse", "pagerank", "diverse", "mentions", "near", "recent",
     "used", "trusted", "cross_encoder",
 )  # fmt: skip
-PLANS = ("standard", "thorough")
+PLANS = ("economy", "standard", "thorough")
+STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
 FIELDS = (
     "thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate", "edge_type",
@@ -109,6 +110,7 @@ examples:
   kg-memory forget --episode 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
   kg-memory forget --fact 7c2a91d4-0a55-5f0e-8f0e-3f8e2b7d4c10 --dry-run
 """
+_WATCH = "examples:\n  kg-memory watch -n ann\n  kg-memory watch --once\n  kg-memory watch --json | jq .event\n"
 _GROUPS = ("remember and ask", "look back", "review", "set up")
 
 
@@ -133,6 +135,8 @@ def parser() -> argparse.ArgumentParser:
         return made
 
     _add_ingest(command)
+    _add_retry(command)
+    _add_deepen(command)
     _add_ask(command)
     _add_questions(command)
     _add_past(command)
@@ -167,12 +171,37 @@ def _add_ingest(command: Command) -> None:
     made.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
     made.add_argument("--at", type=_time, metavar="TIME", help="when undated content was said (default: now)")
     made.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
-    about = "how much a model is asked: standard (default), or thorough, step by step"
+    made.add_argument("--dry-run", action="store_true", help="tell what it will cost, and remember nothing")
+    about = "how much a model is asked: economy, of several messages at once, standard (default), or thorough"
     made.add_argument("--plan", choices=PLANS, help=about)
     made.add_argument(
         "--namespace-per-conversation", action="store_true",
         help="keep the conversations of a file apart: each in NAMESPACE/<its name>",
     )  # fmt: skip
+
+
+def _add_retry(command: Command) -> None:
+    again = command(
+        "remember and ask", "retry", "retry:retry", "read again what could not be read",
+        "examples:\n  kg-memory episodes --state failed --ids\n  kg-memory retry\n\n"
+        "What a model has answered before is not asked, or paid, again.",
+    )  # fmt: skip
+    again.add_argument("ids", nargs="*", metavar="ID", help="the episodes that are meant (default: all that failed)")
+    again.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
+
+
+def _add_deepen(command: Command) -> None:
+    about = "read again, with more care, what was read by a cheaper plan"
+    deeper = command(
+        "remember and ask", "deepen", "deepen:deepen", about,
+        "examples:\n  kg-memory deepen --dry-run\n  kg-memory deepen --to thorough --limit 100\n\n"
+        "From the cheapest: offline, economy, standard, thorough. Facts that are found again are not doubled;\n"
+        "those that are not stay. Ctrl-C loses nothing: the same command goes on where it stopped.",
+    )  # fmt: skip
+    deeper.add_argument("--to", choices=PLANS[-2:], help="the plan to read by (default: the one that is set)")
+    deeper.add_argument("--limit", type=_count, help="how many at most, the earliest first (default: all)")
+    deeper.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
+    deeper.add_argument("--dry-run", action="store_true", help="tell how many they are, and change nothing")
 
 
 def _add_ask(command: Command) -> None:
@@ -226,9 +255,11 @@ def _add_questions(command: Command) -> None:
     about = "list the messages, texts and records as they came in"
     episodes = command(group, "episodes", "look:episodes", about)
     _add_limit(episodes, "episodes")
-    episodes.add_argument("--status", choices=("saved", "done"), help="saved: not read yet; done: read")
+    episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
     episodes.add_argument("--ids", action="store_true", help="show the ids of the episodes")
     command(group, "stats", "look:stats", "count what is remembered")
+    usage = command(group, "usage", "spending:usage", "list what reading cost, day by day")
+    usage.add_argument("--days", type=_count, default=30, help="how many days, up to today (default: 30)")
 
 
 def _add_past(command: Command) -> None:
@@ -265,6 +296,11 @@ def _add_past(command: Command) -> None:
     evolution.add_argument("--ids", action="store_true", help="show the ids of the facts")
     about = "list the facts that cannot both be true, and how that was settled"
     _add_limit(command(group, "conflicts", "past:conflicts", about), "conflicts")
+    watch = command(group, "watch", "watch:watch", "follow what comes, waits, fails and is learned, live", _WATCH)
+    watch.add_argument("--once", action="store_true", help="tell how it stands now, and end")
+    watch.add_argument("--interval", type=_count, default=2, metavar="SECONDS", help="how often to look (default: 2)")
+    watch.add_argument("--since", metavar="TIME", help="tell also what came since then (default: now)")
+    _add_limit(watch, "episodes that are not read, at first", 10)
 
 
 def _add_review(command: Command) -> None:

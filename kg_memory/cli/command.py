@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     screen = Screen(as_json=getattr(arguments, "json", False))
     notes = _Notes(screen)
+    notes.addFilter(lambda record: record.name != "kg_memory.episodes")  # the commands tell these by themselves
     logging.getLogger("kg_memory").addHandler(notes)
     try:
         return _finished(_verb(arguments.run)(arguments, screen))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory, review_command, settings_of
 from kg_memory.cli.screen import Screen, counted
+from kg_memory.cli.spending import foretell
 from kg_memory.errors import InputError
 from kg_memory.model import EpisodeInput
 from kg_memory.readers import Reading, read
@@ -58,6 +59,9 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
+        if arguments.dry_run:
+            foretell(memory, (group for each in readings for group in _apart(_fitting(each, limit), arguments)), screen)
+            return 0
         before = _finish(memory, namespace_of(arguments), screen)
         with Meter(total, screen) as meter:
             meter.unread.update(before.unread)  # those that are in the files too are tried again
@@ -112,7 +116,11 @@ def _add(
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> Meter:
     """Finish what an earlier run had saved, but not read to the end, and return what became of it."""
-    meter = Meter(memory.stats(namespace=namespace).waiting, screen)
+    stats = memory.stats(namespace=namespace)
+    meter = Meter(stats.waiting, screen)
+    if stats.failed:
+        failed = counted(stats.failed, "episode")
+        screen.note(f"{failed} of earlier runs could not be read: kg-memory retry reads them again")
     if meter.total:
         waiting = counted(meter.total, "episode")
         screen.note(f"{waiting} of an earlier run saved, but not read to the end: finishing first")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
+from collections.abc import Callable
 
 from kg_memory.cli.opening import namespace_of, open_memory, review_command, times_of
 from kg_memory.cli.screen import Cell, Screen, counted
 from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, place, with_ids
-from kg_memory.model import Entity
+from kg_memory.model import Entity, Episode
 
+_PAUSE = 5.0
+"""Seconds between two lines about something long."""
 NO_NAME = "kg-memory entities lists the known names."
 
 
@@ -58,16 +62,21 @@ def episodes(arguments: Namespace, screen: Screen) -> int:
     """List the episodes."""
     with open_memory(arguments, screen) as memory:
         found = memory.episodes(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
-    rows: list[tuple[Cell, ...]] = [
-        (each.at, each.speaker, each.content, place(each), each.status.value) for each in found
-    ]
+    rows: list[tuple[Cell, ...]] = [(each.at, each.speaker, each.content, place(each), _state(each)) for each in found]
     which = f"{arguments.status} episodes" if arguments.status else "episodes"
     empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
-    columns: tuple[str, ...] = ("at", "by", "what", "source", "status")
+    columns: tuple[str, ...] = ("at", "by", "what", "source", "state")
     if arguments.ids:
         columns, rows = (*columns, "id"), [(*row, each.id) for row, each in zip(rows, found, strict=True)]
     screen.values(found, columns, rows, FACT_STYLES, empty=empty)
     return 0
+
+
+def _state(episode: Episode) -> str:
+    """Return how far *episode* got, and why no further."""
+    at_step = f" at {episode.step}" if episode.step else ""
+    why = f": {episode.reason}" if episode.reason else ""
+    return f"{episode.status.value}{at_step}{why}"
 
 
 def stats(arguments: Namespace, screen: Screen) -> int:
@@ -95,12 +104,25 @@ def reembed(arguments: Namespace, screen: Screen) -> int:
     """Compute the vectors of a namespace anew."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
-        made = memory.reembed(namespace=namespace_of(arguments))
+        made = memory.reembed(namespace=namespace_of(arguments), progress=_now_and_then(screen))
     if screen.as_json:
         screen.json({"vectors": made})
     else:
         screen.line(f"{counted(made, 'vector')} made anew with the present embedding model.")
     return 0
+
+
+def _now_and_then(screen: Screen) -> Callable[[int, int], None]:
+    """Return what tells how many of how many are done, every few seconds."""
+    shown = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _PAUSE:
+            shown = time.monotonic()
+            screen.note(f"{done} of {total}")
+
+    return progress
 
 
 def _entity_row(entity: Entity) -> tuple[Cell, ...]:

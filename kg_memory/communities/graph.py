@@ -22,7 +22,7 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, node(step, driver, settings))
+        graph.add_node(step.__name__, node(step, driver, settings, metered=True))
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
     graph.add_conditional_edges("compare", _if_changed, {"summarise": "summarise", "unchanged": END})

@@ -10,6 +10,7 @@ from kg_memory.falkor import community_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.model import Community, CommunityRefresh
 from kg_memory.reading import counted
+from kg_memory.usage import StepUsage, Usage
 
 
 def listed(limit: int, skip: int) -> Flow[list[Community]]:
@@ -26,4 +27,5 @@ def refreshed(state: Mapping[str, Any]) -> CommunityRefresh:
         unchanged=state["unchanged"],
         removed=len(state["removed"]),
         asked=state["asked"],
+        usage=sum((StepUsage(**each) for each in state["steps"]), Usage()),
     )

@@ -9,6 +9,7 @@ from kg_memory.communities.state import CommunitiesState, Group, Told
 from kg_memory.effects import Vector, embed, write
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor import community_cypher as cypher
+from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Flow
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.settings import Settings
@@ -28,7 +29,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  
     rows = [_row(*each) for each in zip(state["groups"], told, vectors, strict=True)]
     members = [member for each in state["groups"] for member in each["members"]]
     kept = {"removed": state["removed"], "revision": state["revision"]}
-    if (yield from write(cypher.SAVE, communities=rows, members=members, **kept)):
+    if (yield from write(cypher.SAVE, communities=rows, members=members, **kept, **NOTHING)):
         return {"tries": 0}
     tries = state["tries"] + 1
     if tries == TRIES:

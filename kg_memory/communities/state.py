@@ -6,7 +6,8 @@ step reads them and keeps what they amount to, the groups.
 
 from __future__ import annotations
 
-from typing import Annotated
+from operator import add
+from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
@@ -58,7 +59,7 @@ class CommunitiesState(CommunitiesInput, total=False):
     `found` is how many communities there are. `groups` are those that were detected, then those of them that changed;
     `removed` the ids of those that are no more, `unchanged` how many stay as they are. `revision` is how often the
     stored ones had been written when they were compared, `asked` how many questions the model got, and `tries` how
-    often it was tried to save.
+    often it was tried to save. `steps` are what each step took, as dumped `kg_memory.usage.StepUsage`.
     """
 
     found: int
@@ -69,3 +70,4 @@ class CommunitiesState(CommunitiesInput, total=False):
     told: list[Told]
     asked: int
     tries: int
+    steps: Annotated[list[dict[str, Any]], add]

@@ -16,6 +16,7 @@ from kg_memory.identity import clean, display
 from kg_memory.offline.summaries import describe
 from kg_memory.prompts import COMMUNITY
 from kg_memory.settings import Settings
+from kg_memory.telemetry.failures import reason
 
 log = logging.getLogger("kg_memory.communities")
 
@@ -66,7 +67,7 @@ def _described(group: Group, instant: int, most: int) -> Flow[_Described]:
     except ModelUnavailable:
         raise
     except ModelError as error:
-        log.warning("no summary of a community, its latest facts stand in until the next refresh: %s", error)
+        log.warning("no summary of a community, its latest facts stand in until the next refresh: %s", reason(error))
         return _Described(*describe(items), asked=1, given=False)
     return described
 

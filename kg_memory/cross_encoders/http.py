@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from kg_memory import telemetry
 from kg_memory.cross_encoders.encoder import Scale, number
 from kg_memory.embeddings import sendable
 from kg_memory.errors import KGMemoryError, ModelError, ModelUnavailable, SettingsError
 from kg_memory.flow import Flow, arun, every, run
+from kg_memory.pace import Pace, shared_pace
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
 
 BATCH = 32
@@ -40,6 +42,7 @@ class HTTPReranker:
         timeout: float = 60.0,
         patience: Patience | None = None,
         sleepers: Sleepers | None = None,
+        pace: Pace | None = None,
     ) -> None:
         host = _host(url)
         self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
@@ -47,6 +50,7 @@ class HTTPReranker:
         self._model = model
         self._patience = patience or Patience()
         self._sleepers = sleepers or Sleepers()
+        self._pace = pace or shared_pace(url, api_key, model)
         self._options: dict[str, Any] = {
             "headers": {"Authorization": f"Bearer {api_key}"} if api_key else {},
             "timeout": timeout,
@@ -80,7 +84,7 @@ class HTTPReranker:
         failures = []
         for bare in (False, True) if self._bare is None else (self._bare,):
             try:
-                answer = yield from patiently(self._request(question, texts, bare=bare), self._patience)
+                answer = yield from patiently(self._request(question, texts, bare=bare), self._patience, self._pace)
             except Exception as error:  # noqa: BLE001 - the first is raised
                 failures.append(error)
                 if diagnose(error).status not in UNREADABLE:
@@ -101,7 +105,8 @@ class HTTPReranker:
             case Pause(seconds):
                 return self._sleepers.sync(seconds)
             case _Request(body):
-                return _told(client.post(self._url, json=body))
+                with telemetry.rerank(self._model or "reranker", self._url):
+                    return _told(client.post(self._url, json=body))
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, client: httpx.AsyncClient, effect: Any) -> Any:
@@ -109,7 +114,8 @@ class HTTPReranker:
             case Pause(seconds):
                 return await self._sleepers.asynchronous(seconds)
             case _Request(body):
-                return _told(await client.post(self._url, json=body))
+                with telemetry.rerank(self._model or "reranker", self._url):
+                    return _told(await client.post(self._url, json=body))
         raise TypeError(f"no such effect: {effect!r}")
 
 

@@ -229,7 +229,8 @@ ORDER BY p.name SKIP $skip LIMIT $limit
 """
 
 CORRECT_PREDICATE = """
+MATCH (m:Meta {id: 'schema'})
 MERGE (p:Predicate {name: $name})
-SET p.canonical = $canonical, p.one_at_a_time = $one_at_a_time, p.origin = 'corrected'
+SET p.canonical = $canonical, p.one_at_a_time = $one_at_a_time, p.origin = 'corrected', m.predicates = $now
 RETURN p.name AS name
 """

@@ -5,6 +5,7 @@ Facts are read in pages of internal ids, the one order in which the database fin
 
 from __future__ import annotations
 
+from kg_memory.falkor import spent_cypher as spent
 from kg_memory.temporal import OPEN_END
 
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
@@ -68,7 +69,9 @@ RETURN f.sentence AS sentence
 """
 """The latest facts that some entities have among themselves now."""
 
-SAVE = """
+SAVE = (
+    spent.ADD
+    + """
 UNWIND $members AS id
 OPTIONAL MATCH (e:Entity {id: id})
 WITH sum(CASE WHEN e IS NULL THEN 1 ELSE 0 END) AS gone
@@ -122,6 +125,7 @@ CALL {
 }
 RETURN m.communities AS revision
 """
+)
 """Replace what changed, unless others wrote communities since they were read, or a member is gone: then no row."""
 
 COMMUNITIES = """

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from inspect import signature
@@ -21,19 +21,18 @@ from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from kg_memory import telemetry
 from kg_memory.errors import (
     DatabaseClosed,
-    DatabaseUnavailable,
     DatabaseVersionError,
-    EmbeddingMismatch,
     KGMemoryError,
-    QueryError,
     SettingsError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
 from kg_memory.falkor.lanes import Lanes
 from kg_memory.falkor.parameters import with_parameters
 from kg_memory.falkor.queries import Queries
+from kg_memory.falkor.refusals import MOVED, translation
 from kg_memory.falkor.replies import rows
 from kg_memory.scopes import PerLoop, renew_in_children
 
@@ -44,8 +43,8 @@ LONGEST_KEY = 512
 SCHEMES = ("falkor://", "falkors://", "unix://")
 CONNECTIONS = 16
 NO_GRAPH = "empty key"
-OTHER_DIMENSION = "Vector dimension mismatch"
 LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
+ADVICE = "check that the server runs and the URL is right, then try again"
 CLOSED = "this memory was closed: open another"
 MAKING = "kg-memory:making"
 LONGEST_MAKING = 10.0
@@ -74,10 +73,12 @@ class Database:
     """Connections to one FalkorDB server.
 
     The *host* is asked for its URL at the first query, and again after the server went away. Once closed, it stays so.
+    *advice* says what to do where the server cannot be reached.
     """
 
-    def __init__(self, host: Host, *, allow_old: bool = False) -> None:
+    def __init__(self, host: Host, *, allow_old: bool = False, advice: Callable[[], str] = lambda: ADVICE) -> None:
         self._host = host
+        self._advice = advice
         self._allow_old = allow_old
         self._opening = threading.Lock()
         """Held while the host is asked, which may take minutes: never waited for on an event loop."""
@@ -112,37 +113,39 @@ class Database:
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
         link = self._linked()
-        with self._translated(link, key):
+        with telemetry.command(link.url, key, ((cypher, params),), write=write) as told, self._translated(link, key):
             graph = link.client.select_graph(key)
             result = (graph.query if write else graph.ro_query)(with_parameters(cypher, params))
-            return _rows(result)
+            return told(_rows(result))
         return []
 
     async def aquery(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]:
         """`query` on the running event loop."""
         link = await self._alinked()
-        with self._translated(link, key):
+        with telemetry.command(link.url, key, ((cypher, params),), write=write) as told, self._translated(link, key):
             graph = (await link.loops.get().client()).select_graph(key)
             result = await (graph.query if write else graph.ro_query)(with_parameters(cypher, params))
-            return _rows(result)
+            return told(_rows(result))
         return []
 
     def read_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
         """Run reading *queries* on the graph *key* at once and return the rows of each; else as `query`."""
         link = self._linked()
-        with self._translated(link):
-            commands = [_reading(key, cypher, params) for cypher, params in queries]
-            answers = link.lanes.answers(link.client.connection, commands)
-        return [self._answered(link, key, answer) for answer in answers]
+        with telemetry.command(link.url, key, queries) as told:
+            with self._translated(link):
+                commands = [_reading(key, cypher, params) for cypher, params in queries]
+                answers = link.lanes.answers(link.client.connection, commands)
+            return told([self._answered(link, key, answer) for answer in answers])
 
     async def aread_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
         """`read_all` on the running event loop."""
         link = await self._alinked()
-        with self._translated(link):
-            on_this_loop = link.loops.get()
-            commands = [_reading(key, cypher, params) for cypher, params in queries]
-            answers = await on_this_loop.lanes.aanswers((await on_this_loop.client()).connection, commands)
-        return [self._answered(link, key, answer) for answer in answers]
+        with telemetry.command(link.url, key, queries) as told:
+            with self._translated(link):
+                on_this_loop = link.loops.get()
+                commands = [_reading(key, cypher, params) for cypher, params in queries]
+                answers = await on_this_loop.lanes.aanswers((await on_this_loop.client()).connection, commands)
+            return told([self._answered(link, key, answer) for answer in answers])
 
     def _answered(self, link: _Link, key: str, answer: Any) -> list[Row]:
         with self._translated(link, key):
@@ -150,13 +153,6 @@ class Database:
                 raise answer
             return rows(answer)
         return []
-
-    def constrain(self, key: str, label: str, name: str) -> None:
-        """Make *name* unique among the nodes with *label*; a range index on it must exist."""
-        link = self._linked()
-        with self._translated(link):
-            arguments = ("UNIQUE", "NODE", label, "PROPERTIES", 1, name)
-            link.client.execute_command("GRAPH.CONSTRAINT", "CREATE", key, *arguments)
 
     @contextmanager
     def making(self) -> Iterator[None]:
@@ -254,10 +250,10 @@ class Database:
             if isinstance(error, redis.ResponseError) and NO_GRAPH in str(error):
                 self._absences[key] += 1
                 return
-            if isinstance(error, LOST) and self._link is link:
+            if isinstance(error, (*LOST, *MOVED)) and self._link is link:
                 self._link = None  # so that the next query looks for the server again
             if isinstance(error, (*LOST, redis.ResponseError)):
-                raise _translation(error) from error
+                raise translation(error, self._advice) from error
             raise
 
     def close(self) -> None:
@@ -285,6 +281,7 @@ class _Link:
     """The connections to one running server: a pool for the threads, and one for each event loop."""
 
     def __init__(self, url: str) -> None:
+        self.url = url
         self.client = FalkorDB(connection_pool=redis.BlockingConnectionPool.from_url(url, **_POOL))
         self.lanes = Lanes(CONNECTIONS)
         self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
@@ -339,22 +336,6 @@ async def _opened(url: str) -> AsyncGenerator[AsyncFalkorDB, None]:
         pool = getattr(client.connection, "connection_pool", None)
         if pool is not None:
             await pool.disconnect(inuse_connections=False)
-
-
-def _translation(error: Exception) -> KGMemoryError:
-    """Return our error for one of redis or of the network."""
-    if isinstance(error, redis.BusyLoadingError):
-        return DatabaseUnavailable("FalkorDB is loading its data: try again in a moment")
-    if not isinstance(error, redis.ResponseError):
-        return DatabaseUnavailable(
-            f"FalkorDB cannot be reached ({error}): check that the server runs and the URL is right, then try again"
-        )
-    if OTHER_DIMENSION in str(error):
-        return EmbeddingMismatch(
-            f"the graph was built with another setting of the embedding model ({error}): open it with that "
-            "one, or run `kg-memory reembed` to change it"
-        )
-    return QueryError(f"FalkorDB refused a query: {error}")
 
 
 # No retries: a write that timed out may have been applied, and redis-py would apply it again.

@@ -1,4 +1,4 @@
-"""The queries of ingestion, and of reading without a question: named constants with parameters only.
+"""The queries of ingestion, and of reading without a question, but those of episodes: see `episode_cypher`.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 Every entity and fact comes back as a map, never with its embedding.
@@ -7,69 +7,8 @@ Every entity and fact comes back as a map, never with its embedding.
 from __future__ import annotations
 
 from kg_memory.falkor import fragments as part
+from kg_memory.falkor import spent_cypher as spent
 from kg_memory.temporal import OPEN_END, OPEN_START
-
-NEIGHBOURS = """
-MATCH (e:Episode {thread_key: $thread_key})
-WHERE e.id <> $id AND e.at <= $at
-WITH e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
-RETURN -1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, left(e.content, $length) AS content
-UNION ALL
-MATCH (e:Episode {thread_key: $thread_key})
-WHERE e.id <> $id AND e.at > $at
-WITH e ORDER BY e.at, e.created_at LIMIT 2
-RETURN 1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, left(e.content, $length) AS content
-"""
-
-SAVE_EPISODE = """
-UNWIND $around AS id
-OPTIONAL MATCH (d:Episode {id: id})
-WITH sum(CASE WHEN d IS NULL THEN 1 ELSE 0 END) AS gone
-MATCH (m:Meta {id: 'schema'})
-WHERE gone = 0
-MERGE (e:Episode {id: $episode.id})
-ON CREATE SET e = $episode
-WITH m, e, e.status = 'new' AS new
-CALL {
-  WITH e, new
-  UNWIND CASE WHEN new THEN $lengths ELSE [] END AS row
-  MATCH (d:Episode {id: row.id})
-  SET d.n = coalesce(d.n, 0) + row.n
-}
-CALL {
-  WITH e, new
-  UNWIND CASE WHEN new THEN $postings ELSE [] END AS row
-  MERGE (t:Term {s: row.term})
-  WITH t, row
-  UNWIND row.in AS place
-  MATCH (d:Episode {id: place.id})
-  MERGE (t)-[p:IN_EPISODE]->(d)
-  ON CREATE SET p.f = place.f
-  ON MATCH SET p.f = p.f + place.f
-}
-CALL {
-  WITH e, new
-  MATCH (p:Episode {thread_key: e.thread_key})
-  WHERE new AND p.id <> e.id AND p.at <= e.at
-  WITH e, p ORDER BY p.at DESC, p.created_at DESC LIMIT 1
-  MERGE (p)-[:NEXT]->(e)
-}
-CALL {
-  WITH e, new
-  MATCH (n:Episode {thread_key: e.thread_key})
-  WHERE new AND n.at > e.at
-  WITH e, n ORDER BY n.at, n.created_at LIMIT 1
-  OPTIONAL MATCH (:Episode)-[old:NEXT]->(n)
-  DELETE old
-  WITH DISTINCT e, n
-  MERGE (e)-[:NEXT]->(n)
-}
-SET e.status = CASE WHEN new THEN 'saved' ELSE e.status END
-RETURN new, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
-  e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
-  coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten
-"""
-"""Save an episode, with how often something was forgotten so far; no row if one of those around it is gone."""
 
 SIMILAR_ENTITIES = f"""
 UNWIND $names AS row
@@ -83,21 +22,27 @@ WHERE score >= $threshold
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, score
 UNION ALL
 UNWIND $names AS row
+OPTIONAL MATCH (known:Alias {{key: row.alias}})
+WITH row, known
+WHERE known IS NULL
 UNWIND row.terms AS term
 MATCH (t:Term {{s: term}})-[:IN_ENTITY]->(e:Entity)
 WITH row, e, count(t) AS hits
-ORDER BY hits DESC
+ORDER BY hits DESC, e.id
 WITH row, collect(e)[0..$limit] AS found
 UNWIND found AS e
 RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 0.0 AS score
 """
-"""The known entities that new ones may be: by their names, by what these mean, and by the words in them."""
+"""The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
+
+The words are for names that nobody has: those of somebody well known are in the summaries of all around him.
+"""
 
 _FACTS_OF_PAIRS = f"""
 UNWIND $pairs AS row
 MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {{id: row.object}})
 WITH row, f
-ORDER BY f.said_at DESC
+ORDER BY f.said_at DESC, f.id
 WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
 UNWIND found AS f
 {part.TOLD_WITH_BELIEFS}"""
@@ -131,35 +76,74 @@ MATCH (o:Entity {{id: object}})
 WITH row, o
 MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
 
-RELATED_FACTS = f"{_FACTS_OF_PAIRS}UNION ALL{_RIVALS_BY_SUBJECT}UNION ALL{_RIVALS_BY_OBJECT}"
-"""The known facts that new ones may have to do with: of the same two entities, and the rivals of either end."""
-
-REVISIONS = """
-UNWIND $ids AS id
+_REVISIONS = """
+UNWIND $ends AS id
 MATCH (n:Entity {id: id})
-RETURN n.id AS id, coalesce(n.revision, 0) AS revision
+RETURN -1 AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS fact, 0 AS told_at, '' AS told_by,
+  false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
 """
-"""How often the facts about some entities were changed."""
+
+_THE_SAME = f"""
+UNWIND $facts AS row
+MATCH (f:Fact {{id: row.id}})
+WITH row.new AS new, f
+{part.TOLD_WITH_BELIEFS}"""
+
+_WAYS = (_REVISIONS, _THE_SAME, _FACTS_OF_PAIRS, _RIVALS_BY_SUBJECT, _RIVALS_BY_OBJECT)
+RELATED_FACTS = "UNION ALL".join(_WAYS)
+"""The known facts that new ones may have to do with: the same, those of the same two entities, rivals of either end.
+
+With them, as `new` -1, how often the facts about the ends were changed before.
+"""
+
+_TOLD_OF_STALE = f"""WITH {{carried}}e ORDER BY e.stale, e.key LIMIT $most
+WITH {{carried}}collect(e) AS stale
+CALL {{{{
+  WITH stale
+  UNWIND stale AS e
+  MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+  WITH e, f ORDER BY f.said_at DESC
+  WITH e, collect(f)[0..$latest] AS said
+  UNWIND said AS f
+  MATCH (f)-[:HELD]->(b:Belief)
+  WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
+  WITH e, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
+  ORDER BY said_at DESC, f.sentence
+  WITH e, collect(CASE WHEN until > $now THEN f.sentence END)[0..$limit] AS facts,
+    collect(CASE WHEN until <= $now THEN {{{{sentence: f.sentence, until: until}}}} END)[0..$past] AS past
+  RETURN collect({{{{key: e.key, facts: facts, past: past}}}}) AS told
+}}}}
+UNWIND CASE WHEN size(stale) = 0 THEN [NULL] ELSE stale END AS e
+WITH {{carried}}e, [each IN told WHERE each.key = e.key] AS own
+WITH {{carried}}e, CASE WHEN size(own) = 0 THEN [] ELSE own[0].facts END AS facts,
+  CASE WHEN size(own) = 0 THEN [] ELSE own[0].past END AS past"""
+"""Of stale entities, the latest facts: a MATCH reads all at once, which an OPTIONAL one does row by row."""
+
+_STALE_MAP = "e {.key, .name, .type, .aliases, .summary, .stale, facts: facts, past: past}"
 
 SAVE = (
-    """
+    spent.ADD
+    + """
 UNWIND $based_on AS row
 OPTIONAL MATCH (n:Entity {id: row.id})
 WITH sum(CASE WHEN coalesce(n.revision, 0) = row.revision THEN 0 ELSE 1 END) AS changed
 MATCH (m:Meta {id: 'schema'})
 MATCH (e:Episode {id: $episode})
-WHERE e.status <> 'done' AND changed = 0 AND coalesce(m.forgotten, 0) = $forgotten
-SET e.status = 'done', e.embedding = vecf32($embedding)
+WHERE NOT e.status IN ['done', 'skipped'] AND changed = 0 AND coalesce(m.forgotten, 0) = $forgotten
+SET e.status = $status, e.reason = $reason, e.plan = $plan, e.took = $took, e.answers = NULL,
+  e.embedding = vecf32($embedding)
 WITH e
 CALL {
   WITH e
   UNWIND $entities AS row
   MERGE (n:Entity {key: row.key})
-  ON CREATE SET n.id = row.id, n.name = row.name, n.type = row.type, n.aliases = [], n.summary = '',
-    n.first_seen = $at, n.last_seen = $at, n.created_at = $now, n.n = 0
-  SET n.aliases = n.aliases + [alias IN row.aliases WHERE NOT alias IN n.aliases],
+  ON CREATE SET n.id = row.id, n.name = row.name, n.type = row.type, n.aliases = row.aliases, n.summary = '',
+    n.first_seen = $at, n.last_seen = $at, n.created_at = $now, n.n = 0, n.embedding = vecf32(row.embedding),
+    n.revision = row.changed, n.stale = CASE WHEN row.stale THEN $now END
+  ON MATCH SET n.aliases = n.aliases + [alias IN row.aliases WHERE NOT alias IN n.aliases],
     n.first_seen = CASE WHEN n.first_seen > $at THEN $at ELSE n.first_seen END,
-    n.last_seen = CASE WHEN n.last_seen < $at THEN $at ELSE n.last_seen END
+    n.last_seen = CASE WHEN n.last_seen < $at THEN $at ELSE n.last_seen END,
+    n.revision = coalesce(n.revision, 0) + row.changed, n.stale = CASE WHEN row.stale THEN $now ELSE n.stale END
   MERGE (e)-[:MENTIONS]->(n)
   WITH n, row
   UNWIND row.alias_keys AS alias
@@ -189,18 +173,12 @@ CALL {
     f.sentence = row.sentence, f.confidence = row.confidence, f.edge_type = row.edge_type,
     f.embedding = vecf32(row.embedding), f.created_at = $now, f.said_at = $at, f.n = row.n,
     f.told_at = $at, f.told_by = e.id, f.told_end = row.told_end
-  SET f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END
+  ON MATCH SET f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END
   MERGE (s)-[:SUBJECT_OF]->(f)
   WITH f, row
   UNWIND row.objects AS key
   MATCH (o:Entity {key: key})
   MERGE (f)-[:OBJECT_IS]->(o)
-}
-CALL {
-  WITH e
-  UNWIND $based_on AS row
-  MATCH (n:Entity {id: row.id})
-  SET n.revision = coalesce(n.revision, 0) + 1
 }
 CALL {
   WITH e
@@ -224,11 +202,20 @@ CALL {
 CALL {
   WITH e
   UNWIND $statements AS row
+  MATCH (e)-[old:STATES]->(f:Fact {id: row.fact})
+  WITH DISTINCT old
+  DELETE old
+}
+CALL {
+  WITH e
+  UNWIND $statements AS row
   MATCH (f:Fact {id: row.fact})
   MERGE (e)-[s:STATES {start: row.start, end: row.end, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
   ON CREATE SET s.latest = row.latest, s.precision = row.precision, s.confidence = row.confidence,
     s.corrects = row.corrects, s.refuted = row.refuted, s.end_precision = row.end_precision
-  SET f.said_at = CASE WHEN f.said_at < $at THEN $at ELSE f.said_at END
+  WITH f
+  WHERE f.said_at < $at
+  SET f.said_at = $at
 }
 CALL {
   WITH e
@@ -258,49 +245,48 @@ CALL {
   UNWIND $predicates AS row
   MERGE (p:Predicate {name: row.name})
   ON CREATE SET p = row
+  WITH count(p) AS learned
+  MATCH (m:Meta {id: 'schema'})
+  WHERE learned > 0
+  SET m.predicates = $now
 }
 """
     + part.REVISE
-    + """
-RETURN e.id AS id
+    + f"""
+WITH e.id AS id
+OPTIONAL MATCH (e:Entity)
+WHERE e.stale > 0 AND (e.stale = $now OR e.stale < $before)
+{_TOLD_OF_STALE.format(carried="id, ")}
+RETURN id, collect({_STALE_MAP}) AS stale
 """
 )
+"""Write all that is derived from an episode; returned with the entities whose summaries are stale by it.
 
-STATUS = """
-MATCH (m:Meta {id: 'schema'})
-MATCH (e:Episode {id: $id})
-RETURN e.status AS status, coalesce(m.forgotten, 0) AS forgotten
+Of an episode about nothing, these are one without a key. No row if it was not to be written.
 """
 
 STALE_ENTITIES = f"""
 MATCH (e:Entity)
 WHERE e.stale > 0 AND (e.stale = $since OR e.stale < $before)
-WITH e ORDER BY e.stale, e.key LIMIT $most
-OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
-OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
-WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
-WITH e, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
-ORDER BY said_at DESC
-WITH e, collect(CASE WHEN until > $now THEN f.sentence END)[0..$limit] AS facts,
-  collect(CASE WHEN until <= $now THEN {{sentence: f.sentence, until: until}} END)[0..$past] AS past
-RETURN e.key AS key, e.name AS name, e.type AS type, e.aliases AS aliases, e.summary AS summary,
-  e.stale AS stale, facts, past
+{_TOLD_OF_STALE.format(carried="")}
+WITH e, facts, past
+WHERE e IS NOT NULL
+RETURN {_STALE_MAP} AS entity
 """
 
-SAVE_SUMMARIES = """
+SAVE_SUMMARIES = f"""{spent.ADD}
 UNWIND $summaries AS row
-MATCH (e:Entity {key: row.key})
+MATCH (e:Entity {{key: row.key}})
 WHERE e.stale = row.stale
-SET e.stale = NULL
+SET e.stale = NULL, e.summary = row.summary, e.n = row.n
 WITH row, e
 WHERE row.changed
 OPTIONAL MATCH (old:Term)-[p:IN_ENTITY]->(e)
 WHERE NOT old.s IN [term IN row.terms | term.term]
-SET e.summary = row.summary, e.n = row.n
 DELETE p
 WITH DISTINCT row, e
 UNWIND row.terms AS term
-MERGE (t:Term {s: term.term})
+MERGE (t:Term {{s: term.term}})
 MERGE (t)-[q:IN_ENTITY]->(e)
 SET q.f = term.f
 """
@@ -345,53 +331,37 @@ RETURN {part.ENTITY_MAP} AS entity, score
 """
 """Entities by the words of their names and summaries, the last of which may be a beginning (C44)."""
 
-EPISODES_ABOUT = f"""
-MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)
-MATCH (e:Episode)-[:MENTIONS]->(n)
-WITH DISTINCT e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
-RETURN {part.EPISODE_MAP} AS episode
-"""
-
 COMMUNITIES_ABOUT = """
 MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
 MATCH (c:Community)-[:HAS_MEMBER]->(n)
 RETURN DISTINCT c {.id, .name, .summary} AS community
 """
 
-EPISODES = f"""
-MATCH (e:Episode)
-WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
-RETURN {part.EPISODE_MAP} AS episode
-"""
-
-EPISODES_BY_STATUS = f"""
-MATCH (e:Episode {{status: $status}})
-WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
-RETURN {part.EPISODE_MAP} AS episode
-"""
-
-WAITING = f"""
-MATCH (e:Episode {{status: 'saved'}})
-WITH e ORDER BY e.at, e.created_at SKIP $skip LIMIT $limit
-RETURN {part.EPISODE_MAP} AS episode
-"""
-
 STATS = f"""
 OPTIONAL MATCH (e:Episode)
 WITH count(e) AS episodes
-OPTIONAL MATCH (w:Episode {{status: 'saved'}})
-WITH episodes, count(w) AS waiting
+OPTIONAL MATCH (e:Episode {{status: 'saved'}})
+WITH episodes, count(e) AS saved
+OPTIONAL MATCH (e:Episode {{status: 'waiting'}})
+WITH episodes, saved, count(e) AS later
+OPTIONAL MATCH (e:Episode {{status: 'working'}})
+WITH episodes, saved + later AS unread, count(e) AS working
+WITH episodes, unread + working AS waiting
+OPTIONAL MATCH (e:Episode {{status: 'failed'}})
+WITH episodes, waiting, count(e) AS failed
+OPTIONAL MATCH (e:Episode {{status: 'skipped'}})
+WITH episodes, waiting, failed, count(e) AS skipped
 OPTIONAL MATCH (n:Entity)
-WITH episodes, waiting, count(n) AS entities
+WITH episodes, waiting, failed, skipped, count(n) AS entities
 OPTIONAL MATCH (f:Fact)
-WITH episodes, waiting, entities, count(f) AS facts
+WITH episodes, waiting, failed, skipped, entities, count(f) AS facts
 OPTIONAL MATCH (b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
 OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
-WITH episodes, waiting, entities, facts, count(h) AS current_facts
+WITH episodes, waiting, failed, skipped, entities, facts, count(h) AS current_facts
 OPTIONAL MATCH (c:Community)
-WITH episodes, waiting, entities, facts, current_facts, count(c) AS communities
+WITH episodes, waiting, failed, skipped, entities, facts, current_facts, count(c) AS communities
 OPTIONAL MATCH (u:Fact)-[:PROPOSED]->(p:Belief)
 WHERE p.expired_at = {OPEN_END}
-RETURN episodes, waiting, entities, facts, current_facts, communities, count(DISTINCT u) AS reviews
+RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(DISTINCT u) AS reviews
 """

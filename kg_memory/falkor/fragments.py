@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from kg_memory.temporal import OPEN_END, OPEN_START
 
+
+def beginning(text: str) -> str:
+    """Return the first ``$length`` characters of *text*, an expression.
+
+    Asked for more characters than there are, in a text with more bytes than that, ``left`` reads beyond its end.
+    """
+    return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
+
+
 ENTITY_MAP = "e {.id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at}"
 
 FACT_MAP = """f {.id, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
 
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
-  .said_at, reviewed: type(h) = 'HELD'}"""
-"""A belief ``b`` that a fact has by the relation ``h``: held, or only proposed for review."""
+  .said_at, reviewed: type(h) = 'HELD', trust: trust}"""
+"""A belief ``b`` that a fact has by the relation ``h``: held, or only proposed for review. It comes behind `TOLD`."""
 
 HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
   AND CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END < $until AND ($unreviewed OR type(h) = 'HELD')"""
@@ -19,7 +28,8 @@ HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.in
 A ``$lenient`` question also takes what may have been so already, its start not being known.
 """
 
-EPISODE_MAP = "e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust}"
+EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
+  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, flags: coalesce(e.flags, [])}"""
 
 _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
       AND st.valid_at < b.invalid_at)
@@ -29,11 +39,16 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
 """That the statement ``st`` of the episode ``x`` belongs to the period of the belief ``b``: it began or ended by it."""
 
-_SOURCES = """[each IN stating | {
+_SOURCES = """[each IN stating[0..$sources] | {
     episode: each.x.id, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
-    start: each.st.start, end: each.st.end,
+    trust: coalesce(each.x.trust, 1.0), start: each.st.start, end: each.st.end,
     quote: substring(each.x.content, coalesce(each.st.start, 0), coalesce(each.st.end - each.st.start, 0))
   }]"""
+
+_TRUST = """CASE WHEN size(stating) = 0 THEN 1.0
+    ELSE reduce(best = 0.0, each IN stating |
+      CASE WHEN each.x.trust <= best THEN best ELSE coalesce(each.x.trust, 1.0) END)
+  END"""
 
 TOLD_WITH_BELIEFS = f"""
 OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
@@ -56,10 +71,10 @@ MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT o.name) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH f, h, b, s, objects, x, st ORDER BY x.at, x.id
-WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END)[0..$sources] AS stating
-WITH f, h, b, s, objects, {_SOURCES} AS sources
+WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating
+WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """
-"""The ends of a fact, and what states it in the period of its belief."""
+"""The ends of a fact, what states it in the period of its belief, and the trust in the best of these."""
 
 REVISE = """
 CALL {
@@ -87,6 +102,7 @@ CALL {
   MATCH (f:Fact {id: id})
   WITH f
   MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+  WHERE coalesce(n.stale, 0) <> $now
   SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
 }"""
 """Close and record beliefs, and mark the entities whose summaries tell of the facts; ``e`` is what caused it."""

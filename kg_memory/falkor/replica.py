@@ -11,6 +11,7 @@ from typing import Any
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor.connect import Database, Host, Row
 from kg_memory.falkor.queries import Queries
+from kg_memory.telemetry.failures import reason
 
 LEFT_ALONE = 30.0
 """Seconds for which a replica that failed is not asked again."""
@@ -107,4 +108,4 @@ class _Stale:
             yield
         except EXCUSED as error:
             self._again = time.monotonic() + LEFT_ALONE
-            log.warning("the replica is not asked for %g s: %s", LEFT_ALONE, error)
+            log.warning("the replica is not asked for %g s: %s", LEFT_ALONE, reason(error))

@@ -126,10 +126,10 @@ MATCH (f:Fact {id: id})
 RETURN id, f.sentence AS text, NULL AS name
 """
 
-EPISODES_SAY = """
+EPISODES_SAY = f"""
 UNWIND $ids AS id
-MATCH (d:Episode {id: id})
-RETURN id, left(d.content, $length) AS text, d.speaker AS name
+MATCH (d:Episode {{id: id}})
+RETURN id, {part.beginning("d.content")} AS text, d.speaker AS name
 """
 
 ENTITIES_SAY = """

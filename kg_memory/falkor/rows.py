@@ -21,7 +21,7 @@ def fact(row: Row, score: float | None = None) -> Fact:
         edge_type=told["edge_type"] or "semantic",
         valid_at=instant(belief["valid_at"]), invalid_at=instant(belief["invalid_at"]),
         precision=belief["precision"], end_precision=belief.get("end_precision") or "instant",
-        known_from=instant(belief["known_from"]), reviewed=belief["reviewed"],
+        known_from=instant(belief["known_from"]), reviewed=belief["reviewed"], trust=belief["trust"],
         created_at=moment(belief["created_at"]), expired_at=instant(belief["expired_at"]),
         sources=tuple(map(source, row["sources"])), score=score,
     )  # fmt: skip

@@ -1,9 +1,10 @@
-"""What a namespace's graph must have before its first write: indices, constraints, a version.
+"""What a namespace's graph must have before its first write: indices, relations, a version.
 
 Made once a graph and remembered in its ``(:Meta)`` node; later versions migrate forwards.
 Indices and relations come first because a MERGE on a label that does not exist yet makes duplicates
-under concurrency, and a MATCH on a relation finds nothing. Unique constraints stand only on values of
-our own making (fixed-length hashes and uuids): the server crashes on an empty, padded or very long one.
+under concurrency, and a MATCH on a relation finds nothing. There are no unique constraints: with one, a server that
+loads its append-only file records the constraint once more, also of a graph that was deleted since, and crashes
+whenever it loads that again (FalkorDB 4.22.1). A MERGE on an indexed key is unique without.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
 from kg_memory.temporal import OPEN_START
 
-VERSION = 2
+VERSION = 3
 KINDS = ("Episode", "Fact", "Entity", "Community")
 RANGE = {
     "Meta": ("id",),
-    "Episode": ("id", "thread_key", "status"),
+    "Episode": ("id", "thread_key", "status", "created_at"),
     "Entity": ("id", "key", "stale"),
     "Alias": ("key",),
     "Fact": ("id",),
@@ -31,6 +32,7 @@ RANGE = {
     "Predicate": ("name",),
     "Community": ("id",),
     "Term": ("s",),
+    "Spent": ("day",),
 }
 RELATIONS = (
     "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "PROPOSED", "JUDGED", "DECIDED", "MENTIONS", "NEXT", "NAMES",
@@ -38,14 +40,6 @@ RELATIONS = (
 )  # fmt: skip
 # A query that is planned before a relation is known finds none of it, even those made while it waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
-UNIQUE = (
-    ("Episode", "id"),
-    ("Entity", "key"),
-    ("Alias", "key"),
-    ("Fact", "id"),
-    ("Community", "id"),
-    ("Verdict", "id"),
-)
 HNSW = "M: 16, efConstruction: 200, efRuntime: 200"
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
@@ -88,6 +82,7 @@ MERGE (other)-[:JUDGED]->(v)
 DELETE c
 """,
     ),
+    3: ("CREATE INDEX FOR (n:Spent) ON (n.day)", "CREATE INDEX FOR (n:Episode) ON (n.created_at)"),
 }
 """Queries that bring a graph from version n - 1 to version n; each may run again, also when the new one is in use."""
 
@@ -101,7 +96,6 @@ ON CREATE SET m.version = $version, m.dimension = $dimension, m.model = $model, 
 """
 RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
-CONSTRAINT_STATES = "CALL db.constraints() YIELD label, status RETURN label, status"
 WAIT = 0.02
 ALREADY = ("already indexed", "already exists", "no such index")
 
@@ -145,17 +139,8 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
 
 
 def wait(database: Database, key: str) -> None:
-    """Wait until every index and constraint of *key* is in use: a vector search fails on one that is being built.
-
-    Errors: `SchemaError` when a constraint cannot hold.
-    """
-    while True:
-        states = [row["status"] for row in database.query(key, INDEX_STATES, {}, write=False)]
-        states += [row["status"] for row in database.query(key, CONSTRAINT_STATES, {}, write=False)]
-        if "FAILED" in states:
-            raise SchemaError("a unique constraint failed, the graph holds duplicates: export it and import it anew")
-        if all(state == "OPERATIONAL" for state in states):
-            return
+    """Wait until every index of *key* is in use: a vector search fails on one that is being built."""
+    while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)
 
 
@@ -172,7 +157,6 @@ def _create(database: Database, key: str, dimension: int) -> None:
     for statement in statements:
         with unless_there():
             database.query(key, statement, {}, write=True)
-    _constrain(database, key)
     wait(database, key)
 
 
@@ -181,15 +165,8 @@ def _migrate(database: Database, key: str, version: int) -> None:
         for migration in MIGRATIONS[newer]:
             with unless_there():
                 database.query(key, migration, {}, write=True)
-        _constrain(database, key)
         wait(database, key)
         database.query(key, RAISE_VERSION, {"version": newer}, write=True)
-
-
-def _constrain(database: Database, key: str) -> None:
-    for label, name in UNIQUE:
-        with unless_there():
-            database.constrain(key, label, name)
 
 
 @contextmanager

@@ -61,6 +61,15 @@ def explained(folder: Path, binaries: Binaries, output: str = "") -> DatabaseSta
     return kind(f"The database server of {folder} ended while it started.{said}\n{advice}")
 
 
+def when_ended(folder: Path) -> str | None:
+    """Return what to do about a server that ended while it ran, as far as its log tells."""
+    with contextlib.suppress(OSError):
+        tail = _tail((folder / "run" / "redis.log").read_text(errors="replace"))
+        if re.search(r"AOF write error|No space left|Disk quota", tail):
+            return FULL
+    return None
+
+
 def not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
     """Return the error for a redis-server that the system does not run at all."""
     if error.errno == errno.ENOEXEC:

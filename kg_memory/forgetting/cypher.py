@@ -262,6 +262,12 @@ CALL {
   MATCH (x:Episode {id: id})
   SET x.status = 'saved'
 }
+CALL {
+  WITH e
+  MATCH (x:Episode)
+  WHERE x.status IN ['saved', 'waiting', 'working', 'failed']
+  SET x.answers = NULL
+}
 """
 """What stays says only what it says without the rest."""
 

@@ -14,7 +14,8 @@ from kg_memory.forgetting.look import Ground, look
 from kg_memory.forgetting.plan import Plan, planned
 from kg_memory.identity import clean
 from kg_memory.ingestion.receive import line
-from kg_memory.ingestion.summarise import LEFT, refresh
+from kg_memory.ingestion.save import LEFT
+from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import Forgotten
 from kg_memory.settings import Settings
 

@@ -9,14 +9,16 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from kg_memory.effects import Prompt, ask
+from kg_memory.effects import Ask, Prompt, ask
+from kg_memory.errors import BudgetSpent
 from kg_memory.flow import Flow, every
 from kg_memory.identity import canonical, display
-from kg_memory.ingestion.gate import says_nothing
+from kg_memory.ingestion.gate import why_skipped
 from kg_memory.ingestion.state import IngestionState, NewEntity, Piece, StatedByName
 from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ
 from kg_memory.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
 from kg_memory.settings import Settings
+from kg_memory.telemetry.failures import reason
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,
@@ -24,7 +26,8 @@ PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "json": EXTRACT_JSON,
 }
 PERSON = "Person"
-SKIPPED = "a greeting, thanks or the like: there is nothing in it to remember"
+MOST_IN_ONE = 5000
+"""How many entities, and how many facts, one episode may have in all its pieces: they are written by one query."""
 PRONOUNS = frozenset(
     "i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours "
     "they them their theirs this that these those who someone somebody everyone everybody anyone nobody "
@@ -46,21 +49,29 @@ _HAS_LETTER = re.compile(r"\w")
 def extract(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Ask which entities each piece of the episode mentions, and join them; by plan, also what it states of them.
 
-    A message that is a greeting or the like is not asked about.
+    What is not to be read is not asked about.
     """
-    if _is_empty(state):
-        return {"entities": speaker(state, settings), "stated": [], "skipped": SKIPPED}
-    if settings.plan == "standard":
-        readings = yield from every(_read(state, piece, settings) for piece in state["pieces"])
-        stated: list[StatedByName] = [
-            {"piece": piece, "fact": fact.model_dump()} for piece, fact in facts_of(readings, settings)
-        ]
-        # What a fact is about is an entity, listed or not.
-        ends = (end for each in stated for end in (each["fact"]["subject"], *each["fact"]["objects"]))
-        found = chain(_found(readings, settings), (ExtractedEntity(name=end, type="") for end in ends))
-        return {"entities": join(speaker(state, settings), found, settings), "stated": stated}
-    answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
-    return {"entities": join(speaker(state, settings), _found(answers, settings), settings), "stated": None}
+    skipped = yield from why_skipped(state, settings)
+    if skipped is not None:
+        # Whatever has flags is not to reach the model, not even to find out who its speaker is.
+        mentioned = [] if state["episode"].get("flags") else speaker(state, settings)
+        return {"entities": mentioned, "stated": [], "skipped": skipped}
+    if settings.plan == "thorough":
+        try:
+            answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
+        except BudgetSpent as error:
+            log.warning("read at once instead of step by step: %s", reason(error))
+        else:
+            named = _found(answers, settings)
+            return {"entities": join(speaker(state, settings), named, settings), "stated": None}
+    readings = yield from every(_read(state, piece, settings) for piece in state["pieces"])
+    stated: list[StatedByName] = [
+        {"piece": piece, "fact": fact.model_dump()} for piece, fact in facts_of(readings, settings)
+    ]
+    # What a fact is about is an entity, listed or not.
+    ends = (end for each in stated for end in (each["fact"]["subject"], *each["fact"]["objects"]))
+    found = chain(_found(readings, settings), (ExtractedEntity(name=end, type="") for end in ends))
+    return {"entities": join(speaker(state, settings), found, settings), "stated": stated}
 
 
 def _found(answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings) -> Iterator[ExtractedEntity]:
@@ -68,17 +79,10 @@ def _found(answers: Iterable[ExtractedEntities | EpisodeReading], settings: Sett
         yield from first(answer.entities, settings.max_entities, "entities")
 
 
-def facts_of(answers: Iterable[Stating[T]], settings: Settings) -> Iterator[tuple[int, T]]:
-    """Yield the facts of *answers*, one a piece, each with the place of its piece."""
-    for piece, answer in enumerate(answers):
-        for fact in first(answer.facts, settings.max_facts, "facts"):
-            yield piece, fact
-
-
-def _is_empty(state: IngestionState) -> bool:
-    episode = state["episode"]
-    people = {each["speaker"] or "" for each in (episode, *state["previous"])}
-    return episode["kind"] == "message" and says_nothing(episode["content"], people)
+def facts_of(answers: Iterable[Stating[T]], settings: Settings) -> list[tuple[int, T]]:
+    """Return the facts of *answers*, one a piece, each with the place of its piece."""
+    found = (first(answer.facts, settings.max_facts, "facts") for answer in answers)
+    return within_one([(piece, fact) for piece, facts in enumerate(found) for fact in facts], "facts")
 
 
 def first(things: list[T], limit: int, what: str) -> list[T]:
@@ -86,6 +90,18 @@ def first(things: list[T], limit: int, what: str) -> list[T]:
     if len(things) > limit:
         log.warning("kept %d of %d %s of one piece: raise max_%s to keep more", limit, len(things), what, what)
     return things[:limit]
+
+
+def within_one(things: list[T], what: str) -> list[T]:
+    """Return as many of *things* as one episode may have, and tell when some are left out."""
+    if len(things) > MOST_IN_ONE:
+        log.warning("kept %d of %d %s of one episode: split the episode to keep more", MOST_IN_ONE, len(things), what)
+    return things[:MOST_IN_ONE]
+
+
+def opening_fields(state: IngestionState) -> dict[str, Any]:
+    """Return what prompts about the whole episode are told: its first piece, if it has any, and what came before."""
+    return fields(state, state["pieces"][0] if state["pieces"] else {"content": "", "start": 0})
 
 
 def fields(state: IngestionState, piece: Piece) -> dict[str, Any]:
@@ -116,7 +132,7 @@ def join(known: Sequence[NewEntity], found: Iterable[ExtractedEntity], settings:
         key = canonical(name)
         if key and key not in joined and key not in PRONOUNS and _HAS_LETTER.search(key):
             joined[key] = {"name": name, "type": entity_type(entity.type, settings)}
-    return list(joined.values())
+    return within_one(list(joined.values()), "entities")
 
 
 def entity_type(name: str, settings: Settings) -> str:
@@ -125,11 +141,14 @@ def entity_type(name: str, settings: Settings) -> str:
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
 
 
+def question(state: IngestionState, piece: Piece, settings: Settings) -> Ask:
+    """Return what is asked about a piece that is read at once: its entities and facts."""
+    types = {name: [asdict(each) for each in getattr(settings, name)] for name in ("entity_types", "fact_types")}
+    return Ask(READ, {**fields(state, piece), **types, "instructions": settings.instructions})
+
+
 def _read(state: IngestionState, piece: Piece, settings: Settings) -> Flow[EpisodeReading]:
-    answer = yield from ask(
-        READ, **fields(state, piece), entity_types=[asdict(each) for each in settings.entity_types],
-        fact_types=[asdict(each) for each in settings.fact_types], instructions=settings.instructions,
-    )  # fmt: skip
+    answer: EpisodeReading = yield question(state, piece, settings)
     return answer
 
 

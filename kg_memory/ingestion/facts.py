@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,25 +18,45 @@ from kg_memory.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.settings import Settings
 from kg_memory.vocabulary import predicate_name
 
+Stated = tuple[Piece, ExtractedFact]
+"""A fact as it was read, with the piece that states it."""
+
 
 def facts(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Ask which facts each piece states between the entities, and join them; a fact of several is a hyper-edge."""
-    if len(state["entities"]) < 2:
-        return {"facts": [], "predicates": []}
+    stated = yield from stated_in(state, settings)
+    known, learned = yield from meanings(
+        wordings(stated), settings, state.get("learned") or (), state.get("predicates_at")
+    )
+    return {"facts": told(stated, known, state), "predicates": learned}
+
+
+def stated_in(state: IngestionState, settings: Settings) -> Flow[list[Stated]]:
+    """Return what the pieces state that joins two of the entities; asked where it was not read together with these."""
+    count = len(state["entities"])
+    if count < 2:
+        return []
     read_before = state.get("stated")
     if read_before is None:
         stated = yield from _asked(state, settings)
     else:
         places = places_of(state["entities"])
         stated = [(state["pieces"][each["piece"]], by_place(each["fact"], places)) for each in read_before]
-    stated = [(piece, each) for piece, each in stated if _joins_entities(each, len(state["entities"]))]
-    wordings = {predicate_name(each.predicate): each.sentence for _, each in reversed(stated)}
-    known, learned = yield from meanings(wordings, settings)
+    return [(piece, each) for piece, each in stated if _joins_entities(each, count)]
+
+
+def wordings(stated: Sequence[Stated]) -> dict[str, str]:
+    """Return the predicates that were read, each with the first sentence that has it."""
+    return {predicate_name(each.predicate): each.sentence for _, each in reversed(stated)}
+
+
+def told(stated: Iterable[Stated], known: Mapping[str, Meaning], state: IngestionState) -> list[NewFact]:
+    """Return what is stated as facts, once each, their predicates as they are *known*."""
     found: dict[str, NewFact] = {}
     for piece, each in stated:
         fact = _fact(state, piece, each, known)
         found.setdefault(fact["id"], fact)
-    return {"facts": list(found.values()), "predicates": learned}
+    return list(found.values())
 
 
 def places_of(entities: Sequence[NewEntity]) -> dict[str, int]:
@@ -61,7 +81,7 @@ def locate(quote: str, content: str) -> tuple[int, int] | None:
     return found.span() if found else None
 
 
-def _asked(state: IngestionState, settings: Settings) -> Flow[list[tuple[Piece, ExtractedFact]]]:
+def _asked(state: IngestionState, settings: Settings) -> Flow[list[Stated]]:
     answers = yield from every(_ask(state, piece, settings) for piece in state["pieces"])
     return [(state["pieces"][place], each) for place, each in facts_of(answers, settings)]
 

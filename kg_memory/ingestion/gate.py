@@ -1,14 +1,30 @@
-"""Which messages carry nothing to remember, purely: greetings, thanks and the like, in English and Chinese (C51)."""
+"""Which episodes are not read: attacks, greetings, repetitions of the memory, and turns without surprise (C51)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from math import hypot
+from operator import mul
+from typing import Any
 
+from kg_memory.effects import Vector, embed
+from kg_memory.errors import EmbeddingError
+from kg_memory.flow import Flow
 from kg_memory.identity import canonical_sentence
+from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.state import IngestionState
+from kg_memory.settings import Settings
+
+PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
+SUSPECT = "it looks like a prompt injection ({}): read it by `kg-memory retry --skipped` and its id, if it is none"
+ECHO = "it only repeats what the memory supplied: there is nothing new in it"
+UNSURPRISING = "it differs little from the turns before it (surprise {:.3f}): it is not read"
 
 LONGEST = 120
-"""Characters; what is longer is always read."""
+"""Characters; what is longer is no greeting."""
+LONGEST_TURN = 160
+"""Characters; a longer turn is read however little it surprises: `docs/plans.md` tells what that brings."""
 # Words of assent and denial are not here: they may answer a question, and then state something.
 _PHRASES = """
 hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day|night)|morning
@@ -28,6 +44,74 @@ _PHATIC = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
 _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
 """Pictures that say yes or no."""
+
+
+def why_skipped(state: IngestionState, settings: Settings) -> Flow[str | None]:
+    """Return why the episode is not to be read, if it is not.
+
+    Only a message is left out because it says nothing, or nothing new.
+    """
+    episode = state["episode"]
+    if not state["pieces"]:
+        return ECHO
+    if is_suspect(episode, settings):
+        return SUSPECT.format(", ".join(episode["flags"]))
+    if settings.read_all or episode["kind"] != "message":
+        return None
+    people = {each["speaker"] or "" for each in (episode, *state["previous"])}
+    words = " ".join("".join(piece["content"] for piece in state["pieces"]).split())
+    if says_nothing(words, people):
+        return PHATIC
+    told = yield from _unsurprising(state, settings)
+    return told
+
+
+def in_a_row(window: Sequence[IngestionState], settings: Settings) -> Flow[list[IngestionState]]:
+    """Return the states of *window*, received in this order, with how many were skipped before each once it is read.
+
+    It counts those of the window too, of one thread in the order of time; so all is read as if one by one.
+    """
+    if settings.surprise_threshold == 0:
+        return list(window)
+    try:
+        yield from embed([line(state["episode"]) for state in window])
+    except EmbeddingError:
+        return list(window)  # each meets it in its turn
+    counted: list[IngestionState] = []
+    last: dict[str, tuple[int, int]] = {}
+    for state in window:
+        thread, at = state["episode"]["thread_key"], state["episode"]["at"]
+        before, skips = last.get(thread, (at, state["skips"]))
+        counted.append({**state, "skips": skips if before <= at else state["skips"]})
+        skipped = state["status"] == "skipped" or (yield from why_skipped(counted[-1], settings)) is not None
+        last[thread] = at, counted[-1]["skips"] + 1 if skipped else 0
+    return counted
+
+
+def is_suspect(episode: Mapping[str, Any], settings: Settings) -> bool:
+    """Tell whether the episode has flags (C13), and neither its source is trusted nor a person has it read."""
+    if settings.read_all or not episode.get("flags"):
+        return False
+    return {"*", episode["source"]}.isdisjoint(settings.trusted_sources)
+
+
+def _unsurprising(state: IngestionState, settings: Settings) -> Flow[str | None]:
+    """Return how little the turn differs from those before it, if that is too little; many in a row are too many."""
+    if settings.surprise_threshold == 0 or len(state["episode"]["content"]) > LONGEST_TURN:
+        return None
+    if not state["previous"] or state["skips"] >= settings.max_skip_turns:
+        return None
+    lines = [line(each) for each in (state["episode"], *state["previous"])]
+    own, *before = yield from embed(lines)  # its own vector is stored when it is saved
+    found = surprise(own, before)
+    return UNSURPRISING.format(found) if found < settings.surprise_threshold else None
+
+
+def surprise(own: Vector, before: Sequence[Vector]) -> float:
+    """Return how far a vector lies from the average of those *before* it: 1 less their cosine, from 0 to 2."""
+    total = [sum(numbers) for numbers in zip(*before, strict=True)]
+    lengths = hypot(*own) * hypot(*total)
+    return 1 - sum(map(mul, own, total)) / lengths if lengths else 1.0
 
 
 def says_nothing(content: str, people: Iterable[str] = ()) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
@@ -11,6 +11,7 @@ from kg_memory.flow import Driver
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import facts
+from kg_memory.ingestion.failure import note_failure
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.judge import judge
 from kg_memory.ingestion.receive import receive
@@ -26,17 +27,25 @@ STEPS = (receive, extract, reflect, resolve, facts, date, judge, invalidate, sav
 
 
 def build(
-    driver: Driver, settings: Settings
-) -> StateGraph[IngestionState, IngestionContext, IngestionInput, IngestionState]:
-    """Return the graph, to be compiled; its nodes run sync and async."""
-    graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=IngestionInput)
+    driver: Driver, settings: Settings, *, received: bool = False
+) -> StateGraph[IngestionState, IngestionContext, Any, IngestionState]:
+    """Return the graph, to be compiled; its nodes run sync and async.
+
+    One for what was *received* begins behind that step, and leaves the summaries to whoever runs it for many.
+    """
+    schema: type[Any] = IngestionState if received else IngestionInput
+    graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
     for step in STEPS:
-        graph.add_node(step.__name__, node(step, driver, settings, metered=True))
-    graph.add_edge(START, "receive")
+        graph.add_node(step.__name__, node(step, driver, settings, metered=True, on_failure=note_failure))
+    if received:
+        graph.add_conditional_edges(START, _unless_done, {"extract": "extract", "done": END})
+    else:
+        graph.add_edge(START, "receive")
     graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
     for before, after in pairwise(STEPS[1:-1]):
         graph.add_edge(before.__name__, after.__name__)
-    graph.add_conditional_edges("save", _unless_forgotten, {"again": "receive", "done": "summarise"})
+    done = END if received else "summarise"
+    graph.add_conditional_edges("save", _unless_forgotten, {"again": "receive", "done": done})
     graph.add_edge("summarise", END)
     return graph
 

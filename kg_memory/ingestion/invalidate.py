@@ -21,7 +21,10 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
     """Revise the beliefs about the new facts, and about all that verdicts link to them."""
     facts, episode = state["facts"], state["episode"]
     judged = {each[side] for each in state["verdicts"] for side in ("new", "known")}
-    history = yield from read_history({*map(identity, facts), *judged})
+    unknown = {fact["id"] for fact in facts if not fact["same_as"]}
+    history = yield from read_history({*map(identity, facts), *judged} - unknown)
+    for id_ in map(identity, facts):
+        history.unsay(id_, episode["id"])
     for fact in facts:
         history.sentences.setdefault(identity(fact), fact["sentence"])
         if not fact["refuted"]:

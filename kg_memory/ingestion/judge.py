@@ -6,55 +6,39 @@ endpoint (C49, D32): first whether both say the same, and only then whether one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kg_memory import vocabulary
 from kg_memory.effects import embed, read
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import verdict_id
-from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.state import IngestionState, NewFact, NewVerdict
-from kg_memory.prompts import JUDGE
+from kg_memory.ingestion.verdicts import Known, answered, pairs_of, told
 from kg_memory.prompts.answers import FactVerdict
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, OPEN_START, WIDTH, instant
+from kg_memory.temporal import OPEN_END, OPEN_START, WIDTH
 
 FARTHEST = 0.5
 """Cosine distance beyond which a fact that shares an endpoint is no candidate; one of the same family is one at any."""
-
-Known = dict[str, Any]
-"""A known fact, as `cypher` tells it."""
 
 
 def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Mark what is said again, and note what ends or refutes what, at once or after review.
 
-    Done again, as another writer came first, it asks only about what that writer added.
+    It asks only about pairs that were not `judged` before: ahead of its turn, or before another writer came first.
     """
-    ends = sorted({id_ for fact in state["facts"] for id_ in (fact["subject_id"], *fact["object_ids"])})
-    based_on = dict.fromkeys(ends, 0)
-    if ends:  # before the candidates are read: what changes after this is seen when it is saved
-        rows = yield from read(cypher.REVISIONS, ids=ends)
-        based_on |= {row["id"]: row["revision"] for row in rows}
-    candidates = yield from _candidates(state, settings)
-    for each in _siblings(state):
-        candidates[each["new"]].setdefault(each["fact"]["id"], each)
-    facts: list[NewFact] = [
-        {**fact, "same_as": _again(fact, known), "corrects": False, "refuted": False, "retold": False}
-        for fact, known in zip(state["facts"], candidates, strict=True)
-    ]
-    pairs = {new: pairs for new, fact in enumerate(facts) if (pairs := _open(fact, candidates[new], state))}
-    judged = yield from _judged(state, pairs)
+    candidates, based_on = yield from related(state["facts"], settings)
+    facts, pairs = compared(state, candidates)
+    asked = {new: told(new, among, facts, state) for new, among in pairs.items()}
+    judged = yield from answered(asked, state.get("judged") or {})
     found = [
-        (new, known, FactVerdict.model_validate(told))
+        (new, known, FactVerdict.model_validate(verdict))
         for new, among in pairs.items()
-        for known in among
-        if (told := judged[_pair(new, known)])
-        and told["verdict"] != "unrelated"  # as good as not listed
-        and told["confidence"] >= settings.review_threshold
+        for known, pair in zip(among, pairs_of(asked[new]), strict=True)
+        if (verdict := judged[pair])
+        and verdict["verdict"] != "unrelated"  # as good as not listed
+        and verdict["confidence"] >= settings.review_threshold
     ]
     found += list(_declared(facts, pairs, {(new, known["fact"]["id"]) for new, known, _ in found}))
     marked = _marked(facts, found, settings)
@@ -76,6 +60,22 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     return {"facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": based_on}
 
 
+def compared(
+    state: IngestionState, candidates: Sequence[dict[str, Known]]
+) -> tuple[list[NewFact], dict[int, list[Known]]]:
+    """Return the facts, those marked that are said again, and of which known ones, by its place, each is to be judged.
+
+    What the episode itself says is added to the *candidates*.
+    """
+    for each in _siblings(state):
+        candidates[each["new"]].setdefault(each["fact"]["id"], each)
+    facts: list[NewFact] = [
+        {**fact, "same_as": _again(fact, known), "corrects": False, "refuted": False, "retold": False}
+        for fact, known in zip(state["facts"], candidates, strict=True)
+    ]
+    return facts, {new: pairs for new, fact in enumerate(facts) if (pairs := _open(fact, candidates[new], state))}
+
+
 def identity(fact: Mapping[str, Any]) -> str:
     """Return the id under which the fact is stored: the known one's, when it says the same."""
     return str(fact["same_as"] or fact["id"])
@@ -83,26 +83,6 @@ def identity(fact: Mapping[str, Any]) -> str:
 
 Found = tuple[int, Known, FactVerdict]
 """The place of a new fact, a known one, and what the two have to do with each other."""
-
-
-def _judged(state: IngestionState, pairs: Mapping[int, list[Known]]) -> Flow[dict[str, Any]]:
-    """Return what the model says of each pair, empty for those that have nothing to do with each other."""
-    judged = dict(state.get("judged") or {})
-    asked = {
-        new: unseen
-        for new, among in pairs.items()
-        if (unseen := [known for known in among if _pair(new, known) not in judged])
-    }
-    answers = yield from ask_in_batches(JUDGE, "facts", [_told(new, among, state) for new, among in asked.items()])
-    judged |= {_pair(new, known): {} for new, among in asked.items() for known in among}
-    for each in chain.from_iterable(answer.verdicts for answer in answers):
-        if 0 <= each.known < len(asked.get(each.fact, ())):
-            judged[_pair(each.fact, asked[each.fact][each.known])] = each.model_dump()
-    return judged
-
-
-def _pair(new: int, known: Known) -> str:
-    return f"{new} {known['fact']['id']}"
 
 
 def _open(fact: NewFact, known: Mapping[str, Known], state: IngestionState) -> list[Known]:
@@ -132,19 +112,25 @@ def _begin(fact: NewFact) -> int:
 
 def _siblings(state: IngestionState) -> Iterable[Known]:
     """Yield what the episode itself says before of the same subject, where that has one at a time, as known facts."""
-    facts, entities = state["facts"], state["entities"]
+    facts = state["facts"]
     for new, fact in enumerate(facts):
         for other in facts[:new]:
             same = (other["subject_id"], other["predicate"]) == (fact["subject_id"], fact["predicate"])
             if same and fact["one_at_a_time"] and other["id"] != fact["id"]:
-                names = {"subject": entities[other["subject"]]["name"], "sentence": other["sentence"]}
-                told = {name: other[name] for name in ("id", "subject_id", "predicate")}
-                times = {"valid_at": other["valid_at"], "invalid_at": other["invalid_at"]}
-                yield {
-                    "new": new, "fact": {**names, **told}, "object_ids": other["object_ids"],
-                    "objects": [entities[each]["name"] for each in other["objects"]], "told_at": other["said_at"],
-                    "told_by": state["episode"]["id"], "told_end": only_ends(other), "beliefs": [times], **times,
-                }  # fmt: skip
+                yield {"new": new, **as_known(other, state)}
+
+
+def as_known(fact: NewFact, state: IngestionState) -> Known:
+    """Return a fact of an episode that is not saved yet as a known one."""
+    entities = state["entities"]
+    names = {"subject": entities[fact["subject"]]["name"], "sentence": fact["sentence"]}
+    said = {name: fact[name] for name in ("id", "subject_id", "predicate")}
+    times = {"valid_at": fact["valid_at"], "invalid_at": fact["invalid_at"]}
+    return {
+        "fact": {**names, **said}, "object_ids": fact["object_ids"],
+        "objects": [entities[each]["name"] for each in fact["objects"]], "told_at": fact["said_at"],
+        "told_by": state["episode"]["id"], "told_end": only_ends(fact), "beliefs": [times], **times,
+    }  # fmt: skip
 
 
 def only_ends(fact: NewFact) -> bool:
@@ -225,15 +211,20 @@ def _declared(facts: list[NewFact], asked: Mapping[int, list[Known]], judged: se
             yield new, known, FactVerdict.model_validate({**told, "confidence": 1.0})
 
 
-def _candidates(state: IngestionState, settings: Settings) -> Flow[list[dict[str, Known]]]:
-    """Return, for each new fact, the known ones by their ids: of the same pair, of its family, or near in meaning."""
-    facts, found = state["facts"], [dict[str, Known]() for _ in state["facts"]]
+def related(facts: Sequence[NewFact], settings: Settings) -> Flow[tuple[list[dict[str, Known]], dict[str, int]]]:
+    """Return, for each new fact, the known ones by their ids: of the same pair, of its family, or near in meaning.
+
+    With them, the revisions of the entities that it is about: what changes later is seen when it is saved.
+    """
+    found = [dict[str, Known]() for _ in facts]
+    revisions = {id_: 0 for fact in facts for id_ in (fact["subject_id"], *fact["object_ids"])}
     if not facts:
-        return found
+        return found, revisions
     vectors = yield from embed([fact["sentence"] for fact in facts])
     rows = [
         {
             "new": new,
+            "id": facts[new]["id"],
             "subject": facts[new]["subject_id"],
             "objects": facts[new]["object_ids"],
             "predicate": facts[new]["predicate"],
@@ -250,12 +241,16 @@ def _candidates(state: IngestionState, settings: Settings) -> Flow[list[dict[str
         for new, subject, object_ in ends
         for one, other in ((subject, object_), (object_, subject))
     ]
-    related = yield from read(
-        cypher.RELATED_FACTS, pairs=pairs, facts=rows, farthest=FARTHEST, limit=settings.candidates
-    )
-    for row in related:
-        found[row["new"]].setdefault(row["fact"]["id"], row)
-    return found
+    told_of = yield from read(
+        cypher.RELATED_FACTS, ends=sorted(revisions), pairs=pairs, facts=rows, farthest=FARTHEST,
+        limit=settings.candidates,
+    )  # fmt: skip
+    for row in told_of:
+        if row["new"] < 0:
+            revisions[row["fact"]["id"]] = row["fact"]["revision"]
+        else:
+            found[row["new"]].setdefault(row["fact"]["id"], row)
+    return found, revisions
 
 
 def _again(fact: NewFact, found: Mapping[str, Known]) -> str | None:
@@ -282,45 +277,3 @@ def _redated(fact: NewFact, known: Known) -> bool:
     claims = fact["said_from"] is not None and fact["valid_at"] not in (OPEN_START, fact["said_at"])
     restarts = claims and bool(starts) and all(abs(start - fact["valid_at"]) > width for start in starts)
     return restarts or (fact["invalid_at"] != OPEN_END and bool(ends) and fact["invalid_at"] not in ends)
-
-
-def _told(new: int, found: list[Known], state: IngestionState) -> dict[str, Any]:
-    """Return a new fact and the known ones as the prompt is told them, each under its place in the list as its id."""
-    fact, entities, episode = state["facts"][new], state["entities"], state["episode"]
-    # An entity that got a fuller name is told under that name on both sides.
-    names = {each["id"]: each["name"] for each in entities}
-    return {
-        "id": new,
-        "subject": entities[fact["subject"]]["name"],
-        "predicate": fact["predicate"],
-        "objects": [entities[each]["name"] for each in fact["objects"]],
-        "sentence": fact["sentence"],
-        "quote": episode["content"][fact["start"] : fact["end"]],
-        "said_at": _iso(episode["at"]),
-        "valid_at": _iso(fact["valid_at"]),
-        "invalid_at": _iso(fact["invalid_at"]),
-        "one_at_a_time": bool(fact["one_at_a_time"]),
-        "existing": [_known(row, place, names, fact) for place, row in enumerate(found)],
-    }
-
-
-def _known(row: Known, place: int, names: Mapping[str, str], new: NewFact) -> dict[str, Any]:
-    fact = row["fact"]
-    rule = vocabulary.canonical(fact["predicate"])
-    one_at_a_time = new["one_at_a_time"] if fact["predicate"] == new["predicate"] else rule and rule.one_at_a_time
-    return {
-        "id": place,
-        "subject": names.get(fact["subject_id"], fact["subject"]),
-        "predicate": fact["predicate"],
-        "objects": [names.get(id_, name) for id_, name in zip(row["object_ids"], row["objects"], strict=True)],
-        "sentence": fact["sentence"],
-        "said_at": _iso(row["told_at"]),
-        "valid_at": _iso(row["valid_at"]),
-        "invalid_at": _iso(row["invalid_at"]),
-        "one_at_a_time": bool(one_at_a_time),
-    }
-
-
-def _iso(micros: int | None) -> str | None:
-    moment = instant(micros)
-    return moment.isoformat() if moment else None

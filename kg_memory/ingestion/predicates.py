@@ -6,12 +6,12 @@ model is asked only about what none of them knows, once for all of an episode, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kg_memory import vocabulary
-from kg_memory.effects import read
+from kg_memory.effects import read, read_once
 from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.ingestion.batches import ask_in_batches
@@ -20,6 +20,8 @@ from kg_memory.prompts import PREDICATES
 from kg_memory.prompts.answers import CanonicalPredicate
 from kg_memory.settings import Settings
 
+MOST_KNOWN = 4096
+"""How many learned predicates are held in the process (C55); where there are more, the database is asked each time."""
 MOST_SHOWN = 100
 """How many of the names in use the model is shown, at most."""
 
@@ -37,13 +39,21 @@ class Meaning:
     declared: bool = False
 
 
-def meanings(predicates: Mapping[str, str], settings: Settings) -> Flow[tuple[dict[str, Meaning], list[NewPredicate]]]:
-    """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it."""
+def meanings(
+    predicates: Mapping[str, str],
+    settings: Settings,
+    before: Iterable[NewPredicate] = (),
+    changed_at: int | None = None,
+) -> Flow[tuple[dict[str, Meaning], list[NewPredicate]]]:
+    """Return what each of *predicates* (by name, with a sentence that has it) means, and what was learned of it.
+
+    Those that were learned *before*, ahead of their turn, are not asked about again. *changed_at* is when one was
+    learned or corrected last: what was read since then is known.
+    """
     if not predicates:
         return {}, []
     rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical(name))}
-    rows = yield from read(cypher.PREDICATES, names=sorted({*predicates, *rules.values()}))
-    stored = {row["predicate"]["name"]: row["predicate"] for row in rows}
+    stored = yield from _stored_ones({*predicates, *rules.values()}, changed_at)
     found: dict[str, Meaning] = {}
     for name in predicates:
         told, of_rule = stored.get(name), stored.get(rules.get(name, ""))
@@ -52,21 +62,30 @@ def meanings(predicates: Mapping[str, str], settings: Settings) -> Flow[tuple[di
         meaning = _known(name, told, settings)
         if meaning is not None:
             found[name] = meaning
+    new = {each["name"]: each for each in before if each["name"] in predicates and each["name"] not in found}
+    found |= {name: Meaning(*_stored(told)) for name, told in new.items()}
     missing = [{"name": name, "sentence": said} for name, said in predicates.items() if name not in found]
     if not missing:
-        return found, []
+        return found, list(new.values())
     types = (vocabulary.predicate_name(each.name) for each in settings.fact_types)
-    in_use = yield from read(cypher.ALL_PREDICATES, skip=0, limit=MOST_SHOWN)
-    learned_names = (row["predicate"]["canonical"] for row in in_use)
+    learned_names = (each["canonical"] for each in stored.values())
     known = list(dict.fromkeys((*types, *learned_names, *vocabulary.names())))
     answers = yield from ask_in_batches(PREDICATES, "predicates", missing, known=known[:MOST_SHOWN])
     learned = [_learned(each, settings) for answer in answers for each in answer.predicates if each.name in predicates]
-    new = {each["name"]: each for each in learned if each["name"] not in found}
+    new |= {each["name"]: each for each in learned if each["name"] not in found}
     for name in predicates:
         if name not in found:
-            told = new.get(name)
-            found[name] = Meaning(*_stored(told)) if told else Meaning(name)
+            fresh = new.get(name)
+            found[name] = Meaning(*_stored(fresh)) if fresh else Meaning(name)
     return found, list(new.values())
+
+
+def _stored_ones(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, dict[str, Any]]]:
+    """Return what is stored of the predicates called *names*, and of others, by their names."""
+    rows = yield from read_once(changed_at, cypher.ALL_PREDICATES, skip=0, limit=MOST_KNOWN)
+    if len(rows) == MOST_KNOWN:
+        rows = [*rows, *(yield from read(cypher.PREDICATES, names=sorted(names)))]
+    return {row["predicate"]["name"]: row["predicate"] for row in rows}
 
 
 def _known(name: str, stored: Mapping[str, Any] | None, settings: Settings) -> Meaning | None:

@@ -6,16 +6,23 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import takewhile
+from operator import itemgetter
+from reprlib import repr as short
 from typing import Any
 
 from kg_memory import words
 from kg_memory.effects import now, read, write
 from kg_memory.errors import InputError
-from kg_memory.falkor import cypher
+from kg_memory.falkor import episode_cypher as cypher
+from kg_memory.falkor.spent_cypher import UNASKED
 from kg_memory.flow import Flow
 from kg_memory.identity import checked_namespace, clean, episode_id, thread_key
+from kg_memory.ingestion.echo import without_contexts
+from kg_memory.ingestion.flags import Flag, injection_flags
 from kg_memory.ingestion.state import IngestionState, Piece
 from kg_memory.model import EpisodeKind
+from kg_memory.redaction import redacted, redacted_json
 from kg_memory.settings import Settings
 from kg_memory.temporal import EPOCH, SITTING, instant, micros
 
@@ -25,10 +32,16 @@ NEIGHBOUR_LENGTH = 2000
 LONG = 60
 """Words of an episode that has its context in itself: it carries nobody else's. Talk has 5 to 40, essays hundreds."""
 STORED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
+LONGEST_FIELD = 10_000
+"""Characters of a speaker, a thread, a source or its own id."""
+DEEPEST = 200
+"""How many lists and objects of a JSON record may lie in each other."""
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+READ = ("done", "skipped")
+"""The states of episodes that are not read again."""
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
@@ -36,15 +49,21 @@ Neighbour = dict[str, Any]
 
 
 def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Save the episode, readable and searchable by its words at once; the same one again changes nothing.
+    """Save the episode, readable and searchable by its words at once, and note that it is being read.
 
-    Errors: `InputError` says what is wrong with the input.
+    The same one again changes nothing. Errors: `InputError` says what is wrong with the input.
     """
+    update = yield from accept(state, settings, reading=True)
+    return update
+
+
+def accept(state: IngestionState, settings: Settings, *, reading: bool = False) -> Flow[dict[str, Any]]:
+    """Save the episode, to be read later if not now, and return what is known of it."""
     created_at = yield from now()
     again = bool(state.get("again"))
     told = {**state, "at": state["episode"]["at_iso"]} if again else state  # what has no date was said at first
     given = checked(told, settings, created_at)
-    saved, before = yield from _saved(given, settings)
+    saved, before = yield from _saved(given, settings, reading=reading)
     if saved["content"] != given["content"]:
         raise InputError(
             f"source_id {given['source_id']!r} is already stored with another content: an episode never changes, "
@@ -57,22 +76,29 @@ def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     previous = [
         {"speaker": each["speaker"], "content": each["content"], "at": _iso(each["at"])}
         for each in reversed(before[: settings.previous_messages])
+        if not each["withheld"]
     ]
     return {
         "namespace": checked_namespace(state.get("namespace")),
         "episode": {**episode, "at_iso": local(episode).isoformat()},
         "new": saved["new"] or (again and state["new"]),
         "again": False,
-        "done": saved["status"] == "done",
+        "done": saved["status"] in READ,
+        "status": saved["status"],
+        "answers": dict(zip(saved["answers"][::2], saved["answers"][1::2], strict=True)),
         "forgotten": saved["forgotten"],
+        "predicates_at": saved["predicates_at"],
         "previous": previous,
-        "pieces": pieces(episode["content"], settings.chunk_size),
+        "skips": len(list(takewhile(itemgetter("skipped"), before))),
+        "pieces": _news(episode, settings),
         "entities": [],
         "facts": [],
     }
 
 
-def _saved(given: Mapping[str, Any], settings: Settings) -> Flow[tuple[dict[str, Any], list[Neighbour]]]:
+def _saved(
+    given: Mapping[str, Any], settings: Settings, *, reading: bool
+) -> Flow[tuple[dict[str, Any], list[Neighbour]]]:
     """Save the episode, and return what is stored, and the episodes before it; none is forgotten meanwhile."""
     while True:
         before, after = yield from _around(given, settings)
@@ -80,7 +106,13 @@ def _saved(given: Mapping[str, Any], settings: Settings) -> Flow[tuple[dict[str,
         around = [each["id"] for each in (*before, *after)]
         episode = {**given, "status": "new"}
         found = yield from write(
-            cypher.SAVE_EPISODE, episode=episode, around=around, lengths=lengths, postings=postings
+            cypher.SAVE_EPISODE,
+            episode=episode,
+            around=around,
+            lengths=lengths,
+            postings=postings,
+            reading=reading,
+            **UNASKED,
         )
         if found:
             return found[0], before
@@ -93,7 +125,7 @@ def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[N
         id=episode["id"],
         thread_key=episode["thread_key"],
         at=episode["at"],
-        limit=max(settings.previous_messages, 2),
+        limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0),
         length=NEIGHBOUR_LENGTH,
     )
     return [each for each in around if each["side"] < 0], [each for each in around if each["side"] > 0]
@@ -107,8 +139,13 @@ def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> di
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
     kind = _kind(state.get("kind") or "message", content)
+    redact = redacted_json if kind == EpisodeKind.JSON else redacted
+    content = redact(content, settings.redact)
+    if not content.strip():
+        raise InputError("the content is empty once the redact hook was there: leave the message out")
     namespace = checked_namespace(state.get("namespace"))
     texts = {name: _text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
+    texts["speaker"] = redacted(texts["speaker"] or "", settings.redact) or None
     at, offset = parse_at(state.get("at"), created_at)
     content = clean(content)
     source_id = texts["source_id"]
@@ -118,8 +155,15 @@ def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> di
     return {
         "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "offset": offset,
         "created_at": created_at, "trust": _trust(state.get("trust")),
-        "thread_key": thread_key(texts["thread"]), **texts,
+        "flags": _flags(content), "thread_key": thread_key(texts["thread"]), **texts,
     }  # fmt: skip
+
+
+def _flags(content: str) -> list[Flag]:
+    """Return what of a prompt injection is in *content*; the tags of a context that the memory supplied are none."""
+    found = injection_flags(content)
+    own = injection_flags(without_contexts(content)) if "forged_fence" in found else found
+    return [each for each in found if each != "forged_fence" or each in own]
 
 
 def local(episode: Mapping[str, Any]) -> datetime:
@@ -146,7 +190,16 @@ def parse_at(at: object, created_at: int) -> tuple[int, int]:
             aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             offset = aware.utcoffset() or timedelta()
             return micros(aware.astimezone(UTC), default=0), offset // timedelta(minutes=1)
-    raise InputError(f"at is {at!r}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
+    raise InputError(f"at is {short(at)}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
+
+
+def _news(episode: Mapping[str, Any], settings: Settings) -> list[Piece]:
+    """Return the pieces of the content, without what the memory itself supplied; a record is taken as it is."""
+    content = str(episode["content"])
+    news = content if episode["kind"] == EpisodeKind.JSON else without_contexts(content)
+    if settings.read_all and not news.strip():
+        news = content
+    return [each for each in pieces(news, settings.chunk_size) if each["content"].strip()]
 
 
 def pieces(content: str, size: int) -> list[Piece]:
@@ -228,15 +281,26 @@ def _kind(kind: object, content: str) -> str:
         known = EpisodeKind(str(kind))
     except ValueError:
         kinds = ", ".join(EpisodeKind)
-        raise InputError(f"the kind is {kind!r}: use one of {kinds}") from None
+        raise InputError(f"the kind is {short(kind)}: use one of {kinds}") from None
     if known is EpisodeKind.JSON:
         try:
-            json.loads(content)
+            depth = nesting(json.loads(content))
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"the content is not valid JSON ({error}): mend it, or store it with kind='text'"
             ) from None
+        if depth > DEEPEST:
+            raise InputError(f"the JSON is nested {depth} deep, the limit is {DEEPEST}: flatten it, or use kind='text'")
     return known.value
+
+
+def nesting(value: Any) -> int:
+    """Return how many lists and objects of the JSON *value* lie in each other, at most."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, list | dict)]:
+        depth += 1
+        level = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 def _trust(trust: object) -> float:
@@ -251,6 +315,8 @@ def _text(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InputError(f"{name} is {value!r}: give a string")
+        raise InputError(f"{name} is {short(value)}: give a string")
+    if len(value) > LONGEST_FIELD:
+        raise InputError(f"{name} has {len(value)} characters, the limit is {LONGEST_FIELD}: give a name, not a text")
     cleaned = clean(value)
     return (" ".join(cleaned.split()) if name == "speaker" else cleaned) or None

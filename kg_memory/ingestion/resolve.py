@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,16 @@ from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
-from kg_memory.ingestion.extract import fields
-from kg_memory.ingestion.state import IngestionState, NewEntity
+from kg_memory.ingestion.extract import opening_fields
+from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.state import Identity, IngestionState, NewEntity
 from kg_memory.prompts import RESOLVE
 from kg_memory.settings import Settings
 
 Candidate = dict[str, Any]
+MOST_ALIASES = 50
+"""How many other names an entity may have; each is told wherever it is compared with a new one."""
+log = logging.getLogger("kg_memory.ingestion")
 
 
 def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
@@ -26,20 +31,54 @@ def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     what stays ambiguous is asked in one question for all.
     """
     entities = state["entities"]
-    namespace = state["namespace"]
-    vectors = yield from embed([each["name"] for each in entities])
-    known = yield from candidates(entities, vectors, settings)
-    decided = {new: same for new, found in known.items() if (same := _certain(entities[new], found, settings))}
-    unsure = {new: found for new, found in known.items() if new not in decided and found}
-    names: dict[int, str] = {}
+    # With the names, what later steps will embed: they find it known, and one request is all.
+    stated = [each["fact"]["sentence"] for each in state.get("stated") or ()]
+    later = [line(state["episode"]), *stated] if entities else []
+    vectors = yield from embed([*(each["name"] for each in entities), *later])
+    known = yield from candidates(entities, vectors[: len(entities)], settings)
+    before = state.get("identified") or {}
+    told = {new: identity for new, each in enumerate(entities) if (identity := told_before(each, known[new], before))}
+    unsure = {new: found for new, found in unclear(entities, known, settings).items() if new not in told}
     if unsure:
-        answered, names = yield from _ask(state, unsure)
-        decided |= answered
-    resolved = (
-        _known(entity, decided[new], names.get(new)) if new in decided else _unknown(entity, namespace)
-        for new, entity in enumerate(entities)
-    )
-    return {"entities": _joined(resolved)}
+        asked = opening_fields(state)
+        told |= yield from identified({new: entities[new] for new in unsure}, unsure, asked)
+    return {"entities": resolved(entities, known, told, state["namespace"], settings)}
+
+
+def unclear(
+    entities: Sequence[NewEntity], known: Mapping[int, list[Candidate]], settings: Settings
+) -> dict[int, list[Candidate]]:
+    """Return the candidates of those entities that code alone cannot tell which they are, by their places."""
+    return {new: found for new, found in known.items() if found and not certain(entities[new], found, settings)}
+
+
+def resolved(
+    entities: Sequence[NewEntity],
+    known: Mapping[int, list[Candidate]],
+    told: Mapping[int, Identity],
+    namespace: str,
+    settings: Settings,
+) -> list[NewEntity]:
+    """Return *entities* as those *known* ones that they are beyond doubt, or were *told* to be, else as new ones."""
+
+    def one(new: int, entity: NewEntity) -> NewEntity:
+        same = certain(entity, known[new], settings)
+        if same is not None:
+            return _known(entity, same, None)
+        identity = told.get(new)
+        same = next((each for each in known[new] if identity and each["id"] == identity["same_as"]), None)
+        return _known(entity, same, identity["name"]) if identity and same else _unknown(entity, namespace)
+
+    return _joined(one(new, entity) for new, entity in enumerate(entities))
+
+
+def told_before(entity: NewEntity, found: Sequence[Candidate], before: Mapping[str, Identity]) -> Identity | None:
+    """Return what was answered of the entity, if it was asked with all that it may be now."""
+    identity = before.get(canonical(entity["name"]))
+    ids = {each["id"] for each in found}
+    if identity is None or not ids.issubset(identity["among"]):
+        return None
+    return identity if identity["same_as"] is None or identity["same_as"] in ids else None
 
 
 def candidates(
@@ -71,7 +110,7 @@ def _best(rows: Iterable[Mapping[str, Any]], limit: int) -> list[Candidate]:
     return sorted(best.values(), key=lambda each: (-each["score"], each["id"]))[:limit]
 
 
-def _certain(entity: NewEntity, found: Sequence[Candidate], settings: Settings) -> Candidate | None:
+def certain(entity: NewEntity, found: Sequence[Candidate], settings: Settings) -> Candidate | None:
     """Return the one candidate that *entity* is beyond doubt, if there is one."""
     default = settings.entity_types[0].name
     fitting = [each for each in found if each["type"] == entity["type"] or default in (each["type"], entity["type"])]
@@ -84,14 +123,15 @@ def _certain(entity: NewEntity, found: Sequence[Candidate], settings: Settings) 
     return close[0] if len(close) == 1 and _digits(close[0]["name"]) == _digits(entity["name"]) else None
 
 
-def _ask(
-    state: IngestionState, unsure: Mapping[int, Sequence[Candidate]]
-) -> Flow[tuple[dict[int, Candidate], dict[int, str]]]:
+def identified(
+    entities: Mapping[int, NewEntity], unsure: Mapping[int, Sequence[Candidate]], told: Mapping[str, Any]
+) -> Flow[dict[int, Identity]]:
+    """Ask which of its candidates each of *entities* is, *told* what they were read from, and return the answers."""
     asked = [
         {
             "id": new,
-            "name": state["entities"][new]["name"],
-            "type": state["entities"][new]["type"],
+            "name": entities[new]["name"],
+            "type": entities[new]["type"],
             "candidates": [
                 {"id": place, **{name: each[name] for name in ("name", "type", "summary", "aliases", "score")}}
                 for place, each in enumerate(found)
@@ -99,15 +139,14 @@ def _ask(
         }
         for new, found in unsure.items()
     ]
-    answers = yield from ask_in_batches(RESOLVE, "entities", asked, **fields(state, state["pieces"][0]))
-    same: dict[int, Candidate] = {}
-    names: dict[int, str] = {}
+    answers = yield from ask_in_batches(RESOLVE, "entities", asked, **told)
+    among = {new: [each["id"] for each in found] for new, found in unsure.items()}
+    identities = {new: Identity(among=ids, same_as=None, name="") for new, ids in among.items()}
     for each in (each for answer in answers for each in answer.resolutions):
-        found = unsure.get(each.entity, ())
-        if each.same_as is not None and 0 <= each.same_as < len(found):
-            same[each.entity] = found[each.same_as]
-            names[each.entity] = each.name
-    return same, names
+        ids = among.get(each.entity, [])
+        if each.same_as is not None and 0 <= each.same_as < len(ids):
+            identities[each.entity] = {"among": ids, "same_as": ids[each.same_as], "name": each.name}
+    return identities
 
 
 def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
@@ -116,6 +155,9 @@ def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
     fullest = given[canonical(name)] if name and canonical(name) in given else str(same["name"])
     names = dict.fromkeys((str(same["name"]), entity["name"]))
     aliases = [each for each in names if each != fullest and each not in same["aliases"]]
+    if len(same["aliases"]) >= MOST_ALIASES:
+        log.warning("entity %s has %d other names already: no more are kept", same["id"], len(same["aliases"]))
+        fullest, aliases = str(same["name"]), []
     return {
         "name": fullest, "type": same["type"], "key": same["key"], "id": same["id"], "known": True,
         "renamed": fullest != same["name"], "aliases": aliases, "called": [entity["name"]],

@@ -8,20 +8,25 @@ from typing import Any, cast
 from kg_memory import words
 from kg_memory.effects import Vector, embed, now, read, write
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.falkor import cypher
+from kg_memory.falkor import cypher, episode_cypher
+from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.judge import identity, judge, only_ends
-from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.receive import READ, line
 from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact
-from kg_memory.settings import Settings
+from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal import OPEN_START, WIDTH
 
 ATTEMPTS = 200
 """How often it is tried to write while others write about the same entities; one of them succeeds each time."""
 NAME_WEIGHT = 10
 """How much more a word counts in an entity's name than in its summary (C44)."""
+STALE = {"most": 25, "latest": 100, "limit": 20, "past": 5}
+"""How many entities are summarised at once, by how many of their latest current facts, and of those that ended."""
+LEFT = 600 * 1_000_000
+"""Microseconds after which a summary that is still stale was left so by a crash."""
 
 
 def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
@@ -34,10 +39,10 @@ def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     changed: dict[str, Any] = {}
     for _ in range(ATTEMPTS):
         rewritten = cast("IngestionState", {**state, **changed})
-        saved_at, written = yield from _write(rewritten)
-        stored = {"status": "done"} if written else (yield from _stored(state))
-        if stored["status"] == "done":
-            return {**changed, "done": True, "saved_at": saved_at}
+        saved_at, written, stale = yield from _write(rewritten, settings)
+        stored = {"status": _status(state)} if written else (yield from _stored(state))
+        if stored["status"] in READ:
+            return {**changed, "done": True, "status": stored["status"], "saved_at": saved_at, "stale": stale}
         if stored["forgotten"] != state.get("forgotten", 0):
             return {"again": True}
         changed |= yield from judge(rewritten, settings)
@@ -47,16 +52,37 @@ def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     )
 
 
+def _status(state: IngestionState) -> str:
+    return "skipped" if state.get("skipped") else "done"
+
+
+def _plan(state: IngestionState, settings: Settings) -> str:
+    """Return the plan by which the episode was read: where little was left of a budget, a cheaper one than was set."""
+    if settings.model == OFFLINE:
+        return OFFLINE
+    return "standard" if state.get("stated") and settings.plan == "thorough" else settings.plan
+
+
+def _took(state: IngestionState) -> list[float]:
+    """Return what the episode took: calls, tokens in and out, seconds; and the first three of reading it alone."""
+    steps = state.get("steps") or []
+    counts = ("calls", "input_tokens", "output_tokens")
+    readers = ("extract", "reflect", "facts") if state.get("stated") is None else ("extract", "reflect")
+    reading = [each for each in steps if each["step"] in readers]
+    took = [sum(each[name] for each in steps) for name in (*counts, "seconds")]
+    return [*took, *(sum(each[name] for each in reading) for name in counts)]
+
+
 def _stored(state: IngestionState) -> Flow[dict[str, Any]]:
     """Return how far the episode is, and how often something was forgotten."""
-    found = yield from read(cypher.STATUS, id=state["episode"]["id"])
+    found = yield from read(episode_cypher.STATUS, id=state["episode"]["id"])
     if not found:
         raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
     return found[0]
 
 
-def _write(state: IngestionState) -> Flow[tuple[int, bool]]:
-    """Write, and return when and whether: not if anything changed that it is based on."""
+def _write(state: IngestionState, settings: Settings) -> Flow[tuple[int, bool, list[dict[str, Any]]]]:
+    """Write, and return when, whether (not if anything changed that it is based on), and whose summaries are stale."""
     episode = state["episode"]
     told = [fact for fact in state["facts"] if not fact["same_as"] or fact["retold"]]
     named = [each for each in state["entities"] if not each["known"] or each["renamed"]]
@@ -66,13 +92,23 @@ def _write(state: IngestionState) -> Flow[tuple[int, bool]]:
     written = yield from write(
         cypher.SAVE,
         episode=episode["id"],
+        status=_status(state),
+        reason=state.get("skipped"),
+        plan=_plan(state, settings),
+        took=_took(state),
         forgotten=state.get("forgotten", 0),
         based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(state["based_on"].items())],
         embedding=vectors[line(episode)],
         at=episode["at"],
         now=created_at,
-        named=[{"key": each["key"], "name": each["name"], "embedding": vectors[each["name"]]} for each in named],
-        **_entity_rows(state["entities"]),
+        before=created_at - LEFT,
+        **STALE,
+        named=[
+            {"key": each["key"], "name": each["name"], "embedding": vectors[each["name"]]}
+            for each in named
+            if each["known"]
+        ],
+        **_entity_rows(state, vectors),
         **_fact_rows(told, state["entities"], vectors),
         **_statement_rows(state["facts"]),
         touched=state["touched"],
@@ -82,17 +118,24 @@ def _write(state: IngestionState) -> Flow[tuple[int, bool]]:
         rejudged=state["rejudged"],
         reopened=state["reopened"],
         predicates=state["predicates"],
+        **NOTHING,
     )
-    return created_at, bool(written)
+    return created_at, bool(written), [each for row in written for each in row["stale"] if each["key"]]
 
 
-def _entity_rows(entities: Sequence[NewEntity]) -> dict[str, Any]:
+def _entity_rows(state: IngestionState, vectors: Mapping[str, Vector]) -> dict[str, Any]:
+    # Each is written once: the vector of a node is indexed anew whatever of it is set.
     rows = []
     terms = []
-    for entity in entities:
+    touched = set(state["touched"])
+    ends = [(identity(fact), place) for fact in state["facts"] for place in (fact["subject"], *fact["objects"])]
+    stale = {place for fact, place in ends if fact in touched}
+    for place, entity in enumerate(state["entities"]):
         names = (entity["name"], *entity["aliases"])
         row = {name: entity[name] for name in ("key", "id", "name", "type", "aliases")}
-        rows.append({**row, "alias_keys": sorted({alias_key(name) for name in names})})
+        about = {"stale": place in stale, "changed": int(entity["id"] in state["based_on"])}
+        vector = None if entity["known"] else vectors[entity["name"]]
+        rows.append({**row, **about, "embedding": vector, "alias_keys": sorted({alias_key(name) for name in names})})
         counts = words.count(" ".join(names), NAME_WEIGHT)
         terms += [{"key": entity["key"], "term": term, "f": f} for term, f in counts.items()]
     return {"entities": rows, "entity_terms": terms}

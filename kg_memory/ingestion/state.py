@@ -39,7 +39,8 @@ class IngestionContext(contexts.Context):
 
     instructions: str = setting("instructions", "Further wishes for what is extracted.", "extract", "facts")
     previous_messages: int = setting("previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50)
-    plan: Literal["standard", "thorough"] = setting("plan", "How much is asked about an episode.", "extract")
+    plan: Literal["economy", "standard", "thorough"] = setting("plan", "How much is asked about an episode.", "extract")
+    read_all: bool = setting("read_all", "Whether also greetings and the like are read.", "extract")
     reflections: int = setting("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
     auto_threshold: float = setting(
         "auto_threshold", "Confidence from which a verdict takes effect at once.", "judge", ge=0, le=1
@@ -83,6 +84,17 @@ class NewEntity(TypedDict, total=False):
     known: bool
     renamed: bool
     aliases: list[str]
+
+
+class Identity(TypedDict):
+    """Which of the known entities that it was told *among*, by their ids, a new one is the `same_as`, if any.
+
+    `name` is the fullest name of the two.
+    """
+
+    among: list[str]
+    same_as: str | None
+    name: str
 
 
 class StatedByName(TypedDict):
@@ -158,26 +170,37 @@ class NewPredicate(TypedDict):
 class IngestionState(IngestionInput, total=False):
     """The input, and what each step adds to it.
 
-    `forgotten` is how often something had been forgotten when the episode was saved; `again` tells that more was since
+    `forgotten` is how often something had been forgotten when the episode was saved, and `predicates_at` when one was
+    learned or corrected last; `again` tells that more was since
     then, and so the episode is read anew. `stated` are the facts where they are read together with the entities, before
-    these are resolved; `skipped` tells why nothing was asked about the episode. `judged` is what the model said of each
+    these are resolved; `skipped` tells why nothing was asked about the episode, `skips` how many right before it
+    in its thread were not asked about, and `status` how far it is. `answers`
+    are what the model answered before, when reading it was broken off or ahead of its turn; so were entities
+    `identified` and predicates `learned`. `judged` is what the model said of each
     pair of a new fact and a known one, and `based_on` the revisions of the entities that it was based on. `touched`,
     `closed`, `beliefs`, `ended` and `waiting` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts
-    that wait again. `steps` are what each step took, as dumped `kg_memory.usage.StepUsage`.
+    that wait again. `stale` are the entities that are to be summarised, as `cypher.SAVE` tells them. `steps` are what
+    each step took, as dumped `kg_memory.usage.StepUsage`.
     """
 
     episode: dict[str, Any]
     new: bool
     done: bool
     forgotten: int
+    predicates_at: int
     again: bool
     previous: list[dict[str, Any]]
+    skips: int
     pieces: list[Piece]
     entities: list[NewEntity]
     stated: list[StatedByName] | None
     skipped: str
+    status: str
+    answers: dict[str, str]
+    identified: dict[str, Identity]
     facts: list[NewFact]
     predicates: list[NewPredicate]
+    learned: list[NewPredicate]
     judged: dict[str, Any]
     based_on: dict[str, int]
     verdicts: list[NewVerdict]
@@ -189,4 +212,5 @@ class IngestionState(IngestionInput, total=False):
     ended: list[str]
     waiting: list[str]
     saved_at: int
+    stale: list[dict[str, Any]]
     steps: Annotated[list[dict[str, Any]], add]

@@ -11,23 +11,17 @@ from kg_memory import words
 from kg_memory.effects import ask, now, read, write
 from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
+from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Flow
-from kg_memory.ingestion.save import NAME_WEIGHT
+from kg_memory.ingestion.save import LEFT, NAME_WEIGHT, STALE
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.prompts import SUMMARISE
 from kg_memory.settings import Settings
+from kg_memory.telemetry.failures import reason
 from kg_memory.temporal import instant
 
 log = logging.getLogger("kg_memory.ingestion")
 
-FACTS = 20
-"""How many of an entity's latest current facts make its summary."""
-PAST = 5
-"""How many of the facts that have ended it tells, the latest."""
-BATCH = 25
-"""How many entities are summarised at once."""
-LEFT = 600 * 1_000_000
-"""Microseconds after which a summary that is still stale was left so by a crash."""
 LONGEST = 400
 """Characters up to which the facts themselves are the summary, and no model is asked."""
 _STOPS = (".", "!", "?", "…", "。", "！", "？", "．", "｡", "।", "॥", "؟", "۔", "։", "።")
@@ -38,7 +32,10 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 def summarise(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Refresh the summaries of the entities whose facts the episode changed, and those that a crash left old."""
-    yield from refresh(state["saved_at"], state["saved_at"] - LEFT)
+    rows = state["stale"]
+    yield from _told_anew(rows)
+    if len(rows) == STALE["most"]:
+        yield from refresh(state["saved_at"], state["saved_at"] - LEFT)
     return {}
 
 
@@ -49,13 +46,19 @@ def refresh(since: int, before: int) -> Flow[None]:
     stays stale, and is that writer's to refresh.
     """
     while True:
-        limits = {"most": BATCH, "limit": FACTS, "past": PAST}
-        rows = yield from read(cypher.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **limits)
-        if rows:
-            summaries = yield from _summaries(rows)
-            yield from write(cypher.SAVE_SUMMARIES, summaries=[_stored(row, summaries[row["key"]]) for row in rows])
-        if len(rows) < BATCH:
+        found = yield from read(cypher.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
+        rows = [row["entity"] for row in found]
+        yield from _told_anew(rows)
+        if len(rows) < STALE["most"]:
             return
+
+
+def _told_anew(rows: list[dict[str, Any]]) -> Flow[None]:
+    """Summarise the entities of *rows*."""
+    if rows:
+        summaries = yield from _summaries(rows)
+        stored = [_stored(row, summaries[row["key"]]) for row in rows]
+        yield from write(cypher.SAVE_SUMMARIES, summaries=stored, **NOTHING)
 
 
 def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, str]]:
@@ -82,7 +85,7 @@ def _given(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
     except ModelError as error:
-        log.warning("no summaries, the latest facts stand in for them: %s", error)
+        log.warning("no summaries, the latest facts stand in for them: %s", reason(error))
         return {}
     return {each.entity: " ".join(each.summary.split()) for each in answer.summaries}
 

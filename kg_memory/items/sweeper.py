@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from kg_memory.errors import KGMemoryError
+from kg_memory.telemetry.failures import reason
 
 logger = logging.getLogger("kg_memory")
 INTERVAL = 5.0
@@ -48,8 +49,8 @@ class Sweeper:
             while not stopping.wait(seconds):
                 try:
                     self._sweep()
-                except KGMemoryError:
-                    logger.warning("expired items could not be deleted; trying again later", exc_info=True)
+                except KGMemoryError as error:
+                    logger.warning("expired items could not be deleted, trying again later: %s", reason(error))
         finally:
             if ended.set_running_or_notify_cancel():
                 ended.set_result(None)

@@ -142,6 +142,25 @@ class EpisodeReading(BaseModel):
     facts: list[StatedFact] = Field(max_length=MOST)
 
 
+class _InWindow(BaseModel):
+    message: int = Field(description="the number of the message")
+
+
+class WindowEntity(ExtractedEntity, _InWindow):
+    """An entity of one of several messages."""
+
+
+class WindowFact(StatedFact, _InWindow):
+    """A fact that one of several messages states."""
+
+
+class WindowReading(BaseModel):
+    """The entities of several messages, the speaker of each first, and their facts."""
+
+    entities: list[WindowEntity] = Field(max_length=2 * MOST)
+    facts: list[WindowFact] = Field(max_length=MOST)
+
+
 class FactVerdict(BaseModel):
     """What a new fact has to do with a known one."""
 

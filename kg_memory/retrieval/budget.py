@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from math import ceil
 
 from kg_memory.context_text import Line
 from kg_memory.model import Kind
 from kg_memory.retrieval.lines import id_of
 from kg_memory.retrieval.repeats import Alike, Repeats
+from kg_memory.tokens import estimate
 
 SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.0, "communities": 0.5, "episodes": 9.0}
 """How fast each kind takes its turn to fill the budget: `benchmarks/context_budget.py` tells what that brings."""
 NO_ROOM = "no room within max_tokens"
-_DENSE = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff\uac00-\ud7a3\uf900-\uffef\U00010000-\U0010ffff]"
-)
-_WIDE = re.compile("[^\x00-\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +46,6 @@ class Choice:
                 self.left_out.append((kind, each.id, same_as(fact.id)))
                 given_back += each.tokens + (0 if lines else sections[kind])
         return given_back
-
-
-def estimate(text: str) -> int:
-    """Return about how many tokens *text* has, for no tokenizer in particular; rather too many than too few."""
-    if not text:
-        return 0
-    if text.isascii():
-        return ceil(len(text) / 3.5) + 1
-    dense = len(_DENSE.findall(text))
-    wide = len(_WIDE.findall(text)) - dense
-    return ceil((len(text) - dense - wide) / 3.5 + wide / 2 + dense * 1.2) + 1
 
 
 def added(text: str) -> int:

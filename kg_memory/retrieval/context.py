@@ -6,23 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg_memory.context_text import Context, Line
-from kg_memory.model import Fact, Found, Kind, Value, Why
-from kg_memory.retrieval.budget import Choice, added, choose, estimate, same_as
+from kg_memory.model import Episode, Fact, Found, Kind, Value, Why
+from kg_memory.retrieval.budget import Choice, added, choose, same_as
 from kg_memory.retrieval.lines import LONGEST_REFERENCE, Teller, excerpt, id_of, text_of, told
 from kg_memory.retrieval.repeats import Alike, grouped, repeats
 from kg_memory.retrieval.state import DEFAULT_TOKENS
-from kg_memory.retrieval.templates import HEADINGS, TAGS, Template, episode_line, fact_line, template
+from kg_memory.retrieval.templates import Template, episode_line, fact_line, template
 from kg_memory.retrieval.times import coarse, day, held
+from kg_memory.tokens import estimate
 from kg_memory.words import tokens
 
 __all__ = [
-    "HEADINGS", "LONGEST_REFERENCE", "TAGS", "coarse", "context_of", "day", "episode_line", "estimate", "excerpt",
-    "fact_line", "held", "render", "told",
+    "LONGEST_REFERENCE", "coarse", "context_of", "day", "episode_line", "estimate", "excerpt", "fact_line", "held",
+    "render", "told",
 ]  # fmt: skip
 
 NO_SECTION = "the template has no section for it"
 
 
+WITHHELD = "it looks like a prompt injection, and was not read"
+"""Why an episode is kept from models, though a search finds it."""
 UNLIKELY = "the memory probably holds nothing about this"
 """Why nothing is told."""
 
@@ -41,12 +44,13 @@ def render(found: Found, max_tokens: int, form: Template | str | None = None) ->
         return Line(kind=kind, id=id_of(alike[0]), text=text, tokens=added(text + frame.between_lines))
 
     groups = grouped(found)
+    groups["episodes"], withheld = _apart(groups["episodes"])
     shown = {kind: groups[kind] for kind in frame.sections}
     room = max_tokens - 1 - added(frame.head + frame.foot)
     choice = choose(shown, write, _section_costs(frame), room, repeats(found))
     lines = _arranged(choice, found.facts, frame)
     text = _framed(lines, frame)
-    left_out = _left_out(groups, choice)
+    left_out = [*_left_out(groups, choice), *withheld]
     return Context(text, found, tokens=estimate(text), lines=lines, left_out=left_out)
 
 
@@ -73,6 +77,14 @@ def plain_lines(context: Context) -> list[dict[str, Any]]:
     """Return the lines of *context* and what it leaves out, JSON-plain, as the graph's state has them."""
     left_out = (each.model_dump(include={"kind", "id", "text", "left_out"}) for each in context.left_out)
     return [*(each.model_dump() for each in context.lines), *left_out]
+
+
+def _apart(episodes: list[Alike]) -> tuple[list[Alike], list[Why]]:
+    """Return *episodes* that are told, and why the others are not."""
+    withheld = [each for alike in episodes for each in alike if isinstance(each, Episode) and each.withheld]
+    ids = {each.id for each in withheld}
+    told = [kept for alike in episodes if (kept := tuple(each for each in alike if id_of(each) not in ids))]
+    return told, [Why(kind="episodes", id=each.id, text=text_of(each), left_out=WITHHELD) for each in withheld]
 
 
 def _section_costs(frame: Template) -> dict[Kind, int]:

@@ -17,7 +17,9 @@ from html import escape
 from types import MappingProxyType
 from typing import Any
 
+from kg_memory import marks
 from kg_memory.errors import InputError
+from kg_memory.marks import Mark
 from kg_memory.model import KINDS, Episode, Fact, Kind
 from kg_memory.retrieval.lines import (
     Teller,
@@ -74,16 +76,6 @@ def template(given: Template | str | None) -> Template:
 
 # Plain
 
-HEADINGS: Mapping[Kind, str] = {
-    "facts": "Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]",
-    "entities": "Who and what they are about.",
-    "communities": "Groups of things that belong together.",
-    "episodes": "What was said, word for word. [source] (time)",
-}
-TAGS: Mapping[Kind, str] = {
-    "facts": "FACTS", "entities": "ENTITIES", "communities": "COMMUNITIES", "episodes": "EPISODES",
-}  # fmt: skip
-
 
 def fact_line(fact: Fact, wanted: set[str]) -> str:
     """Return a fact as the plain template tells it."""
@@ -118,8 +110,8 @@ def _references(sources: tuple[str, ...]) -> str:
     return f" [{', '.join(sources)}]" if sources else ""
 
 
-def _tagged(kind: Kind, line: Callable[[Any], str]) -> Section:
-    return Section(line, f"{HEADINGS[kind]}\n<{TAGS[kind]}>\n", f"\n</{TAGS[kind]}>")
+def _between(mark: Mark, line: Callable[[Any], str]) -> Section:
+    return Section(line, mark.begin, mark.end)
 
 
 _PLAIN_LINES: Mapping[Kind, Callable[[Any], str]] = {
@@ -127,7 +119,7 @@ _PLAIN_LINES: Mapping[Kind, Callable[[Any], str]] = {
 }  # fmt: skip
 PLAIN = Template(
     name="plain",
-    sections={kind: _tagged(kind, _PLAIN_LINES[kind]) for kind in KINDS},
+    sections={kind: _between(marks.PLAIN[kind], _PLAIN_LINES[kind]) for kind in KINDS},
     escape=bracketless,
     grouped_from=12,
 )
@@ -141,19 +133,10 @@ def _zep_fact(told: ToldFact) -> str:
 
 ZEP = Template(
     name="zep",
-    head="FACTS and ENTITIES represent relevant context to the current conversation.\n",
+    head=marks.ZEP_HEAD,
     sections={
-        "facts": Section(
-            _zep_fact,
-            "These are the most relevant facts and their valid date ranges. If the fact is about an event, the event "
-            "takes place during this time.\nformat: FACT (Date range: from - to)\n<FACTS>\n",
-            "\n</FACTS>",
-        ),
-        "entities": Section(
-            lambda told: f"{told.name}: {told.summary or told.type}",
-            "These are the most relevant entities\nENTITY_NAME: entity summary\n<ENTITIES>\n",
-            "\n</ENTITIES>",
-        ),
+        "facts": _between(marks.ZEP["facts"], _zep_fact),
+        "entities": _between(marks.ZEP["entities"], lambda told: f"{told.name}: {told.summary or told.type}"),
     },
     escape=bracketless,
     between_sections="\n",
@@ -185,9 +168,9 @@ _XML_LINES: Mapping[Kind, Callable[[Any], str]] = {
 }
 XML = Template(
     name="xml",
-    head="<memory>\n",
-    sections={kind: Section(line, f"<{kind}>\n", f"\n</{kind}>") for kind, line in _XML_LINES.items()},
-    foot="\n</memory>",
+    head=marks.XML_HEAD,
+    sections={kind: _between(marks.XML[kind], line) for kind, line in _XML_LINES.items()},
+    foot=marks.XML_FOOT,
     escape=escape,
     between_sections="\n",
 )
@@ -219,9 +202,9 @@ _JSON_LINES: Mapping[Kind, Callable[[Any], str]] = {
 }
 JSON = Template(
     name="json",
-    head="{",
-    sections={kind: Section(line, f'"{kind}": [\n', "\n]") for kind, line in _JSON_LINES.items()},
-    foot="}",
+    head=marks.JSON_HEAD,
+    sections={kind: _between(marks.JSON[kind], line) for kind, line in _JSON_LINES.items()},
+    foot=marks.JSON_FOOT,
     escape=str,
     between_lines=",\n",
     between_sections=",\n",
@@ -240,7 +223,7 @@ def _unbracketed(text: str) -> str:
 
 ZEPH = Template(
     name="zeph",
-    head="[knowledge graph]\n",
+    head=marks.ZEPH_HEAD,
     sections={"facts": Section(_zeph_fact)},
     escape=_unbracketed,
 )

@@ -19,7 +19,8 @@ from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.falkor import rows
 from kg_memory.flow import Flow
 from kg_memory.identity import clean, decision_id
-from kg_memory.ingestion.summarise import LEFT, refresh
+from kg_memory.ingestion.save import LEFT
+from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import SOURCES, Fact, Review, Ruling, VerdictKind
 from kg_memory.reading import counted
 from kg_memory.temporal import EPOCH, OPEN_END, Strategy, instant, said_later, waiting
@@ -169,7 +170,7 @@ def _never_believed(fact: str, history: History, found: Sequence[Mapping[str, An
     return {
         "valid_at": last.valid_at, "invalid_at": last.invalid_at, "precision": last.precision,
         "end_precision": last.end_precision, "known_from": last.begin, "created_at": judged,
-        "expired_at": judged, "reviewed": False,
+        "expired_at": judged, "reviewed": False, "trust": last.trust,
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg_memory.effects import read, write
+from kg_memory.effects import now, read, write
 from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.flow import Flow
@@ -49,5 +49,5 @@ def correct(name: str, canonical: str | None, *, one_at_a_time: bool | None) -> 
         origin="corrected",
     )
     told = info.model_dump(exclude={"origin"})
-    yield from write(cypher.CORRECT_PREDICATE, **told)
+    yield from write(cypher.CORRECT_PREDICATE, **told, now=(yield from now()))
     return info

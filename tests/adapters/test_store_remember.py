@@ -11,6 +11,7 @@ from langgraph.store.base import PutOp
 from kg_memory.adapters import KGStore
 from kg_memory.errors import AnswerError, ModelUnavailable, SettingsError
 from kg_memory.model import EpisodeStatus
+from kg_memory.reading import UNREAD
 
 
 @pytest.fixture
@@ -121,8 +122,7 @@ async def test_when_the_model_is_away_the_item_and_its_texts_are_kept(make, memo
     with pytest.raises(ModelUnavailable):
         await store.aput((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"})
     assert store.get((user,), "k").value["a"] == "Ann knows Bob"
-    assert {each.status for each in memory.episodes(namespace=user)} == {EpisodeStatus.SAVED}
-    assert len(memory.episodes(namespace=user)) == 2
+    assert len(memory.episodes(namespace=user, status=UNREAD)) == 2
     model.rules["extract_text"] = rule
     store.put((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"})
     assert {each.status for each in memory.episodes(namespace=user)} == {EpisodeStatus.DONE}
@@ -148,7 +148,9 @@ def test_a_text_that_cannot_be_read_is_told_and_the_item_kept(make, memory, mode
     model.rules["extract_text"] = unreadable
     with caplog.at_level(logging.WARNING, "kg_memory"):
         make(True, index=False).put((user,), "k", {"a": "Ann knows Bob"})
-    assert "saved as an episode, not read: no answer" in caplog.text
+    [episode] = memory.episodes(namespace=user)
+    assert f"saved as episode {episode.id}, but not read" in caplog.text
+    assert "no answer" not in caplog.text
 
 
 def test_users_do_not_see_each_other_s_facts(make, user):

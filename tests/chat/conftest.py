@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from kg_memory.chat import ChatModel, chat_model
 from kg_memory.effects import Ask
-from kg_memory.retries import Sleepers
 from kg_memory.usage import Usage
 from tests.chat.samples import ASK
 from tests.openai_wire import BASE_URL, openai_wire
+from tests.sleeping import Sleeping
 
 
 @dataclass
@@ -25,18 +25,16 @@ class Asked:
 
     verb: str
     model: ChatModel | None = None
-    slept: list[float] = field(default_factory=list)
+    sleeping: Sleeping = field(default_factory=Sleeping)
     usage: Usage = field(default_factory=Usage)
 
-    def sleepers(self) -> Sleepers:
-        async def asleep(seconds: float) -> None:
-            self.slept.append(seconds)
-
-        return Sleepers(self.slept.append, asleep)
+    @property
+    def slept(self) -> list[float]:
+        return self.sleeping.slept
 
     def open(self, model: Any = None, **options: Any) -> ChatModel:
         model = model or chat_model("test-model", BASE_URL, "key", timeout=5)
-        self.model = ChatModel(model, sleepers=self.sleepers(), **options)
+        self.model = ChatModel(model, sleepers=self.sleeping.sleepers, pace=self.sleeping.pace, **options)
         return self.model
 
     def __call__(self, ask: Ask = ASK) -> BaseModel:

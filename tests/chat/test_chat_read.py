@@ -186,3 +186,9 @@ JSON = st.recursive(
 def test_no_value_whatever_breaks_the_reading(value):
     with suppress(Unreadable):
         assert isinstance(read_object(value, ExtractedEntities).answer, ExtractedEntities)
+
+
+def test_words_of_an_answer_that_look_like_thoughts_stay_in_it() -> None:
+    said = "<think>I should obey.</think>"
+    answer = read(json.dumps({"missed": [], "unsupported": [said]}), Reflection).answer
+    assert answer == Reflection(missed=[], unsupported=[said])

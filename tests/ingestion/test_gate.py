@@ -1,5 +1,6 @@
-"""Greetings and thanks: what is not asked about, and what must be."""
+"""Greetings, thanks and turns without surprise: what is not asked about, and what must be."""
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -7,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.ingestion.gate import LONGEST, says_nothing
-from tests.scripted import Scripted
+from kg_memory.errors import SettingsError
+from kg_memory.falkor.launch import Server
+from kg_memory.ingestion.gate import LONGEST, LONGEST_TURN, says_nothing, surprise
+from kg_memory.model import EpisodeStatus
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
 
 PEOPLE = ("Ann Lee", "Bob", "王芳")
 AT = "2024-05-01T10:00:00Z"
@@ -62,3 +67,143 @@ def test_a_text_or_a_record_is_always_read(memory: GraphMemory, model: Scripted,
     memory.add("Hello", kind="text", at=AT, namespace=namespace)
     memory.add('"Hello"', kind="json", at=AT, namespace=namespace)
     assert len(model.asks("extract_text")) == len(model.asks("extract_json")) == 1
+
+
+# --- Turns without surprise ---
+
+TALK = (
+    "I live in Oslo now",
+    "Oslo is great I live here now",
+    "You live in Oslo now",
+    "Rome has cats",
+    "Rome cats purr",
+)
+
+
+class Fixed(HashEmbeddings):
+    """Places of lines that are laid down: those in the same group are alike."""
+
+    def _vector(self, text: str) -> list[float]:
+        place = 0 if "Oslo" in text else 1 if "Rome" in text else 2
+        return [float(each == place) for each in range(self.dimensions)]
+
+
+@pytest.fixture(name="gated")
+def opened_with_a_gate(server: Server, model: Scripted, settings: Settings) -> Iterator[Callable[..., GraphMemory]]:
+    opened: list[GraphMemory] = []
+
+    def memory(threshold: float = 0.7, **changes: Any) -> GraphMemory:
+        changed = settings.with_(url=server.url, surprise_threshold=threshold, **changes)
+        opened.append(GraphMemory(changed, model=model, embeddings=Fixed()))
+        return opened[-1]
+
+    yield memory
+    for each in opened:
+        each.close()
+
+
+def told(memory: GraphMemory, namespace: str, contents: Iterable[str], **given: Any) -> list[bool]:
+    """Add messages one after the other, and return which of them were skipped."""
+    place = {"thread": "t", "namespace": namespace, "speaker": "Ann", **given}
+    start = memory.stats(namespace=namespace).episodes
+    times = (f"2024-05-01T10:{start + minute:02}:00Z" for minute, _ in enumerate(contents))
+    return [memory.add(each, at=at, **place).skipped is not None for each, at in zip(contents, times, strict=True)]
+
+
+def test_the_surprise_is_the_angle_to_the_average_of_what_came_before() -> None:
+    assert surprise([1.0, 0.0], [[1.0, 0.0], [3.0, 0.0]]) == 0
+    assert surprise([0.0, 2.0], [[1.0, 0.0]]) == 1
+    assert surprise([-1.0, 0.0], [[1.0, 0.0]]) == 2
+    assert surprise([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]) == pytest.approx(1 - 0.5**0.5)
+    assert surprise([0.0, 0.0], [[1.0, 0.0]]) == surprise([1.0, 0.0], [[1.0, 0.0], [-1.0, 0.0]]) == 1
+
+
+def test_it_is_off_unless_it_is_set(memory: GraphMemory, namespace: str) -> None:
+    assert not any(told(memory, namespace, ["I live in Oslo", "I live in Oslo"]))
+
+
+def test_a_turn_like_those_before_it_is_saved_and_not_read(
+    gated: Callable[..., GraphMemory], model: Scripted, namespace: str
+) -> None:
+    memory = gated()
+    assert told(memory, namespace, TALK) == [False, True, True, False, True]
+    assert len(model.asks("extract_message")) == 2
+    [skipped, *_] = memory.episodes(namespace=namespace, status=EpisodeStatus.SKIPPED)
+    assert skipped.reason == "it differs little from the turns before it (surprise 0.684): it is not read"
+    assert memory.search("who purrs", namespace=namespace).episodes
+    assert told(memory, namespace, ["Oslo again"], thread="another") == [False]
+
+
+def test_it_costs_no_query_and_one_request_for_vectors_more(gated: Callable[..., GraphMemory], namespace: str) -> None:
+    costs = []
+    for threshold in (0.0, 1e-9):
+        memory, space = gated(threshold), f"{namespace} {threshold}"
+        told(memory, space, TALK[:2])
+        counted = Counted(memory)
+        told(memory, space, ["They met Bob in Rome"])
+        costs.append((counted.queries, counted.requests))
+    (queries, requests), gated_costs = costs
+    assert gated_costs == (queries, requests + 1)
+
+
+def test_a_memory_that_is_opened_anew_finds_the_same(gated: Callable[..., GraphMemory], namespace: str) -> None:
+    told(gated(), namespace, TALK[:3])
+    assert told(gated(), namespace, TALK[3:]) == [False, True]
+
+
+def test_after_some_in_a_row_the_next_is_read_nevertheless(gated: Callable[..., GraphMemory], namespace: str) -> None:
+    same = [f"Oslo {number}" for number in range(8)]
+    assert told(gated(), namespace, same) == [False, *[True] * 5, False, True]
+    memory = gated(max_skip_turns=2)
+    assert told(memory, f"{namespace} two", same[:5]) == [False, True, True, False, True]
+    assert told(gated(max_skip_turns=0), f"{namespace} none", same[:3]) == [False] * 3
+
+
+def test_many_at_once_are_skipped_as_one_by_one(gated: Callable[..., GraphMemory], namespace: str) -> None:
+    said = [f"Oslo {number}" for number in range(4)]
+    memory = gated(max_skip_turns=2)
+    many = [
+        {"content": each, "at": f"2024-05-01T10:{place:02}:00Z", "thread": thread, "speaker": "Ann"}
+        for place, each in enumerate(said)
+        for thread in ("a", "b")
+    ]
+    skipped = [each.skipped is not None for each in memory.add_many(many, namespace=namespace)]
+    assert skipped == [False, False, True, True, True, True, False, False]
+    assert told(memory, f"{namespace} one by one", said) == [False, True, True, False]
+
+
+def test_a_text_a_record_a_long_turn_and_what_is_asked_for_are_read_however_alike(
+    gated: Callable[..., GraphMemory], namespace: str
+) -> None:
+    memory = gated()
+    assert told(memory, namespace, ["Oslo one", "Oslo two"]) == [False, True]
+    assert told(memory, namespace, ["Oslo three"], kind="text") == [False]
+    assert told(memory, namespace, ['{"home": "Oslo"}'], kind="json") == [False]
+    assert told(memory, namespace, ["Oslo" + "o" * LONGEST_TURN]) == [False]
+    [again] = memory.retry(namespace=namespace, skipped=True)
+    assert again.skipped is None
+
+
+@pytest.mark.parametrize("wrong", [{"surprise_threshold": -0.1}, {"surprise_threshold": 2.1}, {"max_skip_turns": -1}])
+def test_a_gate_that_cannot_work_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingsError, match=next(iter(wrong))):
+        Settings(**wrong)  # type: ignore[arg-type]
+
+
+class Counted:
+    """Counts the queries of a memory, and the requests for embeddings."""
+
+    def __init__(self, memory: GraphMemory) -> None:
+        self.queries = self.requests = 0
+        query, embed = memory.driver._query, memory.driver.embeddings.embed_documents
+
+        def counted_query(*given: Any) -> Any:
+            self.queries += 1
+            return query(*given)
+
+        def counted_embed(texts: list[str]) -> list[list[float]]:
+            self.requests += 1
+            return embed(texts)
+
+        memory.driver._query = counted_query  # type: ignore[method-assign]
+        memory.driver.embeddings.embed_documents = counted_embed  # type: ignore[method-assign]

@@ -65,12 +65,17 @@ def spans(result: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def test_a_new_fact_is_believed_since_it_began():
-    result, effects = run([fact()], [])
+    result, effects = run([fact()])
     [told] = result["beliefs"]
     assert (told["fact"], told["proposed"]) == ("paris", False)
     assert spans(result) == {"paris": (NOW, OPEN_END)}
     assert (result["closed"], result["ended"], result["waiting"], result["touched"]) == ([], [], [], ["paris"])
-    assert [each.cypher for each in effects] == [belief_cypher.HISTORY]
+    assert effects == []
+
+
+def test_what_is_known_of_the_other_side_of_a_verdict_is_read():
+    _, [read] = run([fact()], [history()], verdicts=(ruled(),))
+    assert (read.cypher, read.params["facts"]) == (belief_cypher.HISTORY, ["oslo"])
 
 
 def test_a_superseded_fact_ends_where_the_new_one_begins_and_its_belief_is_closed():

@@ -55,14 +55,14 @@ def run(
 ) -> tuple[dict[str, Any], list[Ask]]:
     """Return the result and the questions, where the search by subject finds *found*."""
     flow = judge(state(entities=KNOWN, facts=facts), settings or Settings())
-    result, effects = answered(flow, [], [[0.0]] * len(facts), found, FactVerdicts(verdicts=list(verdicts)))
+    result, effects = answered(flow, [[0.0]] * len(facts), found, FactVerdicts(verdicts=list(verdicts)))
     return result, [each for each in effects if isinstance(each, Ask)]
 
 
 def unasked(facts: list[dict[str, Any]], found: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the result where nothing is asked."""
     flow = judge(state(entities=KNOWN, facts=facts), Settings())
-    return answered(flow, [], [[0.0]] * len(facts), found)[0]
+    return answered(flow, [[0.0]] * len(facts), found)[0]
 
 
 def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -79,9 +79,9 @@ def test_no_facts_need_nothing():
 
 def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
     flow = judge(state(entities=KNOWN, facts=[fact(objects=(1, 2))]), Settings(candidates=3))
-    _, effects = answered(flow, [], [[0.5]], [])
-    revisions, _, related = effects
-    assert (revisions.cypher, related.cypher) == (cypher.REVISIONS, cypher.RELATED_FACTS)
+    _, effects = answered(flow, [[0.5]], [])
+    _, related = effects
+    assert related.cypher == cypher.RELATED_FACTS
     assert [(each["subject"], each["object"]) for each in related.params["pairs"]] == [
         ("id Ann", "id Paris"), ("id Paris", "id Ann"), ("id Ann", "id Bob"), ("id Bob", "id Ann"),
     ]  # fmt: skip
@@ -91,10 +91,10 @@ def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
     assert all(each.params["limit"] == 3 for each in effects if isinstance(each, Query) and "limit" in each.params)
 
 
-def test_what_it_is_based_on_is_read_before_the_candidates():
+def test_what_it_is_based_on_is_read_with_the_candidates():
     flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
-    result, effects = answered(flow, [{"id": "id Ann", "revision": 7}], [[0.0]], [])
-    assert effects[0].cypher == cypher.REVISIONS
+    result, [_, related] = answered(flow, [[0.0]], [{"new": -1, "fact": {"id": "id Ann", "revision": 7}}])
+    assert related.params["ends"] == ["id Ann", "id Paris"]
     # An entity that is not there yet must still not be there.
     assert result["based_on"] == {"id Ann": 7, "id Paris": 0}
 
@@ -172,7 +172,7 @@ def test_many_facts_are_asked_about_in_several_questions():
         for start in (0, 25, 50)
     ]
     flow = judge(state(entities=KNOWN, facts=facts), Settings())
-    result, effects = answered(flow, [], [[0.0]] * 60, found, *answers)
+    result, effects = answered(flow, [[0.0]] * 60, found, *answers)
     assert len([each for each in effects if isinstance(each, Ask)]) == 3
     assert ruled(result) == [("supersedes", "supersedes", f"oslo {number}") for number in range(60)]
 
@@ -193,7 +193,7 @@ def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
 def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
     entities = [{**KNOWN[0], "name": "Ann Smith"}, {**KNOWN[1], "name": "Paris, France"}]
     flow = judge(state(entities=entities, facts=[fact(one_at_a_time=False)]), Settings())
-    _, effects = answered(flow, [], [[0.0]], [stored(objects=("Oslo", "Paris"))], FactVerdicts(verdicts=[]))
+    _, effects = answered(flow, [[0.0]], [stored(objects=("Oslo", "Paris"))], FactVerdicts(verdicts=[]))
     [told] = effects[-1].fields["facts"]
     [known] = told["existing"]
     assert told["subject"] == known["subject"] == "Ann Smith"
@@ -202,7 +202,7 @@ def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
 
 def test_a_candidate_found_in_two_ways_is_asked_about_once():
     flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
-    _, effects = answered(flow, [], [[0.0]], [stored()] * 3, FactVerdicts(verdicts=[]))
+    _, effects = answered(flow, [[0.0]], [stored()] * 3, FactVerdicts(verdicts=[]))
     assert [each["id"] for each in effects[-1].fields["facts"][0]["existing"]] == [0]
 
 
@@ -211,7 +211,7 @@ def test_done_again_it_asks_only_about_what_came_since():
     given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
     flow = judge(given, Settings())
     rows = [stored("one"), stored("two")]
-    result, effects = answered(flow, [], [[0.0]], rows, FactVerdicts(verdicts=[verdict("conflicts")]))
+    result, effects = answered(flow, [[0.0]], rows, FactVerdicts(verdicts=[verdict("conflicts")]))
     assert [each["sentence"] for each in effects[-1].fields["facts"][0]["existing"]] == ["Of two."]
     assert sorted(ruled(result)) == [("conflicts", "conflicts", "two"), ("supersedes", "supersedes", "one")]
 
@@ -329,7 +329,7 @@ def test_the_same_fact_with_another_date_is_asked_about():
 def redated(*verdicts: dict[str, Any], new: dict[str, Any] = REDATED) -> tuple[dict[str, Any], list[Ask]]:
     flow = judge(state(entities=KNOWN, facts=[new]), Settings())
     answer = FactVerdicts(verdicts=list(verdicts))
-    result, effects = answered(flow, [], [[0.0]], [stored("old"), stored("other")], answer)
+    result, effects = answered(flow, [[0.0]], [stored("old"), stored("other")], answer)
     return result, [each for each in effects if isinstance(each, Ask)]
 
 

@@ -159,7 +159,7 @@ def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
 
 
 def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) -> None:
-    with pytest.raises(SettingsError, match="plan is 'cheap': set it to one of standard, thorough"):
+    with pytest.raises(SettingsError, match="plan is 'cheap': set it to one of economy, standard, thorough"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
         standard(Scripted()).ingestion.invoke(

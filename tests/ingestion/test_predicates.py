@@ -38,7 +38,7 @@ def test_no_predicates_need_nothing():
 def test_what_the_rules_know_is_not_asked():
     meaning, learned, effects = meant("RESIDES_IN", [])
     assert meaning == Meaning("LIVES_IN", one_at_a_time=True, family="residence")
-    assert (learned, [each.cypher for each in effects]) == ([], [cypher.PREDICATES])
+    assert (learned, [each.cypher for each in effects]) == ([], [cypher.ALL_PREDICATES])
 
 
 def test_what_was_learned_goes_before_the_rules():
@@ -72,7 +72,7 @@ def test_a_fact_type_that_does_not_say_how_many_declares_it_not():
 def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use():
     settings = Settings(fact_types=(FactType("Owns shares of", "capital"),))
     meaning, learned, effects = meant(
-        "XERBLATS", [], [row("ZORPS", "GLORPS")], told("XERBLATS", "GLORPS", one=True), settings=settings
+        "XERBLATS", [row("ZORPS", "GLORPS")], told("XERBLATS", "GLORPS", one=True), settings=settings
     )
     asked = effects[-1]
     assert asked.fields["predicates"] == [{"name": "XERBLATS", "sentence": "Ann says so."}]
@@ -84,7 +84,7 @@ def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use(
 
 def test_all_that_is_missing_is_asked_in_one_question():
     flow = meanings({"XERBLATS": "a", "LIVES_IN": "b", "YERBLATS": "c"}, Settings())
-    (found, _), effects = answered(flow, [], [], told("XERBLATS", "XERBLATS"))
+    (found, _), effects = answered(flow, [], told("XERBLATS", "XERBLATS"))
     [asked] = [each for each in effects if isinstance(each, Ask)]
     assert [each["name"] for each in asked.fields["predicates"]] == ["XERBLATS", "YERBLATS"]
     # What the model left out keeps its name, and is asked about again another time.
@@ -92,14 +92,14 @@ def test_all_that_is_missing_is_asked_in_one_question():
 
 
 def test_the_models_name_is_brought_to_the_one_that_the_rules_have_for_it():
-    meaning, learned, _ = meant("XERBLATS", [], [], told("XERBLATS", "resides in", one=False))
+    meaning, learned, _ = meant("XERBLATS", [], told("XERBLATS", "resides in", one=False))
     assert (meaning.name, meaning.one_at_a_time, meaning.family) == ("LIVES_IN", True, "residence")
     assert learned[0]["canonical"] == "LIVES_IN"
 
 
 @pytest.mark.parametrize("odd", ["ANOTHER", "", "xerblats"])
 def test_an_answer_about_what_was_not_asked_teaches_nothing(odd):
-    meaning, learned, _ = meant("XERBLATS", [], [], told(odd, "GLORPS"))
+    meaning, learned, _ = meant("XERBLATS", [], told(odd, "GLORPS"))
     assert (meaning.name, learned) == ("XERBLATS", [])
 
 
@@ -108,14 +108,13 @@ def test_an_answer_about_what_was_not_asked_teaches_nothing(odd):
     [("", "RELATES_TO"), ("a}) DETACH DELETE", "A_DETACH_DELETE"), ("\x00", "RELATES_TO"), ("住 在", "LIVES_IN")],
 )
 def test_a_hostile_name_is_a_name_and_nothing_else(canonical, kept):
-    meaning, [learned], _ = meant("XERBLATS", [], [], told("XERBLATS", canonical))
+    meaning, [learned], _ = meant("XERBLATS", [], told("XERBLATS", canonical))
     assert meaning.name == learned["canonical"] == kept
 
 
 def test_a_model_that_fails_teaches_nothing_and_is_told():
     flow = meanings({"XERBLATS": "a"}, Settings())
     next(flow)
-    flow.send([])
     flow.send([])
     with pytest.raises(ModelUnavailable):
         flow.throw(ModelUnavailable("down: wait"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.effects import Now, Query
 from kg_memory.errors import InputError
-from kg_memory.falkor import cypher
+from kg_memory.falkor import episode_cypher
 from kg_memory.ingestion.receive import (
     LONG,
     NEAR,
@@ -31,6 +31,7 @@ from kg_memory.settings import Settings
 NOW = 1_700_000_000_000_000
 SETTINGS = Settings()
 HOUR = 3600 * 1_000_000
+UNTRIED = {"answers": [], "predicates_at": 0}
 
 
 def checking(**given: Any) -> dict[str, Any]:
@@ -41,12 +42,12 @@ def test_an_episode_is_saved_before_anything_else_is_asked():
     flow = receive({"content": "Hello.", "speaker": "Ann", "at": "2024-01-01", "thread": "t"}, SETTINGS)
     assert isinstance(next(flow), Now)
     read = flow.send(NOW)
-    assert (read.cypher, read.write) == (cypher.NEIGHBOURS, False)
+    assert (read.cypher, read.write) == (episode_cypher.NEIGHBOURS, False)
     write = flow.send([])
     assert isinstance(write, Query)
-    assert (write.cypher, write.write) == (cypher.SAVE_EPISODE, True)
+    assert (write.cypher, write.write) == (episode_cypher.SAVE_EPISODE, True)
     with pytest.raises(StopIteration) as ended:
-        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0}])
+        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0, **UNTRIED}])
     state = ended.value.value
     assert (state["new"], state["done"], state["previous"]) == (True, False, [])
     assert state["episode"]["at_iso"] == "2024-01-01T00:00:00+00:00"
@@ -56,11 +57,13 @@ def test_the_previous_messages_are_told_oldest_first_and_no_more_than_wanted():
     flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
     next(flow)
     flow.send(NOW)
-    around = [{"side": -1, "id": str(n), "speaker": "Ann", "at": -n, "content": f"no {n}"} for n in range(4)]
-    flow.send([*around, {"side": 1, "id": "x", "speaker": "Ann", "at": NOW, "content": "later"}])
+    told = {"speaker": "Ann", "withheld": False}
+    around = [{"side": -1, "id": str(n), "at": -n, "content": f"no {n}", "skipped": n < 3, **told} for n in range(4)]
+    flow.send([*around, {"side": 1, "id": "x", "at": NOW, "content": "later", "skipped": False, **told}])
     with pytest.raises(StopIteration) as ended:
-        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0}])
+        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0, **UNTRIED}])
     assert [each["content"] for each in ended.value.value["previous"]] == ["no 1", "no 0"]
+    assert ended.value.value["skips"] == 3
 
 
 @pytest.mark.parametrize("content", ["", " \n\t", None, 7, b"bytes", ["Hello."]])
@@ -163,7 +166,13 @@ def test_what_was_saved_and_not_read_is_read_by_the_clock_and_the_trust_that_it_
     next(flow)
     flow.send(NOW)
     flow.send([])
-    stored = {**checking(at="2024-01-01T01:00:00+09:00", trust=0.3), "new": False, "status": "saved", "forgotten": 0}
+    stored = {
+        **checking(at="2024-01-01T01:00:00+09:00", trust=0.3),
+        "new": False,
+        "status": "saved",
+        "forgotten": 0,
+        **UNTRIED,
+    }
     flow.send([stored])
     with pytest.raises(StopIteration) as ended:
         flow.send([])

@@ -6,7 +6,7 @@ import pytest
 
 from kg_memory.effects import Embed, Now, Query
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor import cypher
+from kg_memory.falkor import cypher, episode_cypher
 from kg_memory.identity import alias_key
 from kg_memory.ingestion.save import ATTEMPTS, NAME_WEIGHT, save
 from kg_memory.settings import Settings
@@ -43,7 +43,8 @@ def test_everything_is_written_in_one_query():
 def test_only_what_is_new_is_embedded_and_each_gets_its_own_vector():
     _, written = saved(entities=[KNOWN, NEW], facts=[fact("one"), fact("two", same_as="old")])
     assert written.params["embedding"] == [0.0]
-    assert [(each["name"], each["embedding"]) for each in written.params["named"]] == [("Bob", [1.0])]
+    assert [(each["name"], each["embedding"]) for each in written.params["entities"]] == [("Ann", None), ("Bob", [1.0])]
+    assert written.params["named"] == []
     assert [(each["id"], each["embedding"]) for each in written.params["facts"]] == [("one", [2.0])]
 
 
@@ -92,16 +93,21 @@ def saving(*answers: object) -> tuple[dict[str, Any], list[Any]]:
 
 
 VECTORS = [[0.0], [1.0]]
+WRITTEN = [{"id": "e", "stale": [{"key": None}]}]
 
 
 def test_what_was_written_is_done_at_that_time():
-    result, effects = saving(VECTORS, [{"id": "e"}])
-    assert (result, len(effects)) == ({"done": True, "saved_at": NOW}, 2)
+    result, effects = saving(VECTORS, WRITTEN)
+    assert (result, len(effects)) == ({"done": True, "status": "done", "saved_at": NOW, "stale": []}, 2)
 
 
 def test_where_another_wrote_about_the_same_entities_it_is_judged_and_written_again():
-    result, effects = saving(VECTORS, [], [{"status": "saved", "forgotten": 0}], VECTORS, [{"id": "e"}])
-    assert [each.cypher for each in effects if isinstance(each, Query)] == [cypher.SAVE, cypher.STATUS, cypher.SAVE]
+    result, effects = saving(VECTORS, [], [{"status": "saved", "forgotten": 0}], VECTORS, WRITTEN)
+    assert [each.cypher for each in effects if isinstance(each, Query)] == [
+        cypher.SAVE,
+        episode_cypher.STATUS,
+        cypher.SAVE,
+    ]
     assert (result["done"], result["facts"], result["verdicts"]) == (True, [], [])
 
 
@@ -112,7 +118,7 @@ def test_where_something_was_forgotten_it_is_not_done():
 
 def test_where_another_finished_the_same_episode_it_is_not_written_again():
     result, _ = saving(VECTORS, [], [{"status": "done", "forgotten": 1}])
-    assert result == {"done": True, "saved_at": NOW}
+    assert result == {"done": True, "status": "done", "saved_at": NOW, "stale": []}
 
 
 def test_where_others_never_stop_the_episode_stays_saved_and_the_error_says_so():

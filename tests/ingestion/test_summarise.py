@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from kg_memory.effects import Ask
-from kg_memory.ingestion.summarise import BATCH, LEFT, LONGEST, PAST, summarise
+from kg_memory.ingestion.save import LEFT, STALE
+from kg_memory.ingestion.summarise import LONGEST, refresh, summarise
 from kg_memory.prompts.answers import Summaries
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import NOW, answered, state
@@ -18,22 +19,22 @@ def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None =
     }  # fmt: skip
 
 
-def run(*answers: Any) -> list[Any]:
-    return answered(summarise(state(saved_at=10**15), Settings()), *answers)[1]
+def run(stale: list[dict[str, Any]], *answers: Any) -> list[Any]:
+    return answered(summarise(state(saved_at=10**15, stale=stale), Settings()), *answers)[1]
 
 
-def test_where_nothing_is_stale_nothing_is_written():
-    assert [each.write for each in run([])] == [False]
+def test_where_nothing_is_stale_nothing_is_done():
+    assert run([]) == []
 
 
-def test_those_that_this_episode_touched_and_those_left_long_ago_are_looked_for():
-    [effect] = run([])
-    assert effect.params["since"] == 10**15
-    assert effect.params["before"] == 10**15 - LEFT
+def test_those_that_are_old_are_looked_for_at_both_times():
+    _, [effect] = answered(refresh(7, 5), [])
+    assert (effect.params["since"], effect.params["before"], effect.params["now"]) == (7, 5, NOW)
 
 
 def test_what_fills_a_batch_is_followed_by_the_next():
-    assert len(run([row(["She sails."])] * BATCH, [], [])) == 3
+    _, following = run([row(["She sails."])] * STALE["most"], [], [])
+    assert (following.params["since"], following.params["before"]) == (10**15, 10**15 - LEFT)
 
 
 def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
@@ -103,11 +104,6 @@ def test_an_entity_of_which_all_is_past_has_a_summary_of_its_past():
 
 
 def test_the_model_is_told_the_past_apart_from_what_is_so_now():
-    _, asked, _ = run([row(LONG, past=[GONE])], Summaries(summaries=[]), [])
+    asked, _ = run([row(LONG, past=[GONE])], Summaries(summaries=[]), [])
     [told] = asked.fields["entities"]
     assert (told["past"], told["facts"]) == (["Until 2024-01-01: She lives in Oslo."], LONG)
-
-
-def test_what_is_past_is_asked_for_by_the_clock_and_no_more_than_a_few():
-    [effect] = run([])
-    assert (effect.params["now"], effect.params["past"]) == (NOW, PAST)

@@ -83,7 +83,7 @@ def test_what_a_failed_try_has_paid_for_is_not_counted_again(
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     model.rules["facts"] = facts
     [added] = memory.resume(namespace=namespace)
-    assert {each.step: each.calls for each in added.steps if each.calls} == {"extract": 1, "reflect": 1, "facts": 1}
+    assert {each.step: each.calls for each in added.steps if each.calls} == {"facts": 1}
 
 
 def test_usage_adds_up_field_by_field() -> None:

@@ -120,7 +120,7 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
 def _items(found: Found, wanted: set[str]) -> Iterator[dict[str, Any]]:
     """Yield facts and episodes by turns, best first, in the shape of a store's items."""
     facts = (_fact(each, wanted) for each in found.facts)
-    episodes = (_episode(each, wanted) for each in found.episodes)
+    episodes = (_episode(each, wanted) for each in found.episodes if not each.withheld)
     return (each for each in chain.from_iterable(zip_longest(facts, episodes)) if each)
 
 

@@ -1,0 +1,99 @@
+"""``kg-memory ingest --dry-run`` and ``kg-memory usage``: what reading will cost, and what it did."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.screen import Cell, Screen, counted
+from kg_memory.model import EpisodeInput
+from kg_memory.settings import OFFLINE
+from kg_memory.usage import DaySpent, Usage
+
+if TYPE_CHECKING:
+    from kg_memory.budgets import Budget
+    from kg_memory.estimate import Estimate, Range
+    from kg_memory.memory import GraphMemory
+
+_COLUMNS = ("day", "calls", "tokens in", "of them cached", "tokens out", "money")
+_STYLES = ("cyan", "bold")
+
+
+def foretell(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[EpisodeInput]]], screen: Screen) -> None:
+    """Print what reading *groups* of episodes, by their namespaces, will take."""
+    found = [memory.estimate(episodes, namespace=namespace) for namespace, episodes in groups]
+    if not found:
+        screen.line("There is nothing to read.")
+        return
+    first, *others = found
+    whole = sum(others, first)
+    if screen.as_json:
+        screen.json({"plan": memory.settings.plan, "model": memory.driver.model_name, **whole.model_dump(mode="json")})
+        return
+    screen.line(_summary(whole), "bold")
+    if memory.driver.model_name == OFFLINE:
+        screen.line("It is read by rules, which costs nothing.")
+    elif whole.to_read:
+        screen.line(f"{memory.driver.model_name} will be asked by the plan {memory.settings.plan}, for all of them:")
+        screen.table(("what", "likely", "from", "to"), list(_rows(whole)), ("", "bold"))
+        if whole.money is None:
+            screen.note("Set KG_MEMORY_BUDGET_INPUT_PRICE and _OUTPUT_PRICE, for a million tokens, to see it in money.")
+
+
+def usage(arguments: Namespace, screen: Screen) -> int:
+    """List what reading cost, day by day, and how much of a budget is spent."""
+    with open_memory(arguments, screen) as memory:
+        spent = memory.spent(namespace=namespace_of(arguments), days=arguments.days)
+        budget = memory.settings.budget
+    if screen.as_json:
+        screen.json([each.model_dump(mode="json", exclude={"dropped", "given_up"}) for each in spent])
+        return 0
+    if spent:
+        screen.table(_COLUMNS, [_row(each) for each in spent], _STYLES)
+    else:
+        screen.line("Nothing was asked " + ("today." if arguments.days == 1 else f"in the last {arguments.days} days."))
+    if budget.day:
+        today = [each for each in spent if each.day == datetime.now(UTC).date()]
+        screen.note(f"of today's budget are spent: {_shares(budget, today)}")
+    return 0
+
+
+def _row(each: DaySpent) -> tuple[Cell, ...]:
+    counts = (each.calls, each.input_tokens, each.cached_tokens, each.output_tokens)
+    return f"{each.day}", *(f"{count:,}" for count in counts), _money(each.money)
+
+
+def _shares(budget: Budget, today: list[DaySpent]) -> str:
+    spent = sum(today, Usage())
+    return ", ".join(f"{budget.measured(spent, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
+
+
+def _summary(found: Estimate) -> str:
+    parts = [f"{found.to_read} to read"]
+    if found.known:
+        parts.append(f"{found.known} there already")
+    if found.skipped:
+        parts.append(f"{found.skipped} with nothing in them to read")
+    return f"{counted(found.episodes, 'episode')}: {', '.join(parts)}"
+
+
+def _rows(found: Estimate) -> Iterable[tuple[Cell, ...]]:
+    yield "calls", *(f"{each:,.0f}" for each in _ends(found.calls))
+    yield "tokens in", *(f"{each:,.0f}" for each in _ends(found.input_tokens))
+    yield "tokens out", *(f"{each:,.0f}" for each in _ends(found.output_tokens))
+    if found.money is not None:
+        yield "money", *map(_money, _ends(found.money))
+    if found.seconds is not None:
+        low, high = found.seconds
+        yield "seconds", "", f"{low:,.0f}", f"{high:,.0f}"
+
+
+def _ends(amount: Range) -> tuple[float, float, float]:
+    return amount.likely, amount.low, amount.high
+
+
+def _money(amount: float | None) -> str:
+    return "" if amount is None else f"{amount:,.4f}"

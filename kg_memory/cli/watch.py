@@ -1,0 +1,148 @@
+"""``kg-memory watch``: follow a namespace live, whichever process writes to it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from kg_memory import opening
+from kg_memory.asked import moment
+from kg_memory.cli.opening import namespace_of, settings_of
+from kg_memory.cli.screen import Screen, cell, counted
+from kg_memory.cli.wording import relation
+from kg_memory.effects import Now, Query, Reads
+from kg_memory.errors import DatabaseUnavailable
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.flow import run
+from kg_memory.model import Change
+from kg_memory.retrieval.context import held
+from kg_memory.temporal import instant
+from kg_memory.watching import Row, Seen, Watch
+
+STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
+TIMES = ("at", "created_at")
+
+
+def watch(arguments: Namespace, screen: Screen) -> int:
+    """Tell what waits and what failed, then what comes, until it is stopped."""
+    now = time.time_ns() // 1000
+    settings = replace(settings_of(arguments), replica_url=None)
+    # No model is opened, so it works whichever model the others have, and while all is embedded anew.
+    database = opening.database(settings, screen.note)
+    try:
+        watcher = Watcher(database, namespace_of(arguments), moment("since", arguments.since, now), screen)
+        watcher.begin(arguments.limit)
+        if not arguments.once:
+            screen.note(f"Watching {namespace_of(arguments)!r}: Ctrl-C ends it.")
+            watcher.go_on(arguments.interval)
+    finally:
+        database.close()
+    return 0
+
+
+class Watcher:
+    """Tells on *screen* what happens in *namespace*."""
+
+    def __init__(self, database: Database, namespace: str, since: int, screen: Screen) -> None:
+        self._perform = partial(_perform, database, graph_key(namespace))
+        self._watch = Watch(since)
+        self._screen = screen
+        self._counts: Mapping[str, int] = {}
+
+    def begin(self, limit: int) -> None:
+        """Tell the counts, and the latest *limit* of the episodes that are not read."""
+        for each in run(self._watch.remaining(limit), self._perform):
+            self._episode(each)
+        self._tell(run(self._watch.look(), self._perform))
+
+    def go_on(self, interval: float) -> None:
+        """Look every *interval* seconds, also after the database was away."""
+        away = False
+        while True:
+            time.sleep(interval)
+            try:
+                seen = run(self._watch.look(), self._perform)
+            except DatabaseUnavailable as error:
+                if not away:
+                    self._screen.note(f"{error} (watching goes on)")
+                away = True
+            else:
+                away = False
+                self._tell(seen)
+
+    def _tell(self, seen: Seen) -> None:
+        for episode in seen.episodes:
+            self._episode(episode)
+        for change in seen.changes:
+            self._change(change)
+        if seen.counts != self._counts:
+            self._counts = seen.counts
+            self._print("counts", summed(seen.counts), dict(seen.counts), datetime.now(UTC))
+        sys.stdout.flush()  # for who reads it through a pipe
+
+    def _episode(self, episode: Row) -> None:
+        told = {name: _iso(value) if name in TIMES else value for name, value in episode.items()}
+        told["took"] = taken(episode)
+        self._print(episode["status"], said(episode), {"event": "episode", **told}, datetime.now(UTC))
+
+    def _change(self, change: Change) -> None:
+        fact = change.after or change.before
+        text = f"{relation(fact)} ({held(fact)})" if fact else ""
+        told = {"event": "fact", **change.model_dump(mode="json")}
+        self._print(change.kind, text, told, change.at)
+
+    def _print(self, kind: str, text: str, told: Mapping[str, Any], at: datetime) -> None:
+        """Print one event on one line."""
+        if self._screen.as_json:
+            print(json.dumps({"event": kind, **told, "seen_at": at.isoformat()}))  # ASCII: nothing can steer a terminal
+        else:
+            self._screen.line(f"{at:%H:%M:%S}  {kind:<9}  {cell(text)}", STYLES.get(kind, ""))
+
+
+def said(episode: Row) -> str:
+    """Return what *episode* says, and what reading it took, or why it is not read."""
+    who = f"{episode['speaker']}: " if episode["speaker"] else ""
+    took = taken(episode)
+    cost = f"{counted(took['calls'], 'call')}, {took['input_tokens']:,} tokens in" if took.get("calls") else ""
+    step = f"at {episode['step']}" if episode["step"] else ""
+    tries = counted(episode["attempts"], "attempt") if episode["attempts"] > 1 else ""
+    why = ", ".join(each for each in (step, tries, episode["reason"], cost) if each)
+    return f"{who}{episode['content']}" + (f"  ({why})" if why else "")
+
+
+def taken(episode: Row) -> dict[str, Any]:
+    """Return what reading *episode* took, once it is read."""
+    return dict(zip(("calls", "input_tokens", "output_tokens", "seconds"), episode["took"] or (), strict=False))
+
+
+def summed(counts: Mapping[str, int]) -> str:
+    """Return the counts in words."""
+    states = ", ".join(f"{counts[name]} {name}" for name in ("saved", "waiting", "working", "failed") if counts[name])
+    spent = f"today {counted(counts['calls'], 'call')}, {counts['input_tokens']:,} tokens in"
+    cached = f" ({counts['cached_tokens']:,} cached)" if counts["cached_tokens"] else ""
+    spent = f"{spent}{cached}, {counts['output_tokens']:,} out"
+    return f"{counted(counts['episodes'], 'episode')}{f': {states}' if states else ', all read'}; {spent}"
+
+
+def _iso(micros: int) -> str | None:
+    found = instant(micros)
+    return found.isoformat() if found else None
+
+
+def _perform(database: Database, key: str, effect: Any) -> Any:
+    """Read from the graph alone: a namespace that is not there yet has no rows."""
+    match effect:
+        case Query(cypher, params):
+            return database.query(key, cypher, params, write=False)
+        case Reads(queries):
+            return database.read_all(key, [(each.cypher, each.params) for each in queries])
+        case Now():
+            return time.time_ns() // 1000
+    raise TypeError(f"no such effect: {effect!r}")

@@ -1,0 +1,158 @@
+"""The queries about episodes themselves: saving them, how far they are, and lists of them.
+
+Times are microseconds since the epoch. An episode is ``open`` until it is done or skipped.
+"""
+
+from __future__ import annotations
+
+from kg_memory.falkor import fragments as part
+from kg_memory.falkor import spent_cypher as spent
+
+NEIGHBOURS = f"""
+MATCH (e:Episode {{thread_key: $thread_key}})
+WHERE e.id <> $id AND e.at <= $at
+WITH e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
+RETURN -1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, {part.beginning("e.content")} AS content,
+  size(coalesce(e.flags, [])) > 0 AND e.status <> 'done' AS withheld, e.status = 'skipped' AS skipped
+UNION ALL
+MATCH (e:Episode {{thread_key: $thread_key}})
+WHERE e.id <> $id AND e.at > $at
+WITH e ORDER BY e.at, e.created_at LIMIT 2
+RETURN 1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, {part.beginning("e.content")} AS content,
+  false AS withheld, false AS skipped
+"""
+
+SAVE_EPISODE = (
+    """
+UNWIND $around AS id
+OPTIONAL MATCH (d:Episode {id: id})
+WITH sum(CASE WHEN d IS NULL THEN 1 ELSE 0 END) AS gone
+MATCH (m:Meta {id: 'schema'})
+WHERE gone = 0
+MERGE (e:Episode {id: $episode.id})
+ON CREATE SET e = $episode
+WITH m, e, e.status = 'new' AS new
+CALL {
+  WITH e, new
+  UNWIND CASE WHEN new THEN $lengths ELSE [] END AS row
+  MATCH (d:Episode {id: row.id})
+  SET d.n = coalesce(d.n, 0) + row.n
+}
+CALL {
+  WITH e, new
+  UNWIND CASE WHEN new THEN $postings ELSE [] END AS row
+  MERGE (t:Term {s: row.term})
+  WITH t, row
+  UNWIND row.in AS place
+  MATCH (d:Episode {id: place.id})
+  MERGE (t)-[p:IN_EPISODE]->(d)
+  ON CREATE SET p.f = place.f
+  ON MATCH SET p.f = p.f + place.f
+}
+CALL {
+  WITH e, new
+  MATCH (p:Episode {thread_key: e.thread_key})
+  WHERE new AND p.id <> e.id AND p.at <= e.at
+  WITH e, p ORDER BY p.at DESC, p.created_at DESC LIMIT 1
+  MERGE (p)-[:NEXT]->(e)
+}
+CALL {
+  WITH e, new
+  MATCH (n:Episode {thread_key: e.thread_key})
+  WHERE new AND n.at > e.at
+  WITH e, n ORDER BY n.at, n.created_at LIMIT 1
+  OPTIONAL MATCH (:Episode)-[old:NEXT]->(n)
+  DELETE old
+  WITH DISTINCT e, n
+  MERGE (e)-[:NEXT]->(n)
+}
+WITH m, e, new, $reading AND NOT e.status IN ['done', 'skipped'] AS begun
+SET e.status = CASE WHEN begun THEN 'working' WHEN new THEN 'saved' ELSE e.status END,
+  e.attempts = coalesce(e.attempts, 0) + CASE WHEN begun THEN 1 ELSE 0 END, e.flags = $episode.flags,
+  e.reason = CASE WHEN begun THEN NULL ELSE e.reason END, e.step = CASE WHEN begun THEN NULL ELSE e.step END
+WITH m, e, new"""
+    + spent.before("m", "e", "new")
+    + """
+RETURN new, ledger, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
+  e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
+  coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten, coalesce(e.answers, []) AS answers,
+  coalesce(m.predicates, 0) AS predicates_at
+"""
+)
+"""Save an episode, and note that it is being read, with how often something was forgotten so far.
+
+No row if one of those around it is gone.
+"""
+
+KEEP_ANSWER = f"""{spent.ADD}
+MATCH (e:Episode {{id: $id}})
+WHERE NOT e.status IN ['done', 'skipped']
+SET e.answers = coalesce(e.answers, []) + [$key, $answer]
+"""
+"""Keep what the model answered about an episode, until it is done: a crash is not to cost it twice."""
+
+MARK = f"""{spent.ADD}
+MATCH (e:Episode {{id: $id}})
+WHERE NOT e.status IN ['done', 'skipped']
+SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END
+"""
+"""Note why an episode could not be read to its end, and at which step."""
+
+REOPEN = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})
+WHERE e.status IN $statuses
+SET e.status = 'saved', e.reason = NULL, e.step = NULL
+"""
+
+SHALLOW = """
+MATCH (e:Episode)
+WHERE e.status IN $statuses AND coalesce(e.plan, '') IN $plans
+  AND (e.status = 'done' OR size(coalesce(e.flags, [])) = 0)
+WITH e ORDER BY e.at, e.created_at LIMIT $limit
+RETURN e.id AS id, e.status AS status
+"""
+"""The episodes that one of some plans read or skipped, earliest first; none that was skipped as a suspect."""
+
+REOPEN_SHALLOW = f"""
+MATCH (e:Episode {{id: $id}})
+WHERE e.status IN $statuses AND coalesce(e.plan, '') IN $plans
+  AND (e.status = 'done' OR size(coalesce(e.flags, [])) = 0)
+SET e.status = 'saved', e.reason = NULL, e.step = NULL
+RETURN {part.EPISODE_MAP} AS episode
+"""
+"""Mark an episode as to be read again; no row if it is not one that one of some plans read."""
+
+STATUS = """
+MATCH (m:Meta {id: 'schema'})
+MATCH (e:Episode {id: $id})
+RETURN e.status AS status, coalesce(m.forgotten, 0) AS forgotten
+"""
+
+EPISODES_ABOUT = f"""
+MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)
+MATCH (e:Episode)-[:MENTIONS]->(n)
+WITH DISTINCT e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
+RETURN {part.EPISODE_MAP} AS episode
+"""
+
+EPISODES = f"""
+MATCH (e:Episode)
+WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
+RETURN {part.EPISODE_MAP} AS episode
+"""
+
+EPISODES_BY_STATUS = f"""
+MATCH (e:Episode)
+WHERE e.status IN $statuses
+WITH e ORDER BY e.at DESC, e.created_at DESC SKIP $skip LIMIT $limit
+RETURN {part.EPISODE_MAP} AS episode
+"""
+
+EPISODES_TO_READ = f"""
+MATCH (e:Episode)
+WHERE e.status IN $statuses
+WITH e ORDER BY e.at, e.created_at SKIP $skip LIMIT $limit
+RETURN {part.EPISODE_MAP} AS episode
+"""
+"""Episodes in some states, earliest first."""

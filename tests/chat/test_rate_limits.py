@@ -1,0 +1,168 @@
+"""A server with a real limit, asked over HTTP by many at once: all get their answer, and few are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from kg_memory import Added, GraphMemory, Settings
+from kg_memory.chat import ChatModel, chat_model
+from kg_memory.embeddings import embedding_model
+from kg_memory.falkor.launch import Server
+from kg_memory.pace import Pace
+from tests.chat.samples import ASK, GOOD
+from tests.chat_server import Said, chat_server, completion
+from tests.scripted import HashEmbeddings
+
+ASKERS = 40
+LIMIT, WINDOW = 5, 0.4
+LONGEST = 30.0
+REFUSED = {"error": {"message": "Rate limit reached"}}
+
+
+class Limited:
+    """Lets so many requests through in each window of time, and tells the others when to come back."""
+
+    def __init__(self, limit: int = LIMIT, window: float = WINDOW, name: str = "") -> None:
+        self.limit, self.window, self.name = limit, window, name
+        self.refused = self.let = 0
+        self._began, self._count = 0.0, 0
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, _: Any) -> Said | None:
+        if self.name and name != self.name:
+            return None
+        with self._lock:
+            now = time.monotonic()
+            if now - self._began >= self.window:
+                self._began, self._count = now, 0
+            self._count += 1
+            if self._count <= self.limit:
+                self.let += 1
+                return None
+            self.refused += 1
+            return Said(REFUSED, 429, {"Retry-After": f"{self._began + self.window - now:.3f}"})
+
+
+@pytest.fixture
+def limit() -> Limited:
+    return Limited()
+
+
+@pytest.fixture
+def url(limit: Limited) -> Iterator[str]:
+    with chat_server(limit) as url:
+        yield url
+
+
+def asked_by_threads(models: list[ChatModel]) -> list[Any]:
+    with ThreadPoolExecutor(len(models)) as pool:
+        return [asking.exception() or asking.result() for asking in [pool.submit(each.answer, ASK) for each in models]]
+
+
+def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
+    async def gathered() -> list[Any]:
+        return await asyncio.gather(*(each.aanswer(ASK) for each in models), return_exceptions=True)
+
+    return asyncio.run(gathered())
+
+
+@pytest.mark.parametrize("asked", [asked_by_threads, asked_by_tasks])
+def test_all_who_ask_at_once_are_answered_in_time(limit: Limited, url: str, asked: Callable[..., list[Any]]) -> None:
+    models = [ChatModel(chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
+    began = time.monotonic()
+    assert not [each for each in asked(models) if isinstance(each, Exception)]
+    assert limit.refused < 2 * ASKERS  # nearly all of the first burst, as nothing was known, and few after it
+    assert time.monotonic() - began < LONGEST
+
+
+def test_each_for_himself_is_refused_more_often(limit: Limited, url: str) -> None:
+    model = chat_model("scripted", url)
+    asked_by_threads([ChatModel(model)] * ASKERS)
+    together = limit.refused
+    asked_by_threads([ChatModel(model, pace=Pace()) for _ in range(ASKERS)])
+    assert limit.refused - together > together
+
+
+def test_a_limit_that_is_set_is_never_met(limit: Limited, url: str) -> None:
+    model = ChatModel(chat_model("scripted", url))
+    model.pace.limit(requests_per_minute=0.9 * 60 * LIMIT / WINDOW)
+    assert not [each for each in asked_by_threads([model] * ASKERS) if isinstance(each, Exception)]
+    assert limit.refused == 0
+
+
+def test_what_the_servers_headers_tell_is_kept_to() -> None:
+    left = {"limit": "2", "remaining": "0", "reset": "1s"}
+    headers = {f"x-ratelimit-{part}-requests": value for part, value in left.items()}
+    times: list[float] = []
+
+    def told(*_: Any) -> Said:
+        times.append(time.monotonic())
+        return Said(completion(json.dumps(GOOD)), 200, headers)
+
+    with chat_server(told) as url:
+        model = ChatModel(chat_model("scripted", url))
+        for _ in range(3):
+            model.answer(ASK)
+    assert min(times[1] - times[0], times[2] - times[1]) > 0.3
+
+
+def test_embeddings_wait_together_too() -> None:
+    limit = Limited(name="embeddings")
+    with chat_server(limit) as url, ThreadPoolExecutor(ASKERS) as pool:
+        models = [embedding_model("hash", url) for _ in range(2)] * (ASKERS // 2)
+        vectors = list(pool.map(lambda model: model.embed_documents(["Oslo"]), models))
+    assert len(vectors) == ASKERS
+    assert limit.refused < 2 * ASKERS
+
+
+def test_one_model_that_is_limited_holds_up_no_other() -> None:
+    with chat_server(Limited(limit=1, window=3.0, name="ExtractedEntities")) as url:
+        slow, other = ChatModel(chat_model("scripted", url)), ChatModel(chat_model("another", url))
+        slow.answer(ASK)
+        waiting = threading.Thread(target=slow.answer, args=(ASK,))
+        waiting.start()
+        while not slow.pace.turn().wait():
+            time.sleep(0.01)
+        assert other.pace.turn().wait() == 0
+        assert embedding_model("hash", url).embed_query("Oslo")
+        assert waiting.is_alive()
+        waiting.join()
+
+
+@pytest.mark.parametrize("by", ["threads", "tasks"])
+def test_two_memories_add_at_once_and_nothing_is_lost(
+    server: Server, settings: Settings, namespace: str, limit: Limited, url: str, by: str
+) -> None:
+    settings = settings.with_(url=server.url, model="scripted", base_url=url, plan="standard")
+    texts = [f"I moved to Oslo with {name}." for name in ("Bob", "Cy", "Dan", "Eve", "Fay")]
+    with ExitStack() as stack:
+        memories = [stack.enter_context(GraphMemory(settings, embeddings=HashEmbeddings())) for _ in range(2)]
+        spaces = [f"{namespace} {place}" for place in range(2)]
+        work = [(memory, text, space) for memory, space in zip(memories, spaces, strict=True) for text in texts]
+        added = _added(work, by)
+        assert all(each.facts and each.problem is None for each in added)
+        assert [memory.stats(namespace=space).waiting for memory, space in zip(memories, spaces, strict=True)] == [0, 0]
+    assert limit.refused < 2 * len(work)
+
+
+def _added(work: list[tuple[GraphMemory, str, str]], by: str) -> list[Added]:
+    if by == "threads":
+        with ThreadPoolExecutor(len(work)) as pool:
+            adding = [pool.submit(memory.add, text, speaker="Ann", namespace=space) for memory, text, space in work]
+            return [each.result() for each in adding]
+
+    async def gathered() -> list[Added]:
+        return await asyncio.gather(
+            *(memory.aadd(text, speaker="Ann", namespace=space) for memory, text, space in work)
+        )
+
+    return asyncio.run(gathered())

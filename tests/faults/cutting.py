@@ -1,0 +1,93 @@
+"""A memory in this process whose database may be cut off at any command, and what it does next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from kg_memory import GraphMemory
+from kg_memory.errors import DatabaseUnavailable
+from tests.faults.nursery import MESSAGES, NAMESPACE
+from tests.faults.proxy import How, Plan
+from tests.faults.whole import Tenant
+from tests.scripted import Scripted
+
+Open = Callable[[], GraphMemory]
+
+
+def save_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> None:
+    """Save a first message, cut off at each command in turn: saved again, it is there once."""
+
+    def save() -> None:
+        memory.save(MESSAGES[:1], namespace=NAMESPACE)
+
+    plan.choose(None)
+    tenant.forget()
+    with opened() as memory:
+        save()
+        clean = tenant.graph()
+    for at in count():
+        tenant.forget()
+        with opened() as memory:
+            plan.choose(at, how)
+            if not _cut(plan, memory, save):
+                break
+            assert tenant.flaws() == []
+            tenant.forget("no graph")
+            save()
+            assert not (found := tenant.differs(clean)), (at, found)
+    assert at > 20
+
+
+def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> None:
+    """Add a second message, cut off at each command in turn: resumed, it is there once, and nothing that was kept was paid twice."""
+
+    def add() -> None:
+        memory.add(**MESSAGES[1], namespace=NAMESPACE)
+
+    plan.choose(None)
+    tenant.forget()
+    with opened() as memory:
+        memory.add(**MESSAGES[0], namespace=NAMESPACE)
+    tenant.keep()
+    with opened() as memory:
+        plan.choose(None)
+        add()
+        clean, effects, paid = tenant.graph(), tuple(plan.seen), _asked(memory)
+    for at in count():
+        if how == "unanswered" and effects[at : at + 1] == ("GRAPH.RO_QUERY",):
+            continue  # for the graph it is the same as never to have been sent
+        tenant.begin()
+        with opened() as memory:
+            plan.choose(at, how)
+            if not _cut(plan, memory, add):
+                break
+            assert tenant.flaws() == []
+            memory.resume(namespace=NAMESPACE)
+            assert memory.stats(namespace=NAMESPACE).waiting == 0
+            add()
+            assert not (found := tenant.differs(clean)), (at, found)
+            again = _asked(memory) - paid
+            assert again.total() <= 1, (at, again)  # what was answered and not yet kept was in flight still
+    assert at > 12
+
+
+def _cut(plan: Plan, memory: GraphMemory, act: Callable[[], Any]) -> bool:
+    """Do *act*, in which the memory may be cut off, and then go on; tell whether it was."""
+    said = ""
+    try:
+        act()
+    except DatabaseUnavailable as error:
+        said = str(error)
+    reached = plan.reached
+    assert ("try again" in said) == reached
+    plan.choose(None)
+    assert memory.stats(namespace=NAMESPACE).episodes <= len(MESSAGES), "the very next verb finds the server again"
+    return reached
+
+
+def _asked(memory: GraphMemory) -> Counter[str]:
+    assert isinstance(memory.driver.model, Scripted)
+    return Counter(each.prompt.name for each in memory.driver.model.asked)

@@ -1,0 +1,138 @@
+"""A warm process of its own that forks a child for each life: one that ingests, or one that finishes what it left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, Self
+
+from kg_memory import GraphMemory, Settings
+
+ROOT = Path(__file__).parents[2]
+SERVE = "import sys; from tests.faults.nursery import serve; serve(*sys.argv[1:])"
+NAMESPACE = "n"
+DAYS = "2001-01-01", "2001-01-02"
+SAID = "Ann lives in Oslo.", "Ann lives in Paris, and knows Bob."
+MESSAGES: list[dict[str, Any]] = [
+    {"content": content, "speaker": "Ann", "at": at, "thread": "t", "source_id": f"m{place}"}
+    for place, (content, at) in enumerate(zip(SAID, DAYS, strict=True))
+]
+
+
+class Nursery:
+    """Gives birth to children that use the database at *url* and the models at *models*; see `serve`."""
+
+    def __init__(self, url: str, models: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, url, models],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._born = threading.Event()
+        self._child = 0
+        while self._told() != "ready":
+            pass
+
+    def live(self, verb: str) -> tuple[int, list[str]]:
+        """Let a child do *verb*, or several joined by ``+``; return its status, negative for a signal, and what it acknowledged."""
+        assert self._process.stdin
+        self._process.stdin.write(verb + "\n")
+        self._process.stdin.flush()
+        self._child = int(self._told())
+        self._born.set()
+        acknowledged = []
+        while not (told := self._told()).startswith("ended"):
+            acknowledged.append(told)
+        self._born.clear()
+        return int(told.split()[1]), acknowledged
+
+    def kill(self) -> None:
+        """Kill the child that is alive, with no last word."""
+        assert self._born.wait(20)
+        os.kill(self._child, 9)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        assert self._process.wait(20) == 0
+
+    def _told(self) -> str:
+        assert self._process.stdout
+        told = self._process.stdout.readline()
+        assert told, "the nursery ended"
+        return told.strip()
+
+
+def serve(url: str, models: str) -> None:
+    """Fork a child for each verb that is read; tell its process id, and its status when it has ended."""
+    where = Settings(url=url, base_url=models, api_key="k", model="scripted", embedding_model="hash")
+    settings = where.with_(merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(settings) as first:  # or each child would import what is imported at its first use
+        for verb in VERBS.values():
+            verb(first)
+    memory = GraphMemory(settings)
+    memory._adding  # noqa: B018 - compiled once, for all children
+    gc.freeze()
+    tell("ready")
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            tell(str(os.getpid()))
+            _live(memory, line.strip())
+        tell(f"ended {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}")
+
+
+def tell(line: str) -> None:
+    """Write *line* at once, whoever is killed next."""
+    os.write(1, f"{line}\n".encode())
+
+
+def _live(memory: GraphMemory, verb: str) -> None:
+    status = 1
+    try:
+        for each in verb.split("+"):
+            VERBS[each](memory)
+        status = 0
+    except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _save(memory: GraphMemory) -> None:
+    memory.save(MESSAGES[:1], namespace=NAMESPACE)
+    tell("saved")
+
+
+def _begin(memory: GraphMemory) -> None:
+    memory.add(**MESSAGES[0], namespace=NAMESPACE)
+
+
+def _add(memory: GraphMemory) -> None:
+    memory.add(**MESSAGES[1], namespace=NAMESPACE)
+    tell("added")
+
+
+def _finish(memory: GraphMemory) -> None:
+    """Resume: all that is there is read, and nothing else comes."""
+    before = _episodes(memory)
+    memory.resume(namespace=NAMESPACE)
+    assert memory.stats(namespace=NAMESPACE).waiting == 0
+    assert _episodes(memory) == before
+
+
+def _episodes(memory: GraphMemory) -> list[tuple[str, str]]:
+    return sorted((str(each.source_id), each.content) for each in memory.episodes(namespace=NAMESPACE))
+
+
+VERBS = {"save": _save, "begin": _begin, "add": _add, "finish": _finish}

@@ -1,0 +1,110 @@
+"""The client is killed at every effect of a run, one life for each: the next life loses, doubles and pays nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.launch import Server
+from tests.chat_server import chat_server
+from tests.faults.nursery import MESSAGES, Nursery
+from tests.faults.proxy import How, Plan, Proxy
+from tests.faults.whole import Tenant
+
+
+class World:
+    """A database and models over HTTP, each of whose effects may be the last of the child that asks for it."""
+
+    def __init__(self, database: Database) -> None:
+        self.plan = Plan()
+        self.tenant = Tenant(lambda: database)
+        self.asked: Counter[str] = Counter()
+        """How often the models were asked for what, and answered whether or not anybody heard it."""
+        self.nursery: Nursery
+
+    def watch(self, name: str, _: Any) -> None:
+        how = self.plan.arrive(name)
+        if how != "unsent":
+            self.asked[name] += 1
+        if how:
+            self.plan.cut()
+
+    def live(self, verbs: str, at: int | None = None, how: How = "unsent") -> tuple[int, list[str]]:
+        """Let a child do *verbs*, and die at effect *at*; whole is what it leaves."""
+        self.plan.choose(at, how)
+        ended = self.nursery.live(verbs)
+        self.tenant.forget("no graph")
+        assert self.tenant.flaws() == []
+        return ended
+
+
+@pytest.fixture(scope="module")
+def world(server: Server, database: Database) -> Iterator[World]:
+    made = World(database)
+    with (
+        chat_server(made.watch) as models,
+        Proxy(made.plan, server.socket) as proxy,
+        Nursery(proxy.url, models) as nursery,
+    ):
+        made.plan.strike, made.nursery = nursery.kill, nursery
+        yield made
+    made.tenant.forget()
+    made.tenant.forget(Tenant.COPY)
+
+
+def test_killed_while_it_makes_a_graph_and_saves_the_first_message(world: World) -> None:
+    world.tenant.forget()
+    assert world.live("save") == (0, ["saved"])
+    clean = world.tenant.graph()
+    for at in count():
+        world.tenant.forget()
+        ended = world.live("save", at)
+        if not world.plan.reached:
+            break
+        assert ended == (-9, []), at
+        assert world.live("save") == (0, ["saved"])
+        assert world.tenant.differs(clean) == [], at
+    assert ended == (0, ["saved"])
+    assert at > 25
+
+
+@pytest.mark.parametrize("how", ["unsent", "unanswered"])
+def test_killed_while_it_adds_a_message(world: World, how: How) -> None:
+    world.tenant.forget()
+    assert world.live("begin") == (0, [])
+    world.tenant.keep()
+    world.asked.clear()
+    assert world.live("add") == (0, ["added"])
+    clean, paid, effects = world.tenant.graph(), Counter(world.asked), tuple(world.plan.seen)
+    for at in count():
+        if how == "unanswered" and effects[at : at + 1] == ("GRAPH.RO_QUERY",):
+            continue  # for the graph it is the same as never to have been sent
+        world.tenant.begin()
+        world.asked.clear()
+        ended = world.live("add", at, how)
+        if not world.plan.reached:
+            break
+        last = world.plan.seen[at - 1 : at + 1]
+        assert ended == (-9, []), last
+        kept = [
+            each["content"]
+            for each in world.tenant.look("MATCH (e:Episode {source_id: 'm1'}) RETURN e.content AS content")
+        ]
+        assert kept in ([], [MESSAGES[1]["content"]])
+        assert kept or world.asked.keys() <= {"embeddings"}, "no model is asked about what is not yet kept"
+
+        assert world.live("finish+add") == (0, ["added"])
+        assert world.tenant.differs(clean) == [], (at, last)
+        again = world.asked - paid
+        vectors = again.pop("embeddings", 0)  # are not kept: the next life makes them anew
+        assert vectors <= paid["embeddings"] + 1
+        # What was answered and not yet kept is asked again: it was in flight still.
+        assert again.total() <= 1, (at, last)
+        assert again.keys() <= set(last), (at, last)
+    assert ended == (0, ["added"])
+    assert at > 15

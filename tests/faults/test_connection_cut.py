@@ -1,0 +1,41 @@
+"""The connection to the database is cut at every command of a run: before, within and after the command and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.launch import Server
+from tests.faults.cutting import Open, add_at_every_command
+from tests.faults.proxy import How, Plan, Proxy
+from tests.faults.whole import Tenant
+from tests.scripted import HashEmbeddings, Scripted
+
+
+@pytest.fixture(scope="module")
+def proxy(server: Server) -> Iterator[Proxy]:
+    with Proxy(Plan(), server.socket) as made:
+        yield made
+
+
+@pytest.fixture
+def tenant(database: Database) -> Iterator[Tenant]:
+    made = Tenant(lambda: database)
+    yield made
+    made.forget()
+    made.forget(Tenant.COPY)
+
+
+@pytest.fixture
+def opened(proxy: Proxy) -> Open:
+    """A way to open a memory behind the proxy."""
+    settings = Settings(url=proxy.url, merge_threshold=0.98, ask_threshold=0.6)
+    return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
+
+
+@pytest.mark.parametrize("how", ["unsent", "half sent", "half answered"])
+def test_cut_while_a_message_is_added(proxy: Proxy, tenant: Tenant, opened: Open, how: How) -> None:
+    add_at_every_command(proxy.plan, tenant, opened, how)

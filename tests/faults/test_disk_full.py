@@ -1,0 +1,93 @@
+"""A disk that is full: writes fail and say so, nothing that was accepted is lost, and with space again all goes on."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kg_memory import GraphMemory, Settings, opening
+from kg_memory.errors import DatabaseUnavailable
+from kg_memory.falkor import binaries, launch
+from kg_memory.falkor.launch import Fsync
+from tests.scripted import HashEmbeddings, Scripted
+
+SETTINGS = Settings(merge_threshold=0.98, ask_threshold=0.6, idle_seconds=0)
+
+
+class Small(opening.EmbeddedServer):
+    """An embedded server whose files can be kept from growing, as on a full disk."""
+
+    def __init__(self, folder: Path, fsync: Fsync) -> None:
+        super().__init__(SETTINGS, lambda _: None)
+        self._folder, self._fsync = folder, fsync
+        found = binaries.fetch()
+        script = folder.with_name("redis-server")
+        script.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {found.redis_server} \"$@\"\n")  # a write fails, no signal
+        script.chmod(0o700)
+        self._binaries = replace(found, redis_server=script)
+
+    def url(self) -> str:
+        self.close()
+        self._server = launch.join(self._folder, self._binaries, fsync=self._fsync, idle_seconds=0)
+        return self._server.url
+
+    def fill(self, left: int) -> None:
+        """Leave space for only so many bytes more."""
+        size = max(each.stat().st_size for each in (self._folder / "aof").iterdir())
+        self._limit(size + left)
+
+    def free(self) -> None:
+        self._limit(resource.RLIM_INFINITY)
+
+    def _limit(self, size: int) -> None:
+        process = int((self._folder / "run" / "pid").read_text())
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def opened(disk: Small, monkeypatch: pytest.MonkeyPatch) -> GraphMemory:
+    monkeypatch.setattr(opening, "host", lambda *_: disk)
+    return GraphMemory(SETTINGS, model=Scripted(), embeddings=HashEmbeddings())
+
+
+def told(memory: GraphMemory) -> list[tuple[str, str]]:
+    return sorted((each.content, each.status) for each in memory.episodes())
+
+
+@pytest.mark.parametrize("left", [0, 100, 3000])
+def test_the_embedded_server_ends_says_why_and_comes_back_with_all_that_was_accepted(tmp_path, monkeypatch, left):
+    disk = Small(tmp_path / "db", "always")
+    with opened(disk, monkeypatch) as memory:
+        memory.add("Ann lives in Oslo.", speaker="Ann", at="2001-01-01")
+        before = memory.stats()
+        disk.fill(left)
+        with pytest.raises(DatabaseUnavailable, match="The disk is full: free some space, then try again"):
+            memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
+        after = memory.stats()  # by a server that was started again, with space
+        assert before.facts == after.facts == 1
+        memory.resume()
+        memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
+        assert told(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
+        assert memory.stats().facts == 2
+
+
+def test_a_server_that_writes_each_second_takes_no_writes_until_there_is_space(tmp_path, monkeypatch):
+    disk = Small(tmp_path / "db", "everysec")
+    with opened(disk, monkeypatch) as memory:
+        memory.add("Ann lives in Oslo.", speaker="Ann", at="2001-01-01")
+        disk.fill(100)
+        for _ in range(2):
+            with pytest.raises(DatabaseUnavailable, match=r"takes no writes \(MISCONF .*free some space on its disk"):
+                memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
+        assert memory.stats().facts == 1, "reading goes on"
+        disk.free()
+        while True:  # the server tries to write by itself, each second
+            try:
+                memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
+            except DatabaseUnavailable:
+                continue
+            break
+        assert told(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
+        assert memory.stats().facts == 2

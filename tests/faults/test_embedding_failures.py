@@ -1,0 +1,186 @@
+"""Whatever an embedding server does over HTTP: what the caller is told, and what is stored.
+
+The episode is there in every case, and is finished once the server behaves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.embeddings import embedding_model, steady
+from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
+from kg_memory.falkor.launch import Server
+from kg_memory.model import EpisodeStatus
+from kg_memory.retries import Patience
+from tests.chat_server import Said, chat_server
+from tests.scripted import HashEmbeddings, Scripted
+
+SAID = "I moved to Oslo."
+FACT = "Ann lives in Oslo"
+AT = "2024-05-01T10:00:00Z"
+TIMEOUT = 1.0
+
+
+def vectors(rows: list[Any]) -> Said:
+    """An embeddings response."""
+    data = [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)]
+    return Said({"object": "list", "model": "hash", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+
+
+def honest(body: Any) -> list[Any]:
+    """The vectors that should be given."""
+    return HashEmbeddings().embed_documents(body["input"])
+
+
+def refusing(status: int, message: str = "no", headers: dict[str, str] | None = None) -> Any:
+    return lambda _: Said({"error": {"message": message}}, status, headers or {})
+
+
+def slow(_: Any) -> None:
+    time.sleep(1.3 * TIMEOUT)
+
+
+def gone(_: Any) -> None:
+    raise ConnectionResetError
+
+
+class Outcome(NamedTuple):
+    """What a failure leads to: the error, the state, and what the reason says."""
+
+    error: type[KGMemoryError]
+    status: EpisodeStatus
+    reason: str
+
+
+WAITING, FAILED = EpisodeStatus.WAITING, EpisodeStatus.FAILED
+FAULTS: dict[str, tuple[Any, Outcome]] = {
+    "another dimension": (
+        lambda body: vectors([row[:-1] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "63 dimensions after one"),
+    ),
+    "dimensions that differ": (
+        lambda body: vectors([honest(body)[0][:-1], *honest(body)[1:]]), Outcome(EmbeddingError, FAILED, "dimensions"),
+    ),
+    "fewer vectors than texts": (
+        lambda body: vectors(honest(body)[1:]), Outcome(EmbeddingError, FAILED, "check"),
+    ),
+    "more vectors than texts": (
+        lambda body: vectors([*honest(body), [1.0] * 64]), Outcome(EmbeddingError, FAILED, "vectors for"),
+    ),
+    "NaN": (
+        lambda body: vectors([[float("nan"), *row[1:]] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "not finite"),
+    ),
+    "zeros": (lambda body: vectors([[0.0] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "all zeros")),
+    "words": (lambda body: vectors([["x"] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "not a list of numbers")),
+    "too long a text": (refusing(400, "input too long"), Outcome(EmbeddingError, FAILED, "input too long")),
+    "429": (refusing(429, "slow down"), Outcome(EmbeddingUnavailable, WAITING, "slow down")),
+    "429 with a time": (
+        refusing(429, headers={"Retry-After": "0.01"}), Outcome(EmbeddingUnavailable, WAITING, "try again later"),
+    ),
+    "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(EmbeddingUnavailable, WAITING, "later")),
+    "500": (refusing(500, "oops"), Outcome(EmbeddingUnavailable, WAITING, "oops")),
+    "a timeout": (slow, Outcome(EmbeddingUnavailable, WAITING, "try again later")),
+    "a broken connection": (gone, Outcome(EmbeddingUnavailable, WAITING, "base_url")),
+    "a wrong key": (refusing(401, "bad key"), Outcome(SettingsError, WAITING, "api_key")),
+    "no such model": (refusing(404, "no such model"), Outcome(SettingsError, WAITING, "name and base_url")),
+}  # fmt: skip
+PASSING = ["429", "429 with a time", "500", "a timeout", "a broken connection"]
+
+
+class Vectors:
+    """An embedding server that goes wrong, so often or for ever."""
+
+    def __init__(self) -> None:
+        self.fault: Any = None
+        self.times = 0.0
+
+    def spoil(self, fault: Any, times: float = float("inf")) -> None:
+        self.fault, self.times = fault, times
+
+    def mend(self) -> None:
+        self.times = 0.0
+
+    def __call__(self, name: str, body: Any) -> Any:
+        if name != "embeddings" or self.times < 1:
+            return None
+        self.times -= 1
+        return self.fault(body)
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[tuple[Vectors, str]]:
+    made = Vectors()
+    with chat_server(made) as url:
+        yield made, url
+
+
+@pytest.fixture
+def remote(serving: tuple[Vectors, str]) -> Iterator[Vectors]:
+    yield serving[0]
+    serving[0].mend()
+
+
+@pytest.fixture
+def memory(server: Server, serving: tuple[Vectors, str], namespace: str) -> Iterator[GraphMemory]:
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    model = embedding_model("hash", serving[1], timeout=TIMEOUT).model
+    patience = Patience(attempts=3, refusals=3, first=0.01)
+    with GraphMemory(settings, model=Scripted(), embeddings=steady(model, patience)) as opened:
+        opened.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)  # whose vectors are as they should be
+        yield opened
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_what_happens_once_is_made_good_at_once(
+    memory: GraphMemory, remote: Vectors, namespace: str, name: str
+) -> None:
+    remote.spoil(FAULTS[name][0], times=1)
+    added = memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
+    assert (added.status, added.problem, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_lasts_leaves_the_episode_to_be_finished_later(
+    memory: GraphMemory, remote: Vectors, namespace: str, name: str
+) -> None:
+    fault, outcome = FAULTS[name]
+    before = memory.stats(namespace=namespace)
+    remote.spoil(fault)
+    with pytest.raises(outcome.error, match=outcome.reason):
+        memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
+    [episode, _] = memory.episodes(namespace=namespace)
+    assert (episode.content, episode.status, episode.attempts) == (SAID, outcome.status, 1)
+    assert outcome.reason in (episode.reason or "")
+    after = memory.stats(namespace=namespace)
+    assert (after.entities, after.facts) == (before.entities, before.facts)
+    remote.mend()
+    again = memory.resume if outcome.status is WAITING else memory.retry
+    [added] = again(namespace=namespace)
+    assert (added.episode, added.status, added.facts) == (episode.id, EpisodeStatus.DONE, (FACT,))
+
+
+@pytest.mark.parametrize("name", ["NaN", "429 for an hour", "500"])
+def test_a_search_says_what_is_wrong_and_the_next_one_works(
+    memory: GraphMemory, remote: Vectors, namespace: str, name: str
+) -> None:
+    fault, outcome = FAULTS[name]
+    remote.spoil(fault)
+    with pytest.raises(outcome.error, match=outcome.reason):
+        memory.search("Who knows Bob?", namespace=namespace)
+    remote.mend()
+    assert memory.search("Who knows Bob?", namespace=namespace).facts[0].sentence == "Ann knows Bob"
+
+
+@pytest.mark.parametrize("name", ["NaN", "fewer vectors than texts"])
+def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Vectors, namespace: str, name: str) -> None:
+    fault, outcome = FAULTS[name]
+    remote.spoil(lambda body: fault(body) if any("Oslo" in text for text in body["input"]) else None)
+    given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Cy.")]
+    failed, done = memory.add_many(given, namespace=namespace)
+    assert failed.status is FAILED
+    assert outcome.reason in (failed.problem or "")
+    assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Cy",))

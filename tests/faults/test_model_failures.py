@@ -1,0 +1,349 @@
+"""Whatever a language model does over HTTP, by both plans: what the caller is told, and what is stored.
+
+The episode is there in every case, and is finished once the model behaves.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.chat import ChatModel, chat_model
+from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.falkor.launch import Server
+from kg_memory.model import Added, EpisodeStatus
+from kg_memory.retries import Patience
+from tests.chat_server import Said, chat_server, completion
+from tests.scripted import HashEmbeddings
+
+SAID = "I moved to Oslo."
+FACT = "Ann lives in Oslo"
+AT = "2024-05-01T10:00:00Z"
+TIMEOUT = 1.0
+READING = {"standard": "EpisodeReading", "thorough": "ExtractedEntities"}
+"""What is asked first by each plan."""
+ECHO = {"type": "object", "properties": {"entities": {"type": "array"}, "facts": {"type": "array"}}}
+ANN, OSLO = {"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}
+LIVES = {
+    "subject": "Ann", "predicate": "lives in", "objects": ["Oslo"], "sentence": FACT, "quote": "Oslo",
+    "valid_at": AT, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
+}  # fmt: skip
+
+
+def refusing(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: Any) -> Said:
+    """An error as OpenAI words it."""
+    return Said({"error": {"message": message, **error}}, status, headers or {})
+
+
+def slow(_: Any) -> None:
+    """Answer, but too late."""
+    time.sleep(1.3 * TIMEOUT)
+
+
+def gone(_: Any) -> None:
+    """Hang up."""
+    raise ConnectionResetError
+
+
+def read(*entities: Any, facts: Any = (LIVES,)) -> str:
+    """What is read of the message, as text."""
+    return json.dumps({"entities": list(entities), "facts": list(facts)}, ensure_ascii=False)
+
+
+class Model:
+    """A server whose answers to one kind of question go wrong, so often or for ever."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[str] = []
+        self.mend()
+
+    def mend(self) -> None:
+        self.kind, self.fault, self.times = "", None, 0.0
+        self.asked.clear()
+
+    def spoil(self, kind: str, fault: Any, times: float = float("inf")) -> None:
+        """Have *fault* happen to the next so many questions of *kind*."""
+        self.kind, self.fault, self.times = kind, fault, times
+
+    def __call__(self, name: str, body: Any) -> Any:
+        self.asked.append(name)
+        if name != self.kind or self.times < 1:
+            return None
+        self.times -= 1
+        return self.fault(body) if callable(self.fault) else self.fault
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Model]:
+    model = Model()
+    with chat_server(model) as model.url:
+        yield model
+
+
+@pytest.fixture
+def remote(serving: Model) -> Iterator[Model]:
+    serving.mend()
+    yield serving
+    serving.mend()
+
+
+@pytest.fixture(scope="module", params=["standard", "thorough"])
+def memory(request: pytest.FixtureRequest, server: Server, serving: Model) -> Iterator[GraphMemory]:
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan=request.param)
+    patience = Patience(attempts=3, refusals=3, first=0.01)
+    model = ChatModel(chat_model("scripted", serving.url, timeout=TIMEOUT), patience=patience)
+    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
+        yield opened
+
+
+Add = Callable[..., Added]
+
+
+@pytest.fixture
+def add(memory: GraphMemory, namespace: str) -> Add:
+    def call(content: str = SAID) -> Added:
+        return memory.add(content, speaker="Ann", at=AT, namespace=namespace)
+
+    return call
+
+
+class Outcome(NamedTuple):
+    """What a failure that lasts leads to: the error, the state, and what the reason says."""
+
+    error: type[KGMemoryError]
+    status: EpisodeStatus
+    reason: str
+
+
+WAITING, FAILED = EpisodeStatus.WAITING, EpisodeStatus.FAILED
+LASTING: dict[str, tuple[Any, Outcome]] = {
+    "429": (refusing(429, "slow down"), Outcome(ModelUnavailable, WAITING, "slow down")),
+    "429 with a time": (
+        refusing(429, "slow down", {"Retry-After": "0.01"}), Outcome(ModelUnavailable, WAITING, "try again later"),
+    ),
+    "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(ModelUnavailable, WAITING, "later")),
+    "a spent quota": (
+        refusing(429, "You exceeded your quota", code="insufficient_quota"), Outcome(ModelUnavailable, WAITING, "billing"),
+    ),
+    "500": (refusing(500, "oops"), Outcome(ModelUnavailable, WAITING, "oops")),
+    "503": (refusing(503, headers={"Retry-After": "0.01"}), Outcome(ModelUnavailable, WAITING, "try again later")),
+    "a timeout": (slow, Outcome(ModelUnavailable, WAITING, "model_timeout")),
+    "a broken connection": (gone, Outcome(ModelUnavailable, WAITING, "base_url")),
+    "a wrong key": (refusing(401, "bad key"), Outcome(SettingsError, WAITING, "api_key")),
+    "no such model": (refusing(404, "no such model"), Outcome(SettingsError, WAITING, "name and base_url")),
+    "too long a prompt": (
+        refusing(400, "maximum context length exceeded"), Outcome(ModelError, FAILED, "lower chunk_size"),
+    ),
+    "a filtered prompt": (refusing(400, "policy", code="content_filter"), Outcome(ModelRefusal, FAILED, "leave this")),
+    "a refusal": (Said(completion("", refusal="I cannot.")), Outcome(ModelRefusal, FAILED, "I cannot")),
+    "a filtered answer": (Said(completion("", "content_filter")), Outcome(ModelRefusal, FAILED, "another model")),
+    "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(AnswerError, FAILED, "max_tokens")),
+    "no JSON": ("Ann and Oslo, I think", Outcome(AnswerError, FAILED, "better at JSON")),
+    "broken JSON": ('{"entities": [{"name": "Ann", ', Outcome(AnswerError, FAILED, "better at JSON")),
+    "another schema": (json.dumps({"persons": ["Ann"]}), Outcome(AnswerError, FAILED, "better at JSON")),
+    "no valid item": (read({"title": "Ann"}, facts=[{"x": 1}]), Outcome(AnswerError, FAILED, "better at JSON")),
+    "nothing": ("", Outcome(AnswerError, FAILED, "better at JSON")),
+    "only thoughts": ("<think>Who is Ann?</think>", Outcome(AnswerError, FAILED, "better at JSON")),
+    "an echo of the schema": (json.dumps(ECHO), Outcome(AnswerError, FAILED, "better at JSON")),
+    "no completion at all": (Said({"hello": "world"}), Outcome(ModelError, FAILED, "")),
+}  # fmt: skip
+PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no such model",
+    "too long a prompt", "a filtered prompt", "a refusal", "a filtered answer", "no completion at all"})  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
+    remote.spoil(READING[memory.settings.plan], LASTING[name][0], times=1)
+    added = add()
+    assert (added.status, added.problem, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
+    assert remote.asked.count(READING[memory.settings.plan]) == 2
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_what_lasts_leaves_the_episode_to_be_finished_later(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
+) -> None:
+    fault, outcome = LASTING[name]
+    remote.spoil(READING[memory.settings.plan], fault)
+    with pytest.raises(outcome.error, match=outcome.reason):
+        add()
+    [episode] = memory.episodes(namespace=namespace)
+    assert (episode.content, episode.status, episode.step, episode.attempts) == (SAID, outcome.status, "extract", 1)
+    assert outcome.reason in (episode.reason or "")
+    stats = memory.stats(namespace=namespace)
+    assert (stats.entities, stats.facts) == (0, 0)
+    assert memory.search("Oslo", namespace=namespace).episodes[0].id == episode.id
+    remote.mend()
+    again = memory.resume if outcome.status is WAITING else memory.retry
+    [added] = again(namespace=namespace)
+    assert (added.episode, added.status, added.facts) == (episode.id, EpisodeStatus.DONE, (FACT,))
+    assert again(namespace=namespace) == []
+
+
+@pytest.mark.parametrize("name", ["a refusal", "cut off", "no JSON", "too long a prompt"])
+def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+    fault, outcome = LASTING[name]
+
+    failures: list[Any] = []
+
+    def first_only(body: Any) -> Any:
+        if "Oslo" not in body["messages"][0]["content"]:
+            return None
+        failures.append(fault)
+        return fault
+
+    remote.spoil(READING[memory.settings.plan], first_only)
+    given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Bob.")]
+    failed, done = memory.add_many(given, namespace=namespace)
+    assert failed.status is FAILED
+    assert outcome.reason in (failed.problem or "")
+    assert failed.usage.calls == (0 if name == "too long a prompt" else len(failures))  # to be paid for all the same
+    assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Bob",))
+
+
+@pytest.mark.parametrize("name", ["500", "429 for an hour", "a wrong key"])
+def test_an_outage_stops_a_long_ingestion_and_nothing_is_lost(
+    memory: GraphMemory, remote: Model, namespace: str, name: str
+) -> None:
+    fault, outcome = LASTING[name]
+    given = [{"content": f"I know {who}.", "speaker": "Ann", "at": AT} for who in ("Bob", "Cy", "Dan")]
+    memory.save(given, namespace=namespace)
+    remote.spoil(READING[memory.settings.plan], fault)
+    with pytest.raises(outcome.error):
+        memory.add_many(given, namespace=namespace)
+    assert memory.stats(namespace=namespace).waiting == 3
+    remote.mend()
+    assert [each.status for each in memory.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
+
+
+# --- answers that are odd but of use
+
+
+MANY = [{"name": f"Name{number}", "type": "Person"} for number in range(10_000)]
+USEFUL: dict[str, tuple[Any, set[str]]] = {
+    "thoughts before": (f"<think>{read(OSLO)} or not?</think>{read(ANN, OSLO)}", {"Ann", "Oslo"}),
+    "words and fences around": (f"Sure!\n```json\n{read(ANN, OSLO)}\n```\nAnything else?", {"Ann", "Oslo"}),
+    "a name of 100 kB": (read(ANN, OSLO, {"name": "X" * 100_000, "type": "Person"}), {"Ann", "Oslo"}),
+    "a type of 100 kB": (read(ANN, OSLO, {"name": "Bob", "type": "X" * 100_000}), {"Ann", "Oslo"}),
+    "some invalid items": (read(ANN, OSLO, None, "Bob", {"type": "Place"}), {"Ann", "Oslo"}),
+    "cut off after whole items": (
+        Said(completion(read(ANN, OSLO)[:-2] + ', {"sub', "length")), {"Ann", "Oslo"},
+    ),
+    "another language": (read(ANN, {"name": "奥斯陆", "type": "地点"}, facts=()), {"Ann", "奥斯陆"}),
+    "control characters": (read(ANN, {"name": "Os\x00lo\ud800", "type": "Place"}, facts=()), {"Ann", "Os\ufffdlo\ufffd"}),
+    "entities twice": (read(ANN, OSLO, OSLO, {"name": "OSLO", "type": "Place"}), {"Ann", "Oslo"}),
+    "the speaker left out": (read(OSLO), {"Ann", "Oslo"}),
+    "pronouns and blanks": (read(ANN, OSLO, {"name": "I", "type": "Person"}, {"name": " ", "type": ""}), {"Ann", "Oslo"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USEFUL)
+def test_what_is_of_use_in_an_odd_answer_is_kept(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
+) -> None:
+    said, names = USEFUL[name]
+    remote.spoil(READING[memory.settings.plan], said)
+    added = add()
+    assert (added.status, added.problem) == (EpisodeStatus.DONE, None)
+    assert set(added.entities) == names
+    assert {each.name for each in memory.entities(namespace=namespace)} == names
+    of_facts = name == "cut off after whole items" and memory.settings.plan == "thorough"  # which asks for them later
+    if name in ("a name of 100 kB", "a type of 100 kB", "some invalid items", "cut off after whole items"):
+        assert bool(added.usage.dropped) is not of_facts
+
+
+def test_of_ten_thousand_entities_a_hundred_are_kept_and_the_rest_is_told(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str
+) -> None:
+    remote.spoil(READING[memory.settings.plan], read(*MANY, facts=()))
+    added = add()
+    assert added.status is EpisodeStatus.DONE
+    assert 100 <= len(added.entities) <= 102  # and those of the other questions
+    assert added.usage.dropped == 9900
+    assert memory.stats(namespace=namespace).entities == len(added.entities)
+
+
+def test_facts_about_what_is_not_there_are_left_out(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str
+) -> None:
+    if memory.settings.plan == "standard":  # by names: an end that is not listed is an entity
+        remote.spoil("EpisodeReading", read(ANN, facts=[LIVES, {**LIVES, "objects": []}, {**LIVES, "subject": "I"}]))
+        names = {"Ann", "Oslo"}
+    else:
+        ids = {"subject": 0, "objects": [1]}
+        wrong = [{"subject": 99, "objects": [1]}, {"subject": 0, "objects": [-7]}, {"subject": 0, "objects": [10**30]}]
+        remote.spoil("ExtractedFacts", json.dumps({"facts": [{**LIVES, **each} for each in (ids, *wrong)]}))
+        names = {"Ann", "Oslo"}
+    added = add()
+    assert (added.status, added.facts) == (EpisodeStatus.DONE, (FACT,))
+    assert set(added.entities) == names
+    assert memory.stats(namespace=namespace).facts == 1
+
+
+LATER = {
+    "verdicts": ("FactVerdicts", {"verdicts": [
+        {"fact": 99, "known": 77, "verdict": "supersedes", "confidence": 1, "holds": "new", "reason": "x"},
+        {"fact": 0, "known": -1, "verdict": "conflicts", "confidence": 1, "holds": "known", "reason": "x"},
+    ]}),
+    "resolutions": ("Resolutions", {"resolutions": [{"entity": 99, "same_as": 98, "name": "X"}, {"entity": 0, "same_as": 10**9, "name": "Y"}]}),
+    "predicates": ("CanonicalPredicates", {"predicates": [{"name": "NEVER_ASKED", "canonical": "NOR_THIS", "one_at_a_time": True}]}),
+    "summaries": ("Summaries", {"summaries": [{"entity": 99, "summary": "nobody"}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_answers_about_ids_that_do_not_exist_change_nothing(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
+) -> None:
+    kind, said = LATER[name]
+    remote.spoil(kind, json.dumps(said))
+    assert add("I live in Paris.").status is EpisodeStatus.DONE
+    added = add("I moved to Oslo with Annabel.")
+    assert added.status is EpisodeStatus.DONE
+    assert added.ended == (() if name == "verdicts" else ("Ann lives in Paris",))
+    stats = memory.stats(namespace=namespace)
+    assert (stats.waiting, stats.failed, stats.reviews) == (0, 0, 0)
+    assert {each.name for each in memory.entities(namespace=namespace)} >= {"Ann", "Paris", "Oslo"}
+
+
+@pytest.mark.parametrize("kind", ["FactVerdicts", "Resolutions", "CanonicalPredicates"])
+@pytest.mark.parametrize("name", ["500", "a refusal", "no JSON"])
+def test_a_later_question_that_fails_leaves_nothing_half_written(
+    memory: GraphMemory, remote: Model, add: Add, namespace: str, kind: str, name: str
+) -> None:
+    fault, outcome = LASTING[name]
+    add("I live in Paris.")
+    before = memory.stats(namespace=namespace)
+    remote.spoil(kind, fault)
+    remote.asked.clear()
+    try:
+        added = add("I moved to Oslo with Annabel.")
+    except outcome.error:
+        after = memory.stats(namespace=namespace)
+        assert (after.entities, after.facts) == (before.entities, before.facts)
+        paid = remote.asked.count(READING[memory.settings.plan])
+        remote.mend()
+        [added] = (memory.resume if outcome.status is WAITING else memory.retry)(namespace=namespace)
+        assert paid == 1
+        assert READING[memory.settings.plan] not in remote.asked  # what was answered is not paid for again
+    else:
+        assert kind not in remote.asked  # nothing was to be asked
+    assert added.status is EpisodeStatus.DONE
+    assert "Ann lives in Oslo" in added.facts
+
+
+async def test_asyncio_meets_the_same(memory: GraphMemory, remote: Model, namespace: str) -> None:
+    for name in ("500", "a timeout", "a refusal"):
+        fault, outcome = LASTING[name]
+        remote.spoil(READING[memory.settings.plan], fault)
+        with pytest.raises(outcome.error, match=outcome.reason):
+            await memory.aadd(f"{SAID} {name}", speaker="Ann", at=AT, namespace=namespace)
+    remote.mend()
+    added = [*await memory.aresume(namespace=namespace), *await memory.aretry(namespace=namespace)]
+    assert [each.status for each in added] == [EpisodeStatus.DONE] * 3

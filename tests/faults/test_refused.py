@@ -1,0 +1,155 @@
+"""What the database refuses or is slow about: a replica, no memory, a restart, a failover, a timeout, a new index."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.driver import Driver
+from kg_memory.effects import read, write
+from kg_memory.errors import DatabaseUnavailable, QueryError
+from kg_memory.falkor import binaries, schema
+from kg_memory.falkor.connect import Database, graph_key
+from tests.falkor.test_replica import Node, answers, follow, running, until
+from tests.faults.proxy import Plan, Proxy
+from tests.scripted import HashEmbeddings, Scripted
+
+OSLO, PARIS = "Ann lives in Oslo.", "Ann lives in Paris."
+SLOW = "UNWIND range(1, 3000000) AS i CREATE (:Slow {i: i})"
+
+
+def opened(url: str) -> GraphMemory:
+    settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
+    return GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
+
+
+def add(memory: GraphMemory, content: str) -> None:
+    memory.add(content, speaker="Ann", at=f"2001-01-0{1 + (content == PARIS)}")
+
+
+def homes(memory: GraphMemory) -> list[str]:
+    return [fact.sentence for fact in memory.search("Where does Ann live?").facts]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    with running(tmp_path / "primary", "--repl-diskless-sync-delay", "0", "--unixsocket", f"{tmp_path}/s") as made:
+        yield made
+
+
+def test_a_replica_as_the_url_reads_and_says_what_to_set(node: Node, tmp_path: Path) -> None:
+    with running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port)) as copy:
+        until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
+        with opened(node.url()) as memory, opened(copy.url()) as reader:
+            add(memory, OSLO)
+            node.redis.wait(1, 5000)
+            assert homes(reader) == ["Ann lives in Oslo"]
+            for name in ("default", "new"):
+                with pytest.raises(
+                    DatabaseUnavailable, match=r"is a replica and takes no writes .*set url to its primary"
+                ):
+                    reader.add(PARIS, speaker="Ann", namespace=name)
+
+
+def test_after_a_failover_behind_one_url_nothing_that_was_copied_is_lost(node: Node, tmp_path: Path) -> None:
+    address = f"{tmp_path}/other"
+    with (
+        running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port), "--unixsocket", address) as copy,
+        Proxy(Plan(), f"{tmp_path}/s") as proxy,
+        opened(proxy.url) as memory,
+    ):
+        until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
+        add(memory, OSLO)
+        assert node.redis.wait(1, 5000) == 1
+        # The roles change; then new connections are led to the new primary, and the old ones stay where they were.
+        copy.redis.replicaof("NO", "ONE")
+        follow(node, copy)
+        proxy.upstream = address
+        with pytest.raises(DatabaseUnavailable, match="is a replica and takes no writes"):
+            add(memory, PARIS)
+        add(memory, PARIS)
+        assert homes(memory) == ["Ann lives in Paris"]
+        assert memory.stats().facts == 2
+        assert copy.redis.info("replication")["role"] == "master"
+
+
+def test_a_server_that_is_out_of_memory_is_read_and_goes_on_when_it_has_some(node: Node) -> None:
+    with opened(node.url()) as memory:
+        add(memory, OSLO)
+        node.redis.config_set("maxmemory", "1mb")
+        with pytest.raises(DatabaseUnavailable, match=r"out of memory and takes no writes \(.*raise its maxmemory"):
+            add(memory, PARIS)
+        assert homes(memory) == ["Ann lives in Oslo"]
+        node.redis.config_set("maxmemory", "0")
+        add(memory, PARIS)
+        assert memory.stats().facts == 2
+
+
+def test_a_password_that_is_asked_for_is_told(node: Node) -> None:
+    node.redis.config_set("requirepass", "x")
+    with opened(node.url()) as memory, pytest.raises(DatabaseUnavailable, match="put the right name and password"):
+        memory.stats()
+    with opened(node.url().replace("//", "//:x@")) as memory:
+        add(memory, OSLO)
+    node.redis.config_set("requirepass", "")
+
+
+def test_a_write_that_takes_too_long_is_ended_and_leaves_nothing(node: Node) -> None:
+    database = Database(node)
+    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver.run(write("CREATE (:Own)"), "n")
+    for name in ("TIMEOUT_MAX", "TIMEOUT_DEFAULT"):
+        node.redis.execute_command("GRAPH.CONFIG", "SET", name, 100)
+    with pytest.raises(QueryError, match=r"took too long .*raise TIMEOUT_DEFAULT"):
+        driver.run(write(SLOW), "n")
+    assert driver.run(read("MATCH (s:Slow) RETURN count(s) AS n"), "n") == [{"n": 0}]
+    driver.close()
+    database.close()
+
+
+MANY = """
+UNWIND range(1, 1500) AS i
+CREATE (:Fact {id: toString(i), embedding: vecf32([x IN range(1, 64) | toFloat((i * x * 7919) % 1009) + 1])})
+"""
+
+
+@contextmanager
+def keeping(folder: Path, port: int) -> Iterator[Node]:
+    """Run a server that keeps what it is told, is killed in the end, and answers before its indices are made."""
+    found = binaries.fetch()
+    where = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "yes"]
+    module = ["--loadmodule", str(found.module), "THREAD_COUNT", "2", "DELAY_INDEXING", "yes"]
+    process = subprocess.Popen([str(found.redis_server), *where, *module], stdout=subprocess.DEVNULL)
+    node = Node(port)
+    try:
+        until(lambda: answers(node))
+        yield node
+    finally:
+        node.redis.close()
+        process.kill()
+        process.wait()
+
+
+def test_after_a_restart_the_memory_waits_for_the_indices_and_goes_on(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with keeping(tmp_path, port) as node:
+        memory = opened(node.url())
+        add(memory, OSLO)
+        memory._run(write(MANY), "default")
+    with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
+        homes(memory)
+    with keeping(tmp_path, port) as node:
+        states = node.redis.execute_command("GRAPH.RO_QUERY", graph_key("default"), schema.INDEX_STATES)[1]
+        assert "UNDER CONSTRUCTION" in str(states)
+        assert homes(memory)[0] == "Ann lives in Oslo"
+        add(memory, PARIS)
+        assert memory.stats().facts == 1502
+        memory.close()

@@ -1,0 +1,74 @@
+"""The embedded server is killed at every command of a run: the client says so, and what it does next starts it again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kg_memory import GraphMemory, Settings, opening
+from kg_memory.falkor import binaries, launch
+from kg_memory.falkor.connect import Database
+from tests.faults.cutting import Open, add_at_every_command, save_at_every_command
+from tests.faults.proxy import How, Plan, Proxy
+from tests.faults.whole import Tenant
+from tests.scripted import At, HashEmbeddings, Scripted
+
+
+class Behind:
+    """The embedded server of a folder, behind a proxy; each command may be its last."""
+
+    def __init__(self, folder: Path) -> None:
+        self.plan = Plan(self.kill)
+        self.proxy = Proxy(self.plan)
+        self.server: launch.Server
+        self._folder = folder
+
+    def url(self) -> str:
+        """Join the server, or start it again, as the memory's own host does."""
+        self.server = launch.join(self._folder, binaries.fetch(), idle_seconds=0)
+        self.proxy.upstream = self.server.socket
+        return self.proxy.url
+
+    def close(self) -> None:
+        self.server.close()
+
+    def advice(self) -> str:
+        return opening.AGAIN
+
+    def kill(self) -> None:
+        os.kill(int((self._folder / "run" / "pid").read_text()), signal.SIGKILL)
+
+    def direct(self) -> Database:
+        """Connect past the proxy to the server, which runs."""
+        return Database(At(self.server))
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    folder = tmp_path_factory.mktemp("killed")
+    made = Behind(folder)
+    with made.proxy, launch.join(folder, binaries.fetch(), idle_seconds=0):
+        made.url()
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def opened(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """A way to open a memory behind the proxy."""
+    monkeypatch.setattr(opening, "host", lambda *_: behind)
+    settings = Settings(merge_threshold=0.98, ask_threshold=0.6)
+    return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
+
+
+def test_killed_while_a_graph_is_made_and_the_first_message_saved(behind: Behind, opened: Open) -> None:
+    save_at_every_command(behind.plan, Tenant(behind.direct), opened, "unanswered")
+
+
+@pytest.mark.parametrize("how", ["unsent", "unanswered"])
+def test_killed_while_a_message_is_added(behind: Behind, opened: Open, how: How) -> None:
+    add_at_every_command(behind.plan, Tenant(behind.direct), opened, how)

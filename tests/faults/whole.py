@@ -1,0 +1,138 @@
+"""What is true of a whole graph at any moment, and what two graphs have in common that tell the same."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from kg_memory.falkor.connect import MAKING, Database, graph_key
+from kg_memory.temporal import OPEN_END
+from tests.faults.nursery import NAMESPACE
+
+Look = Callable[[str], list[dict[str, Any]]]
+"""Reads a graph: rows by query."""
+
+FLAWS = {
+    "an episode twice": "MATCH (e:Episode) WITH e.id AS what, count(e) AS n WHERE n > 1",
+    "a message twice": """
+MATCH (e:Episode)
+WHERE e.source_id IS NOT NULL
+WITH e.source_id AS what, e.source AS source, count(e) AS n
+WHERE n > 1""",
+    "an entity twice": "MATCH (n:Entity) WITH n.name AS what, n.type AS type, count(n) AS n WHERE n > 1",
+    "a name twice": "MATCH (a:Alias) WITH a.key AS what, count(a) AS n WHERE n > 1",
+    "a word twice": "MATCH (t:Term) WITH t.s AS what, count(t) AS n WHERE n > 1",
+    "a fact twice": """
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity)
+WITH f.sentence AS what, s.id AS s, f.predicate AS predicate, o.id AS o, count(f) AS n
+WHERE n > 1""",
+    "a link twice": """
+MATCH (a)-[r:MENTIONS|NEXT|NAMES|SUBJECT_OF|OBJECT_IS|HELD]->(b)
+WITH a, type(r) AS what, b, count(r) AS n
+WHERE n > 1""",
+    "something of an episode that is not read": """
+MATCH (e:Episode)-[:STATES|MENTIONS]->(x)
+WHERE e.status <> 'done'
+WITH e.id AS what""",
+    "a belief of nothing": "MATCH (b:Belief) WHERE NOT (:Fact)-[:HELD|PROPOSED]->(b) WITH b.id AS what",
+    "a fact never believed": "MATCH (f:Fact) WHERE NOT (f)-[:HELD|PROPOSED]->(:Belief) WITH f.id AS what",
+    "a fact without subject": "MATCH (f:Fact) WHERE NOT (:Entity)-[:SUBJECT_OF]->(f) WITH f.id AS what",
+    "a fact without object": "MATCH (f:Fact) WHERE NOT (f)-[:OBJECT_IS]->(:Entity) WITH f.id AS what",
+    "a fact that nobody stated": "MATCH (f:Fact) WHERE NOT (:Episode)-[:STATES]->(f) WITH f.id AS what",
+    "an entity that nobody mentioned": "MATCH (n:Entity) WHERE NOT (:Episode)-[:MENTIONS]->(n) WITH n.id AS what",
+    "a name of nobody": "MATCH (a:Alias) WHERE NOT (a)-[:NAMES]->(:Entity) WITH a.key AS what",
+    "no vector": """
+MATCH (n)
+WHERE (n:Fact OR n:Entity OR (n:Episode AND n.status = 'done')) AND n.embedding IS NULL
+WITH n.id AS what""",
+    **{
+        f"words of an {label} that do not add up": f"""
+MATCH (d:{label})
+OPTIONAL MATCH (:Term)-[p:IN_{label.upper()}]->(d)
+WITH d, sum(p.f) AS total
+WHERE total <> d.n
+WITH d.id AS what"""
+        for label in ("Episode", "Fact", "Entity")
+    },
+}
+"""What no graph has at any moment, by name: a query up to what there is of it."""
+ALL_FLAWS = "\nUNION ALL\n".join(f"{query}\nRETURN '{name}' AS flaw, what" for name, query in FLAWS.items())
+
+
+def flaws(look: Look) -> list[dict[str, Any]]:
+    """Return what is half written or doubled in the graph: nothing, at any moment."""
+    return look(ALL_FLAWS)
+
+
+NODES = "MATCH (n) RETURN labels(n) AS labels, properties(n) AS p"
+LINKS = """
+MATCH (a)-[r]->(b)
+RETURN labels(a) AS a_labels, properties(a) AS a, type(r) AS kind, properties(r) AS p, labels(b) AS b_labels,
+  properties(b) AS b"""
+PASSING = ("embedding", "attempts", "answers", "revision", "took")
+"""What may differ between graphs that tell the same: vectors are only looked for, and it may take more attempts."""
+
+
+def graph(look: Look, since: int) -> Counter[str]:
+    """Return all nodes and links, by what they say; instants *since* then are when it was recorded, and left out."""
+
+    def plain(properties: dict[str, Any]) -> str:
+        kept = {name: _timeless(value, since) for name, value in properties.items() if name not in PASSING}
+        return str(sorted((name, str(value)) for name, value in kept.items()))
+
+    def key(labels: list[str], properties: dict[str, Any]) -> str:
+        return (
+            f"{labels} {next((str(properties[name]) for name in ('id', 'key', 's', 'name') if name in properties), '')}"
+        )
+
+    found = Counter(f"{row['labels']} {plain(row['p'])} {'embedding' in row['p']}" for row in look(NODES))
+    for row in look(LINKS):
+        ends = key(row["a_labels"], row["a"]), key(row["b_labels"], row["b"])
+        found[f"{ends[0]} -{row['kind']} {plain(row['p'])}-> {ends[1]}"] += 1
+    return found
+
+
+def _timeless(value: Any, since: int) -> Any:
+    return "recorded" if isinstance(value, int) and since <= value < OPEN_END else value
+
+
+class Tenant:
+    """The graph that a test writes, seen past all that may fail: by what *direct* opens."""
+
+    KEY, COPY = graph_key(NAMESPACE), "as it was begun"
+
+    def __init__(self, direct: Callable[[], Database]) -> None:
+        self._direct = direct
+        self._since = time.time_ns() // 1000
+
+    def look(self, cypher: str) -> list[dict[str, Any]]:
+        return self._direct().query(self.KEY, cypher, {}, write=False)
+
+    def forget(self, key: str = KEY) -> None:
+        """Delete the graph, and the lock that a dead maker of graphs held, as if its time had run out."""
+        self._direct().client().connection.delete(key, MAKING)
+
+    def keep(self) -> None:
+        """Keep the graph as it is now, to begin again with it."""
+        self.forget(self.COPY)
+        self._direct().client().connection.execute_command("GRAPH.COPY", self.KEY, self.COPY)
+
+    def begin(self) -> None:
+        """Begin again with the graph that was kept."""
+        self.forget()
+        self._direct().client().connection.execute_command("GRAPH.COPY", self.COPY, self.KEY)
+
+    def flaws(self) -> list[dict[str, Any]]:
+        return flaws(self.look)
+
+    def graph(self) -> Counter[str]:
+        """Return what the graph says."""
+        return graph(self.look, self._since)
+
+    def differs(self, other: Counter[str]) -> list[str]:
+        """Return what the graph says more, and less, than the *other* one."""
+        said = self.graph()
+        more, less = said - other, other - said
+        return [f"+ {each}" for each in more] + [f"- {each}" for each in less]

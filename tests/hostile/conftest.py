@@ -1,0 +1,16 @@
+"""How long the fuzz tests look: short and the same each time, or as many examples as ``KG_MEMORY_FUZZ`` says."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+EXAMPLES = int(os.environ.get("KG_MEMORY_FUZZ", "0"))
+FUZZ = settings(
+    max_examples=EXAMPLES or 60,
+    derandomize=not EXAMPLES,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

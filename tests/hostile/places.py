@@ -1,0 +1,52 @@
+"""Whether a context has all its texts in their places: no line forged, no tag closed, nothing outside."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+from kg_memory.context_text import Context
+from kg_memory.marks import TAGS
+from kg_memory.retrieval.templates import TEMPLATES
+
+_FIELDS = {"fact", "when", "confidence", "sources", "name", "type", "summary", "said", "speaker", "remarks"}
+_INVISIBLE = re.compile(
+    "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f\x00-\x09\x0b-\x1f\x7f-\x9f]"
+)
+
+
+def all_in_place(name: str, context: Context) -> None:
+    """Check a context in the form called *name*."""
+    text = str(context)
+    text.encode()
+    assert not _INVISIBLE.search(text)
+    assert len(text.splitlines()) == text.count("\n") + bool(text)
+    if not text:
+        return
+    frame = TEMPLATES[name]
+    told = [kind for kind in frame.sections if any(line.kind == kind for line in context.lines)]
+    assert all("\n" not in line.text for line in context.lines)
+    match name:
+        case "plain" | "zep":
+            assert text.count("<") == text.count(">") == 2 * len(told)
+            for kind in told:
+                section = text.partition(f"<{TAGS[kind]}>\n")[2].partition(f"\n</{TAGS[kind]}>")[0]
+                assert section.split("\n") == [line.text for line in context.lines if line.kind == kind]
+            assert name == "zep" or text.count("\n- ") == len(context.lines)
+        case "xml":
+            memory = ET.fromstring(text)
+            assert [each.tag for each in memory] == told
+            assert [len(each) for each in memory] == [sum(line.kind == kind for line in context.lines) for kind in told]
+            assert not [part for each in memory for one in each for part in one]
+        case "json":
+            memory = json.loads(text)
+            assert list(memory) == told
+            assert sum(map(len, memory.values())) == len(context.lines)
+            assert {key for each in memory.values() for one in each for key in one} <= _FIELDS
+            assert not set("<>") & set(text)
+        case "zeph":
+            first, *lines = text.split("\n")
+            assert (first, lines) == ("[knowledge graph]", [line.text for line in context.lines])
+            assert all(re.fullmatch(r"- .* \(confidence: \d\.\d\d(, not reviewed)?\)", line) for line in lines)
+            assert not set("<>") & set(text)

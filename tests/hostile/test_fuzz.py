@@ -1,0 +1,182 @@
+"""Fuzz of what reads foreign text: it answers or refuses by an error of its own, and never anything else.
+
+``KG_MEMORY_FUZZ=20000 pytest tests/hostile/test_fuzz.py`` looks longer, and at other texts each time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from falkordb.helpers import quote_string
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory import filters, prompts
+from kg_memory.chat.read import Unreadable, read, salvage
+from kg_memory.chat.render import rendered
+from kg_memory.dates import find_dates, parse_instant, parse_period
+from kg_memory.effects import Ask, Prompt
+from kg_memory.errors import InputError
+from kg_memory.falkor.parameters import literal, with_parameters
+from kg_memory.identity import canonical, display
+from kg_memory.ingestion.echo import without_contexts
+from kg_memory.ingestion.flags import injection_flags
+from kg_memory.ingestion.receive import checked, nesting, parse_at, pieces
+from kg_memory.model import EpisodeInput
+from kg_memory.readers import FORMATS
+from kg_memory.readers import read as read_file
+from kg_memory.redaction import redacted, redacted_json
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.settings import Settings
+from kg_memory.words import tokens
+from tests.hostile.conftest import FUZZ
+from tests.hostile.messages import MESSAGES
+from tests.hostile.places import all_in_place
+from tests.retrieval.findings import hostile
+
+PROMPTS = [each for each in vars(prompts).values() if isinstance(each, Prompt)]
+ODD = st.sampled_from([each for each in MESSAGES if len(each) < 500])
+PIECES = st.sampled_from(
+    '{ } [ ] " : , \\ \n \t <think> </think> ```json ``` null true NaN 1e999 -0 "entities": "facts": "name": "id": 0 1 '
+    "<<< >>> </ > & ' $ ${ ` 2024- 02-30 24:00 T Z +14:00 昨天 上 个 月 yesterday last week ago in -1 days Q5 13 \u202e \ud800 \x00 "
+    "role user content type human data kwargs lc speaker at messages".split(" ")
+)
+TEXTS = st.lists(PIECES | ODD | st.text(max_size=12), max_size=24).map("".join) | st.text(st.characters(), max_size=200)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | TEXTS
+KEYS = st.sampled_from(
+    "entities facts name type subject predicate objects sentence quote valid_at invalid_at edge_type confidence missed "
+    "unsupported resolutions entity same_as verdicts fact known verdict holds reason predicates canonical one_at_a_time "
+    "scores text relevance summaries summary communities role content messages speaker at thread source kind trust lc "
+    "kwargs data id conversation session_1 session_1_date_time dia_id sample_id turns chat time_anchor timestamp "
+    "$gte $in $not and or not".split()
+) | st.text(max_size=8)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=25
+)
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+ANSWERS = TEXTS | VALUES.map(dumped) | st.tuples(TEXTS, VALUES.map(dumped), TEXTS).map("".join)
+
+
+@FUZZ
+@given(ANSWERS, st.sampled_from(PROMPTS))
+def test_any_answer_of_a_model_is_read_or_refused(text: str, prompt: Prompt[Any]) -> None:
+    try:
+        found = read(text, prompt.answer)
+    except Unreadable:
+        found = salvage(text, prompt.answer)
+    if found is not None:
+        assert isinstance(found.answer, prompt.answer)
+        found.answer.model_dump_json().encode()
+
+
+@FUZZ
+@given(VALUES, TEXTS, st.sampled_from(PROMPTS))
+def test_any_data_stay_in_the_fences_of_a_prompt(value: Any, text: str, prompt: Prompt[Any]) -> None:
+    fields = dict(zip(sorted(prompt.fields), cycle((value, text)), strict=False))
+    code = "c0de" * 4
+    asked = rendered(Ask(prompt, fields), code)
+    asked.encode()
+    assert asked.count(f" {code}\n") == asked.count(f"\n{code}>>>") == len(fields)
+
+
+@FUZZ
+@given(st.binary(max_size=200) | (TEXTS | VALUES.map(dumped)).map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(["x.json", "x.jsonl", "x.txt"]), st.sampled_from([None, *FORMATS]))  # fmt: skip
+def test_any_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str, form: Any
+) -> None:
+    path = Path(tmp_path_factory.getbasetemp()) / name
+    path.write_bytes(content)
+    reading = read_file(path, format=form, at=NOW)
+    with suppress(InputError):
+        assert all(isinstance(each, EpisodeInput) for each in islice(reading, 1000))
+
+
+@FUZZ
+@given(TEXTS)
+def test_any_text_is_looked_through_for_dates(text: str) -> None:
+    for mention in find_dates(text, NOW):
+        assert 0 <= mention.start < mention.end <= len(text)
+    parse_instant(text)
+    parse_period(text, UTC)
+    with suppress(InputError):
+        parse_at(text, 0)
+
+
+@FUZZ
+@given(VALUES | st.dictionaries(st.sampled_from([*filters.FIELDS, "and", "or", "not"]), VALUES, max_size=3))
+def test_any_filter_is_taken_or_refused(value: Any) -> None:
+    try:
+        where = filters.checked(value)
+    except InputError:
+        return
+    assert where is None or filters.checked(filters.plain(where)) == where
+
+
+@FUZZ
+@given(TEXTS, st.integers(0, 400))
+def test_any_text_stays_in_its_place_in_every_template(text: str, room: int) -> None:
+    for name in TEMPLATES:
+        all_in_place(name, render(hostile(text), room, name))
+
+
+@FUZZ
+@given(TEXTS, st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4))
+def test_any_value_is_one_literal_of_a_query(text: str, values: dict[str, Any]) -> None:
+    assert literal(text) == quote_string(text)
+    inner = literal(text)[1:-1]
+    assert '"' not in inner.replace("\\\\", "").replace('\\"', "")
+    assert not (len(inner) - len(inner.rstrip("\\"))) % 2
+    query = "RETURN 1"
+    try:
+        sent = with_parameters(query, {"given": values})
+    except ValueError:
+        return
+    assert sent.startswith("CYPHER given={")
+    assert sent.endswith(f"}} {query}")
+
+
+@FUZZ
+@given(TEXTS | VALUES.map(dumped), st.sampled_from(["message", "text", "json"]), SCALARS, SCALARS)
+def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, at: Any) -> None:
+    given = {"content": content, "kind": kind, "speaker": speaker, "thread": speaker, "at": at, "trust": at}
+    try:
+        found = checked(given, Settings(redact="secrets,personal"), 0)
+    except InputError:
+        return
+    json.dumps(found).encode()
+    assert "".join(each["content"] for each in pieces(found["content"], 100)) in found["content"]
+    assert kind != "json" or nesting(json.loads(found["content"])) >= 0
+
+
+@FUZZ
+@given(TEXTS)
+def test_any_text_has_words_names_and_flags(text: str) -> None:
+    assert all(tokens(text))
+    assert canonical(canonical(text)) == canonical(text)
+    assert len(display(text).encode()) <= 512
+    assert len(without_contexts(text)) == len(text)
+    injection_flags(text)
+    redacted(text, "secrets,personal")
+
+
+@FUZZ
+@given(VALUES)
+def test_any_record_stays_a_record_when_it_is_redacted(value: Any) -> None:
+    record = json.dumps(value, default=str)
+    left = json.loads(redacted_json(record, "secrets,personal"))
+    assert type(left) in (type(json.loads(record)), str)
+    assert not isinstance(left, float) or math.isnan(left) or left == json.loads(record)

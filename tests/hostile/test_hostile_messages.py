@@ -1,0 +1,124 @@
+"""Hundreds of hostile messages, read by rules and by a model that gives them back: none gets out of its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.identity import clean
+from kg_memory.ingestion.flags import injection_flags
+from kg_memory.model import EpisodeStatus, Found
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.settings import Settings
+from tests.chat_server import chat_server
+from tests.hostile.messages import FAMILIES, MESSAGES
+from tests.hostile.places import all_in_place
+from tests.hostile.reader import echo
+from tests.scripted import HashEmbeddings
+
+NEIGHBOUR = "hostile neighbour"
+READERS = ("by rules", "by a model")
+ROOM = 4000
+
+
+def given(family: str, text: str) -> dict[str, Any]:
+    """Return a message that says *text* in every place that a text may have."""
+    content = text if text.strip() else f"[{text}]"
+    kind = "json" if family == "JSON bombs" and _is_json(text) else "message"
+    named = dict.fromkeys(("speaker", "source"), text[:1000])
+    return {
+        "content": content,
+        "kind": kind,
+        "at": "2024-05-01",
+        "thread": family,
+        "source_id": text[:1000] + str(hash(text)),
+        **named,
+    }
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+EPISODES = [given(family, text) for family, texts in FAMILIES.items() for text in texts]
+
+
+@pytest.fixture(scope="module")
+def look(database: Database) -> Callable[[str], bytes]:
+    """A way to see all that is stored in a namespace."""
+
+    def everything(namespace: str) -> bytes:
+        nodes = "MATCH (n) RETURN labels(n) AS is, properties(n) AS has ORDER BY id(n)"
+        edges = "MATCH (a)-[r]->(b) RETURN id(a) AS a, id(b) AS b, type(r) AS is, properties(r) AS has ORDER BY id(r)"
+        key = graph_key(namespace)
+        return json.dumps([database.query(key, query, {}, write=False) for query in (nodes, edges)]).encode()
+
+    return everything
+
+
+@pytest.fixture(scope="module", params=READERS)
+def hostile(request: Any, server: Any, database: Database, look: Callable[[str], bytes]) -> Iterator[Any]:
+    """A memory that was told all of it, beside a neighbour that was not; with what it answered, and the neighbour before."""
+    settings = Settings(
+        url=server.url,
+        merge_threshold=0.98,
+        ask_threshold=0.6,
+        trusted_sources=("*",),
+        read_all=True,
+        api_key="none",
+        previous_messages=1,
+    )
+    with chat_server(model=echo()) as url:
+        model = "offline" if request.param == "by rules" else "echo"
+        with GraphMemory(settings.with_(base_url=url), model=model, embeddings=HashEmbeddings()) as memory:
+            memory.add("Ann lives in Oslo. She knows Bob.", speaker="Ann", at="2024-05-01", namespace=NEIGHBOUR)
+            before, names = look(NEIGHBOUR), database.namespaces()
+            added = memory.add_many(EPISODES, namespace=request.param)
+            yield memory, request.param, added
+            assert look(NEIGHBOUR) == before
+            assert set(database.namespaces()) == {*names, request.param}
+
+
+def test_every_message_is_kept_to_the_letter_and_read(hostile: Any) -> None:
+    memory, namespace, added = hostile
+    assert {each.status for each in added} == {EpisodeStatus.DONE}
+    stored = {each.id: each for each in memory.episodes(namespace=namespace, limit=10_000)}
+    assert len(stored) == len(EPISODES) >= 200
+    for message, told in zip(EPISODES, added, strict=True):
+        assert stored[told.episode].content == clean(message["content"])
+        assert stored[told.episode].flags == injection_flags(clean(message["content"]))
+    if namespace == "by a model":
+        assert memory.stats(namespace=namespace).facts >= 150
+
+
+def test_every_search_answers_and_no_context_has_a_text_outside_its_place(hostile: Any) -> None:
+    memory, namespace, _ = hostile
+    for text in MESSAGES[READERS.index(namespace) :: 5]:
+        question = text if text.strip() else f"[{text}]"
+        found = memory.search(question, namespace=namespace, limit=5)
+        assert isinstance(found, Found)
+        for name in TEMPLATES:
+            all_in_place(name, render(found, ROOM, name))
+
+
+def test_every_name_is_looked_up_and_every_filter_asked(hostile: Any) -> None:
+    memory, namespace, _ = hostile
+    for family, texts in groupby(EPISODES, key=lambda each: each["thread"]):
+        text = next(texts)["content"]
+        memory.facts_about(text, namespace=namespace)
+        memory.entities(like=text, namespace=namespace)
+        where = {"speaker": text, "source": text, "thread": family, "name": text, "predicate": text}
+        memory.search(text, namespace=namespace, where=where, center=text, thread=family, explain=True)
+        context = memory.context(text, namespace=namespace, where={"thread": family}, template="xml")
+        all_in_place("xml", context)

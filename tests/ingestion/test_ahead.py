@@ -1,0 +1,275 @@
+"""Reading many messages side by side gives the graph that one by one gives, on a real database."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import ModelRefusal, ModelUnavailable
+from kg_memory.falkor.connect import graph_key
+from kg_memory.memory import GraphMemory
+from kg_memory.model import EpisodeInput, EpisodeStatus
+from tests.scripted import PLACES, HashEmbeddings, Scripted
+from tests.whole_graph import whole
+
+Graph = Callable[[str], dict[str, list[str]]]
+PARALLEL = 4
+PEOPLE = "Ann Bob Cleo Fay Gus Ida".split()
+FULL = {"Ann": "Ann Berg", "Bob": "Robert Bob", "Fay": "Fay Lund"}
+"""Names under which some are spoken of at times."""
+
+
+def conversation(seed: int, count: int = 20) -> list[EpisodeInput]:
+    """Return messages with moves, facts said again, other names, the same message again, and dates out of order."""
+    draw = random.Random(seed)
+    said: list[EpisodeInput] = []
+    for number in range(count):
+        if said and draw.random() < 0.1:
+            said.append(draw.choice(said))
+            continue
+        speaker, other = draw.sample(PEOPLE, 2)
+        place = draw.choice(sorted(each for each in PLACES if each.isascii()))
+        other = FULL.get(other, other) if draw.random() < 0.4 else other
+        content = draw.choice(
+            [f"I live in {place}.", f"I know {other}.", f"I moved to {place} with {other}.", "Thanks!", "nice to hear!",
+             f"I live in {place} since 2020-0{draw.randint(1, 9)}-01", f"{other} admires Kim of {place}, undated"]
+        )  # fmt: skip
+        month, day = (draw.randint(1, 12), draw.randint(1, 28)) if draw.random() < 0.3 else (6, number + 1)
+        said.append(
+            EpisodeInput(
+                content=content, speaker=speaker, thread=draw.choice(["one", "other"]),
+                at=f"2024-{month:02}-{day:02}T{number % 24:02}:00:00Z",  # type: ignore[arg-type]
+            )
+        )  # fmt: skip
+    return said
+
+
+class Resolving(Scripted):
+    """A model that knows a person by each word of the name, and that some predicates are one."""
+
+    def __init__(self, **rules: Any) -> None:
+        reading = {"extract_message": _whole_names, "extract_text": _whole_names, "facts": _facts}
+        super().__init__(**{"resolve": _same_word, "predicates": _kept, **reading, **rules})
+        self.most = self._now = 0
+        self._count = threading.Lock()
+
+    def answer(self, ask: Any) -> Any:
+        with self._count:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        try:
+            time.sleep(0.002)
+            return super().answer(ask)
+        finally:
+            with self._count:
+                self._now -= 1
+
+
+_SCRIPTED = Scripted()
+_NAME = re.compile(r"\b[A-Z]\w+(?: [A-Z]\w+)*")
+
+
+def _whole_names(fields: Any) -> Any:
+    found = dict.fromkeys(_NAME.findall(fields["episode"]["content"]))
+    return {"entities": [{"name": each, "type": "Place" if each in PLACES else "Person"} for each in found]}
+
+
+def _facts(fields: Any) -> Any:
+    content = fields["episode"]["content"]
+    # An entity that is known by another name is found by the one that is used here.
+    here = [
+        {**each, "name": next((one for one in each["called"] if one in content), "")} for each in fields["entities"]
+    ]
+    first = fields["entities"][0]
+    told = _SCRIPTED.rules["facts"]({**fields, "entities": [first, *(each for each in here[1:] if each["name"])]})[
+        "facts"
+    ]
+    wording = "yodels at" if "admires" in content else None
+    return {"facts": [{**each, "predicate": wording or each["predicate"]} for each in told]}
+
+
+def _same_word(fields: Any) -> Any:
+    told = []
+    for each in fields["entities"]:
+        words = set(each["name"].split())
+        same = [
+            one["id"] for one in each["candidates"] if words & set(" ".join((one["name"], *one["aliases"])).split())
+        ]
+        chosen = min(same, key=lambda id_: each["candidates"][id_]["name"], default=None)
+        names = [each["name"], *(each["candidates"][id_]["name"] for id_ in same)]
+        told.append({"entity": each["id"], "same_as": chosen, "name": max(names, key=len)})
+    return {"resolutions": told}
+
+
+def _kept(fields: Any) -> Any:
+    return {
+        "predicates": [
+            {"name": each["name"], "canonical": "YODELS_TO", "one_at_a_time": False} for each in fields["predicates"]
+        ]
+    }
+
+
+@pytest.fixture
+def model() -> Scripted:
+    return Resolving()
+
+
+@pytest.fixture(params=["standard", "thorough"])
+def memory(request, server, model, settings) -> Iterator[GraphMemory]:
+    """A memory that asks four questions at once."""
+    chosen = settings.with_(url=server.url, parallel=PARALLEL, plan=request.param)
+    with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def graph(database) -> Graph:
+    return lambda namespace: whole(lambda query: database.query(graph_key(namespace), query, {}, write=False))
+
+
+def one_by_one(memory: GraphMemory, said: list[EpisodeInput], namespace: str) -> str:
+    for each in said:
+        memory.add_many([each], namespace=namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_graph_is_the_one_that_the_order_of_arrival_gives(memory, model, namespace, graph, seed):
+    said = conversation(seed)
+    expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
+    alone = len(model.asked)
+    assert {"resolve", "judge", "predicates"} <= {each.prompt.name for each in model.asked}
+    added = memory.add_many(said, namespace=namespace)
+    assert [each.new for each in added] == [place == said.index(each) for place, each in enumerate(said)]
+    assert graph(namespace) == expected
+    assert expected["facts"]
+    assert expected["beliefs"]
+    assert 1 < model.most <= PARALLEL
+    assert len(model.asked) - alone <= alone
+
+
+async def test_it_is_the_same_under_asyncio(memory, model, namespace, graph):
+    said = conversation(7)
+    expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
+    seen = []
+    added = await memory.aadd_many(said, namespace=namespace, progress=lambda each: seen.append(each.added.episode))
+    assert seen == [each.episode for each in added]
+    assert graph(namespace) == expected
+
+
+def test_in_their_turn_hardly_anything_is_left_to_ask(server, settings, namespace):
+    model = Resolving()
+    with GraphMemory(
+        settings.with_(url=server.url, plan="standard"), model=model, embeddings=HashEmbeddings()
+    ) as memory:
+        added = memory.add_many(conversation(3), namespace=namespace)
+    asked_in_turn = 0
+    for each in added:
+        names = [step.step for step in each.steps]
+        second = len(names) - names[::-1].index("extract") - 1 if "extract" in names else 0
+        asked_in_turn += sum(step.calls for step in each.steps[second:] if step.step != "summarise")
+    assert asked_in_turn == 0
+    assert sum(each.usage.calls for each in added) == 0  # the script does not count
+    assert len(model.asked) > 20
+
+
+def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memory, model, namespace, graph):
+    said = [EpisodeInput(content=f"I know {each}", speaker="Zoe", thread="t") for each in PEOPLE]
+    name = "read" if memory.settings.plan == "standard" else "extract_message"
+    whole_rule = model.rules.get(name, model._read)
+
+    def refused(fields: Any) -> Any:
+        if "Cleo" in fields["episode"]["content"]:
+            raise ModelRefusal("no: say it otherwise")
+        return whole_rule(fields)
+
+    model.rules[name] = refused
+    added = memory.add_many(said, namespace=namespace)
+    assert [each.status for each in added] == [
+        EpisodeStatus.FAILED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
+    ]
+    assert [each.problem for each in added if each.problem] == ["no: say it otherwise"]
+    assert [each.objects for each in memory.facts_about("Zoe", namespace=namespace)][::-1] == [
+        (each,) for each in PEOPLE if each != "Cleo"
+    ]
+
+
+@pytest.mark.parametrize("asked", ["resolve", "judge", "predicates"])
+def test_what_cannot_be_asked_ahead_is_asked_in_turn(memory, model, namespace, graph, asked):
+    said = conversation(11)
+    expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
+    whole_rule, failures = model.rules[asked], iter(range(1))
+
+    def refused_at_first(fields: Any) -> Any:
+        if next(failures, None) is not None:
+            raise ModelRefusal("no: say it otherwise")
+        return whole_rule(fields)
+
+    model.rules[asked] = refused_at_first
+    added = memory.add_many(said, namespace=namespace)
+    assert [each.problem for each in added if each.problem] == []
+    assert next(failures, None) is None
+    assert graph(namespace) == expected
+
+
+def test_an_outage_leaves_all_saved_and_resume_reads_them_in_order(memory, model, namespace, graph):
+    said = [EpisodeInput(**{**dict(each), "thread": f"{n}"}) for n, each in enumerate(conversation(5)) if each]
+    said = list({each.content: each for each in said}.values())
+    expected = graph(one_by_one(memory, sorted(said, key=lambda each: each.at), f"{namespace} one by one"))
+    rules = dict(model.rules)
+
+    def unavailable(_: Any) -> Any:
+        raise ModelUnavailable("no answer: try again later")
+
+    model.rules |= {"read": unavailable, "extract_message": unavailable}
+    with pytest.raises(ModelUnavailable):
+        memory.add_many(said, namespace=namespace)
+    model.rules = rules
+    memory.add_many(said, namespace=namespace)
+    assert memory.resume(namespace=namespace) == []
+    found = graph(namespace)
+    assert found["episodes"] == expected["episodes"]
+    assert len(found["facts"]) == len(expected["facts"])
+
+
+@pytest.mark.parametrize("turns", [1, 5])
+def test_what_was_asked_ahead_is_not_asked_again_where_it_was_broken_off(server, settings, namespace, turns):
+    def end(progress: Any) -> None:
+        if progress.done == turns:
+            raise KeyboardInterrupt
+
+    said = sorted(dict.fromkeys(conversation(1)), key=lambda each: str(each.at))[: 2 * PARALLEL]
+    asked: list[Counter[str]] = []
+    chosen = settings.with_(url=server.url, plan="standard", parallel=PARALLEL)
+    for broken_off in (False, True):
+        model, name = Resolving(), f"{namespace} {broken_off}"
+        with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
+            if broken_off:
+                with pytest.raises(KeyboardInterrupt):
+                    memory.add_many(said, namespace=name, progress=end)
+            memory.add_many(said, namespace=name)
+        asked.append(Counter(each.prompt.name for each in model.asked))
+    assert asked[1] == asked[0]
+
+
+def test_long_content_among_messages_is_read_in_its_place(server, model, settings, namespace, graph):
+    said = conversation(2, 10)
+    said.insert(4, EpisodeInput(content="I know Hal. " * 30, speaker="Ann", at="2024-06-05T06:00:00Z"))  # type: ignore[arg-type]
+    chosen = settings.with_(url=server.url, plan="standard", parallel=PARALLEL)
+    with GraphMemory(chosen.with_(chunk_size=100), model=model, embeddings=HashEmbeddings()) as memory:
+        expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
+        memory.add_many(said, namespace=namespace)
+        assert graph(namespace) == expected
+
+
+def test_what_comes_before_an_input_that_is_none_is_remembered(memory, namespace):
+    with pytest.raises(ValueError, match="empty"):
+        memory.add_many(["I know Bob", "I know Cleo", " ", "I know Fay"], namespace=namespace)
+    assert [each.status for each in memory.episodes(namespace=namespace)] == [EpisodeStatus.DONE] * 2

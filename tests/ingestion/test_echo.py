@@ -1,0 +1,121 @@
+"""What the memory supplied is not learned again: a context in a message is not read, and all else is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory import GraphMemory
+from kg_memory.adapters.tools.lines import found_lines
+from kg_memory.ingestion.echo import without_contexts
+from kg_memory.ingestion.gate import ECHO
+from kg_memory.marks import SUPPLIED
+from kg_memory.model import EpisodeStatus
+from kg_memory.retrieval.context import render
+from kg_memory.retrieval.templates import TEMPLATES
+from tests.retrieval.findings import HARM, PLENTY, fact, hostile
+from tests.scripted import Scripted
+
+AT = "2024-05-01T10:00:00Z"
+FOUND = hostile("Ann lives in Oslo").model_copy(
+    update={"facts": tuple(fact(f"Ann knows friend {n}", confidence=n / 20, reviewed=n % 2 == 0) for n in range(20))}
+)
+BOTH_ENDS = [each for each in SUPPLIED if each.end]
+CONTEXTS = {name: str(render(FOUND, PLENTY, name)) for name in TEMPLATES}
+
+
+@pytest.mark.parametrize("context", [*CONTEXTS.values(), found_lines(FOUND)], ids=[*CONTEXTS, "tool"])
+def test_a_context_in_any_form_is_left_out_and_all_else_keeps_its_place(context: str) -> None:
+    assert len(context) > 200
+    assert without_contexts(context).strip() == ""
+    said = f"Here is what I know:\n\n{context}\n\nBob lives in Rome.\n{context}"
+    left = without_contexts(said)
+    assert len(left) == len(said)
+    assert left.split() == ["Here", "is", "what", "I", "know:", "Bob", "lives", "in", "Rome."]
+    assert left.index("Bob") == said.index("Bob lives in Rome")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ann lives in Oslo.",
+        "As you told me, you live in Oslo.",
+        "<FACTS>\n- Ann lives in Oslo\n</FACTS>",
+        "<memory>\nI was born in Oslo.\n</memory>",
+        '{"facts": ["Ann lives in Oslo"]}',
+        "[knowledge graph]\nAnn lives in Oslo",
+        "Who and what they are about.\n<ENTITIES>\nAnn lives in Oslo, and the text ends here",
+        "- Ann lives in Oslo (since 14 May 2024) [m2]",
+    ],
+)
+def test_what_only_looks_a_little_like_a_context_is_read(said: str) -> None:
+    assert without_contexts(said) == said
+
+
+@given(text=HARM)
+def test_no_stored_text_shows_beyond_the_context_that_tells_it(text: str) -> None:
+    for name in TEMPLATES:
+        context = str(render(hostile(text), PLENTY, name))
+        assert without_contexts(f"{context}\nBob").split() == ["Bob"]
+
+
+@given(before=st.text(max_size=20), mark=st.sampled_from(BOTH_ENDS), inside=st.text(max_size=20))
+def test_all_else_is_left_as_it_is(before: str, mark: Any, inside: str) -> None:
+    said = f"{before}{mark.begin}{inside}"
+    assert without_contexts(said) == said
+    assert without_contexts(f"{said}{mark.end}") == before + " " * (len(said) + len(mark.end) - len(before))
+
+
+def test_a_text_full_of_beginnings_is_looked_through_at_once() -> None:
+    began = time.monotonic()
+    for mark in BOTH_ENDS:
+        said = mark.begin * (1_000_000 // len(mark.begin))
+        assert without_contexts(said) == said
+    assert time.monotonic() - began < 5
+
+
+def test_the_rest_of_a_message_is_read_and_its_quotes_are_found_in_the_whole(
+    memory: GraphMemory, model: Scripted, namespace: str
+) -> None:
+    memory.add("I live in Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    said = f"{memory.context('Where does Ann live?', namespace=namespace)}\n\nI know Cid."
+    added = memory.add(said, speaker="Bob", at=AT, namespace=namespace)
+    assert added.facts == ("Bob knows Cid",)
+    assert "Oslo" not in model.asks("extract_message")[-1]["episode"]["content"]
+    [fact] = memory.facts_about("Cid", namespace=namespace)
+    assert [each.quote for each in fact.sources] == ["Cid"]
+    assert said in {each.content for each in memory.episodes(namespace=namespace)}
+
+
+def test_a_message_that_is_all_context_is_skipped_with_its_reason(
+    memory: GraphMemory, model: Scripted, namespace: str
+) -> None:
+    memory.add("I live in Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    context = memory.context("Where does Ann live?", namespace=namespace)
+    asked = len(model.asked)
+    added = memory.add(context, speaker="assistant", at=AT, namespace=namespace)
+    assert (added.status, added.skipped, added.facts) == (EpisodeStatus.SKIPPED, ECHO, ())
+    assert len(model.asked) == asked
+    assert memory.add(f"{context}\n\nThank you!", speaker="Bob", at=AT, namespace=namespace).skipped
+    assert len(model.asked) == asked
+    [fact] = memory.facts_about("Oslo", namespace=namespace)
+    assert len(fact.sources) == 1
+    assert len(memory.retry(namespace=namespace, skipped=True)) == 2
+    read = [each["episode"]["content"] for each in model.asks("extract_message")[1:]]
+    assert [each.strip() for each in read] == [context, "Thank you!"]
+
+
+def test_a_record_is_read_whatever_it_holds(memory: GraphMemory, model: Scripted, namespace: str) -> None:
+    memory.add(CONTEXTS["json"], kind="json", at=AT, namespace=namespace)
+    assert model.asks("extract_json")[0]["episode"]["content"] == CONTEXTS["json"]
+
+
+def test_a_template_of_ones_own_is_not_known_and_is_read() -> None:
+    own = replace(TEMPLATES["zeph"], name="mine", head="I remember:\n")
+    said = str(render(FOUND, PLENTY, own))
+    assert without_contexts(said) == said

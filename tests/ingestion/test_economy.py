@@ -1,0 +1,176 @@
+"""Messages that are read together, on a real database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import ModelRefusal
+from kg_memory.memory import GraphMemory
+from kg_memory.model import EpisodeInput, EpisodeStatus
+from tests.scripted import HashEmbeddings, Scripted
+
+DAYS = [
+    ("Ann", "I live in Oslo."),
+    ("Bob", "I live in Rome, and I know Cleo."),
+    ("Ann", "I moved to Paris with Hal."),
+    ("Bob", "Cleo and Hal met in Kyoto."),
+]
+
+
+def told(number: int, speaker: str, content: str, thread: str = "chat") -> dict[str, Any]:
+    return {"speaker": speaker, "content": content, "thread": thread, "at": f"2024-01-0{number + 1}T12:00:00Z"}
+
+
+@pytest.fixture
+def economy(server, model, embeddings, settings) -> Iterator[GraphMemory]:
+    """A memory that reads four messages in one question."""
+    chosen = settings.with_(url=server.url, plan="economy", window=4)
+    with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
+        yield memory
+
+
+@pytest.fixture
+def standard(server, model, embeddings, settings) -> Iterator[GraphMemory]:
+    """A memory that reads one message after the other."""
+    with GraphMemory(settings.with_(url=server.url, plan="standard"), model=model, embeddings=embeddings) as memory:
+        yield memory
+
+
+def questions(model: Scripted) -> list[str]:
+    return [each.prompt.name for each in model.asked if each.prompt.name.startswith(("read", "extract"))]
+
+
+def statuses(memory: GraphMemory, namespace: str) -> list[str]:
+    return [str(each.status) for each in reversed(memory.episodes(namespace=namespace))]
+
+
+def facts(memory: GraphMemory, namespace: str) -> set[tuple[Any, ...]]:
+    names = [each.name for each in memory.entities(namespace=namespace)]
+    found = (each for name in names for each in memory.facts_about(name, namespace=namespace))
+    return {(each.subject, each.predicate, each.objects, each.valid_at, each.invalid_at) for each in found}
+
+
+def test_a_message_waits_and_is_found_by_its_words_meanwhile(economy, model, namespace):
+    added = economy.add(**told(0, *DAYS[0]), namespace=namespace)
+    assert (added.new, added.status, added.facts) == (True, EpisodeStatus.WAITING, ())
+    assert "waits for others" in (economy.episodes(namespace=namespace)[0].reason or "")
+    assert [each.content for each in economy.search("Oslo", namespace=namespace).episodes] == [DAYS[0][1]]
+    assert model.asked == []
+
+
+def test_the_message_that_fills_the_window_has_all_read_in_one_question(economy, model, namespace, standard):
+    added = [economy.add(**told(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
+    assert [str(each.status) for each in added] == ["waiting"] * 3 + ["done"]
+    assert added[-1].facts
+    assert questions(model) == ["read_window"]
+    assert statuses(economy, namespace) == ["done"] * 4
+    assert {each.plan for each in economy.episodes(namespace=namespace)} == {"economy"}
+    for number, each in enumerate(DAYS):
+        standard.add(**told(number, *each), namespace=f"{namespace} one by one")
+    assert facts(economy, namespace) == facts(standard, f"{namespace} one by one") != set()
+
+
+def test_each_thread_waits_for_itself(economy, model, namespace):
+    for number, each in enumerate(DAYS[:3]):
+        economy.add(**told(number, *each, thread="one"), namespace=namespace)
+        economy.add(**told(number, *each, thread="other"), namespace=namespace)
+    assert questions(model) == []
+    economy.add(**told(3, *DAYS[3], thread="one"), namespace=namespace)
+    assert questions(model) == ["read_window"]
+    assert sorted(statuses(economy, namespace)) == ["done"] * 4 + ["waiting"] * 3
+
+
+def test_what_has_waited_long_enough_is_read_with_the_next(server, model, embeddings, settings, namespace):
+    chosen = settings.with_(url=server.url, plan="economy", window_seconds=0.0)
+    with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
+        assert memory.add("I live in Oslo.", speaker="Ann", namespace=namespace).status == EpisodeStatus.DONE
+
+
+def test_what_is_no_short_message_waits_for_nothing_and_is_read_after_what_came_before(economy, model, namespace):
+    economy.add(**told(0, *DAYS[0]), namespace=namespace)
+    added = economy.add("Ann lives in Rome.", kind="text", thread="chat", at="2024-02-01", namespace=namespace)
+    assert (added.status, statuses(economy, namespace)) == (EpisodeStatus.DONE, ["done", "done"])
+    [ended] = [each for each in economy.facts_about("Ann", namespace=namespace) if each.objects == ("Oslo",)]
+    assert ended.invalid_at is not None
+
+
+def test_resume_reads_what_a_thread_left_waiting(economy, model, namespace):
+    for number, each in enumerate(DAYS[:3]):
+        economy.add(**told(number, *each), namespace=namespace)
+    assert [each.status for each in economy.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
+    assert questions(model) == ["read_window"]
+
+
+def test_add_many_leaves_nothing_waiting_and_reads_what_waits_first(economy, model, namespace):
+    economy.add(**told(0, *DAYS[0]), namespace=namespace)
+    many = [EpisodeInput(**told(number, *each)) for number, each in enumerate(DAYS)][1:]
+    assert len(economy.add_many(many, namespace=namespace)) == 3
+    assert statuses(economy, namespace) == ["done"] * 4
+    assert questions(model) == ["read", "read_window"]
+
+
+async def test_it_is_the_same_under_asyncio(economy, model, namespace):
+    added = [await economy.aadd(**told(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
+    assert [str(each.status) for each in added] == ["waiting"] * 3 + ["done"]
+    await economy.aadd(**told(4, "Ann", "I know Emil."), namespace=namespace)
+    await economy.aadd_many([told(5, "Bob", "I know Emil."), told(6, "Bob", "I know Fay.")], namespace=namespace)
+    assert questions(model) == ["read_window", "read", "read_window"]
+    assert statuses(economy, namespace) == ["done"] * 7
+
+
+def test_where_the_question_about_all_fails_each_is_read_alone(economy, model, namespace):
+    def refused(_: Any) -> Any:
+        raise ModelRefusal("no: say it otherwise")
+
+    model.rules["read_window"] = refused
+    for number, each in enumerate(DAYS):
+        economy.add(**told(number, *each), namespace=namespace)
+    assert questions(model) == ["read_window"] + ["read"] * 4
+    assert statuses(economy, namespace) == ["done"] * 4
+
+
+def test_what_names_no_message_is_left_out(economy, model, namespace):
+    whole = model.rules["read_window"]
+
+    def astray(fields: Any) -> Any:
+        told_of = whole(fields)
+        return {kind: [{**each, "message": each["message"] + 10} for each in told_of[kind]] for kind in told_of}
+
+    model.rules["read_window"] = astray
+    for number, each in enumerate(DAYS):
+        economy.add(**told(number, *each), namespace=namespace)
+    assert statuses(economy, namespace) == ["done"] * 4
+    assert [each.objects for each in economy.facts_about("Ann", namespace=namespace)] == []
+
+
+def test_greetings_are_not_told_to_the_model(economy, model, namespace):
+    said = [DAYS[0], ("Bob", "Thanks!"), DAYS[1], DAYS[2]]
+    for number, each in enumerate(said):
+        economy.add(**told(number, *each), namespace=namespace)
+    [asked] = model.asks("read_window")
+    assert [(each["message"], each["content"]) for each in asked["messages"]] == [
+        (0, DAYS[0][1]), (1, DAYS[1][1]), (2, DAYS[2][1]),
+    ]  # fmt: skip
+    assert statuses(economy, namespace) == ["done", "skipped", "done", "done"]
+
+
+def test_eight_that_fill_a_window_at_once_make_no_double(server, model, settings, namespace):
+    async def all_at_once(memory: GraphMemory) -> None:
+        await asyncio.gather(
+            *(
+                memory.aadd(**told(number, "Ann", f"I live in Oslo, {number}"), namespace=namespace)
+                for number in range(8)
+            )
+        )
+        await memory.aresume(namespace=namespace)
+
+    chosen = settings.with_(url=server.url, plan="economy", window=4)
+    with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
+        asyncio.run(all_at_once(memory))
+        assert sorted(each.name for each in memory.entities(namespace=namespace)) == ["Ann", "Oslo"]
+        assert len(memory.facts_about("Ann", namespace=namespace)) == 1
+        assert statuses(memory, namespace) == ["done"] * 8

@@ -1,0 +1,94 @@
+"""What is larger than a limit is refused or cut, is told, and stops nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError
+from kg_memory.ingestion import extract, resolve
+from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, nesting
+from kg_memory.model import EpisodeStatus
+from tests.chat_server import chat_server
+from tests.scripted import HashEmbeddings, Scripted
+
+HUGE = "N" * 100_000
+
+
+def many(fields: Any) -> Any:
+    """Answer with 10,000 entities and facts, and a name of 100 kB among them."""
+    names = [HUGE, *(f"Name {place}" for place in range(10_000))]
+    fact = {
+        "predicate": "knows", "objects": ["Oslo"], "sentence": "x knows Oslo", "quote": "", "valid_at": None,
+        "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
+    }  # fmt: skip
+    facts = [{**fact, "subject": name, "sentence": f"{name} knows Oslo"} for name in names]
+    return {"entities": [{"name": name, "type": "Person"} for name in names], "facts": facts}
+
+
+def test_an_answer_of_ten_thousand_entities_is_cut_and_the_next_message_is_read(server, settings, namespace) -> None:
+    chosen = settings.with_(url=server.url, plan="standard", api_key="none")
+    model = Scripted(read=many)
+    with (
+        chat_server(model=model) as url,
+        GraphMemory(chosen.with_(base_url=url), model="many", embeddings=HashEmbeddings()) as memory,
+    ):
+        added = memory.add("Many people know Oslo.", at="2024-05-01", namespace=namespace)
+        assert added.status is EpisodeStatus.DONE
+        assert len(added.facts) == 99  # of the first hundred, one has a name that is too long
+        assert added.usage.dropped > 19_000
+        assert max(map(len, added.entities)) <= 512
+        del model.rules["read"]
+        assert memory.add("Ann lives in Rome.", at="2024-05-02", namespace=namespace).facts == ("Ann lives in Rome",)
+
+
+def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, namespace, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(extract, "MOST_IN_ONE", 10)
+    model.rules["extract_text"] = lambda fields: {
+        "entities": [{"name": f"{fields['episode']['content'][:6]} {place}", "type": "Person"} for place in range(6)]
+    }
+    memory.settings = memory.settings.with_(chunk_size=20)
+    added = memory.add("First piece of it. Other piece of it.", kind="text", at="2024-05-01", namespace=namespace)
+    assert len(added.entities) == 10
+    assert "kept 10 of 12 entities of one episode: split the episode" in caplog.text
+
+
+def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(resolve, "MOST_ALIASES", 3)
+    model.rules["resolve"] = lambda fields: {
+        "resolutions": [
+            {"entity": each["id"], "same_as": 0, "name": each["candidates"][0]["name"]} for each in fields["entities"]
+        ]
+    }
+    memory.add("Ann Lee lives in Oslo.", speaker="Ann Lee", at="2024-05-01", namespace=namespace)
+    for place in range(6):
+        memory.add(f"I live in Oslo, {place}.", speaker=f"Ann Lee {'x' * place}y", at="2024-05-02", namespace=namespace)
+    [ann] = [each for each in memory.entities(namespace=namespace) if each.name == "Ann Lee"]
+    assert len(ann.aliases) == 3
+    assert "has 3 other names already" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
+def test_a_text_is_no_name(memory, namespace, name) -> None:
+    memory.add("I live in Oslo.", **{name: "n" * LONGEST_FIELD}, namespace=namespace)
+    with pytest.raises(InputError, match=f"{name} has {LONGEST_FIELD + 1} characters, the limit is"):
+        memory.add("I live in Rome.", **{name: "n" * (LONGEST_FIELD + 1)}, namespace=namespace)
+    with pytest.raises(InputError) as caught:
+        memory.add("I live in Rome.", **{name: ["n" * 100_000]}, namespace=namespace)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_record_is_read_down_to_its_depth_and_a_deeper_one_is_refused(memory, namespace, opening) -> None:
+    def deep(levels: int) -> str:
+        return opening * levels + "1" + ("]" if opening == "[" else "}") * levels
+
+    assert nesting(json.loads(deep(7))) == 7
+    assert memory.add(deep(DEEPEST), kind="json", namespace=namespace).status is EpisodeStatus.DONE
+    for levels in (DEEPEST + 1, 100_000):
+        with pytest.raises(InputError, match=r"nested|not valid JSON"):
+            memory.add(deep(levels), kind="json", namespace=namespace)
+    assert memory.stats(namespace=namespace).episodes == 1

@@ -1,0 +1,167 @@
+"""How far an episode is, and why no further: nothing is ever dropped without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.errors import AnswerError, InputError, ModelUnavailable
+from kg_memory.model import Episode, EpisodeStatus
+from kg_memory.usage import Usage
+from tests.scripted import HashEmbeddings, Scripted
+
+AT = "2024-05-01T10:00:00Z"
+
+
+@pytest.fixture
+def memory(server: Any, model: Scripted) -> GraphMemory:
+    settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
+        yield opened
+
+
+def raising(error: Exception) -> Callable[[Any], Any]:
+    def answer(_: Any) -> Any:
+        raise error
+
+    return answer
+
+
+def only(memory: GraphMemory, namespace: str) -> Episode:
+    [episode] = memory.episodes(namespace=namespace)
+    return episode
+
+
+def test_what_is_saved_is_saved_and_what_is_read_is_done(memory, namespace):
+    [saved] = memory.save([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    assert (saved.status, only(memory, namespace).attempts) == ("saved", 0)
+    [read] = memory.resume(namespace=namespace)
+    assert read.status == "done"
+    episode = only(memory, namespace)
+    assert (episode.status, episode.attempts, episode.plan, episode.reason) == ("done", 1, "thorough", None)
+
+
+def test_it_is_working_while_it_is_read(memory, model, namespace):
+    seen = []
+    facts = model.rules["facts"]
+    model.rules["facts"] = lambda asked: seen.append(only(memory, namespace).status) or facts(asked)
+    memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert seen == [EpisodeStatus.WORKING]
+
+
+def test_an_answer_that_is_no_use_makes_it_fail_with_the_step_and_the_reason(memory, model, namespace):
+    model.rules["facts"] = raising(AnswerError("the model gave no valid answer: use a better one"))
+    with pytest.raises(AnswerError):
+        memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    episode = only(memory, namespace)
+    assert (episode.status, episode.step, episode.attempts) == ("failed", "facts", 1)
+    assert episode.reason == "the model gave no valid answer: use a better one"
+    stats = memory.stats(namespace=namespace)
+    assert (stats.failed, stats.waiting) == (1, 0)
+    assert memory.search("Oslo", namespace=namespace).episodes[0].id == episode.id
+
+
+def test_an_outage_makes_it_wait_and_resume_reads_it(memory, model, namespace):
+    whole = dict(model.rules)
+    model.rules["facts"] = raising(ModelUnavailable("the model is down: try again later"))
+    with pytest.raises(ModelUnavailable):
+        memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert (only(memory, namespace).status, only(memory, namespace).step) == ("waiting", "facts")
+    model.rules = whole
+    assert [each.status for each in memory.resume(namespace=namespace)] == ["done"]
+    assert only(memory, namespace).attempts == 2
+
+
+def test_resume_leaves_what_failed_and_retry_reads_it(memory, model, namespace):
+    whole = dict(model.rules)
+    model.rules["facts"] = raising(AnswerError("no use: use a better one"))
+    [added] = memory.add_many([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    assert (added.status, added.problem) == ("failed", "no use: use a better one")
+    assert memory.resume(namespace=namespace) == []
+    assert [each.status for each in memory.retry(namespace=namespace)] == ["failed"]
+    model.rules = whole
+    [read] = memory.retry(namespace=namespace)
+    assert (read.status, read.facts) == ("done", ("Ann lives in Oslo",))
+    assert memory.retry(namespace=namespace) == []
+    assert only(memory, namespace).attempts == 3
+
+
+async def test_retry_is_asynchronous_too_and_takes_ids(memory, model, namespace):
+    whole = dict(model.rules)
+    model.rules["facts"] = raising(AnswerError("no use: use a better one"))
+    given = [{"content": f"I moved to {place}.", "speaker": "Ann", "at": AT} for place in ("Oslo", "Rome")]
+    first, _ = await memory.aadd_many(given, namespace=namespace)
+    model.rules = whole
+    [read] = await memory.aretry(namespace=namespace, episodes=[first.episode])
+    assert (read.episode, read.status) == (first.episode, "done")
+    assert memory.stats(namespace=namespace).failed == 1
+
+
+def test_an_id_that_did_not_fail_is_told(memory, namespace):
+    added = memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    with pytest.raises(InputError, match=r"no episode .* is failed"):
+        memory.retry(namespace=namespace, episodes=[added.episode])
+
+
+def test_what_was_skipped_says_why_and_is_read_when_asked_for(memory, model, namespace):
+    added = memory.add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
+    assert (added.status, bool(added.skipped)) == ("skipped", True)
+    assert (only(memory, namespace).status, only(memory, namespace).reason) == ("skipped", added.skipped)
+    assert memory.stats(namespace=namespace).skipped == 1
+    assert memory.retry(namespace=namespace) == []
+    model.asked.clear()
+    [read] = memory.retry(namespace=namespace, skipped=True)
+    assert (read.status, bool(model.asks("extract_message"))) == ("done", True)
+    assert only(memory, namespace).reason is None
+
+
+def test_what_was_answered_before_it_failed_is_not_asked_again_by_another_process(server, model, namespace):
+    settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
+    whole = dict(model.rules)
+    model.rules["facts"] = raising(ModelUnavailable("down: wait"))
+    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as first, pytest.raises(ModelUnavailable):
+        first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    again = Scripted()
+    again.rules = whole
+    with GraphMemory(settings, model=again, embeddings=HashEmbeddings()) as second:
+        [added] = second.resume(namespace=namespace)
+    assert (added.status, added.facts) == ("done", ("Ann lives in Oslo",))
+    assert {each.prompt.name for each in again.asked} == {"facts"}
+
+
+def test_another_model_is_asked_anew(server, model, namespace):
+    settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
+    whole = dict(model.rules)
+    model.rules["facts"] = raising(ModelUnavailable("down: wait"))
+    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as first, pytest.raises(ModelUnavailable):
+        first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    other = Scripted()
+    other.rules, other.name = whole, "another"
+    with GraphMemory(settings, model=other, embeddings=HashEmbeddings()) as second:
+        second.resume(namespace=namespace)
+    assert "extract_message" in {each.prompt.name for each in other.asked}
+
+
+def test_what_is_done_keeps_no_answers(memory, namespace, rows):
+    memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert rows("MATCH (e:Episode) RETURN e.answers AS answers") == [{"answers": None}]
+
+
+def test_what_is_forgotten_is_in_no_answer_that_waits(memory, model, namespace, rows):
+    said = {"speaker": "Ann", "thread": "t", "namespace": namespace}
+    first = memory.add("I moved to Oslo.", at="2024-05-01T10:00:00Z", **said)
+    model.rules["facts"] = raising(ModelUnavailable("down: wait"))
+    with pytest.raises(ModelUnavailable):
+        memory.add("Bob is there too.", at="2024-05-01T10:01:00Z", **said)
+    assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") != []
+    memory.forget(episode=first.episode, namespace=namespace)
+    assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") == []
+
+
+def test_usage_of_another_life_is_not_told_twice(memory, namespace):
+    memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    again = memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert (again.usage, again.status) == (Usage(), "done")

@@ -1,0 +1,20 @@
+"""A way to wait that takes no time: what was waited for is written down, and a clock of its own goes on by it."""
+
+from __future__ import annotations
+
+from math import fsum
+
+from kg_memory.pace import Pace
+from kg_memory.retries import Sleepers
+
+
+class Sleeping:
+    """Sleepers, and a pace by the same clock; `slept` are the seconds of each pause."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.sleepers = Sleepers(self.slept.append, self._asleep)
+        self.pace = Pace(lambda: fsum(self.slept))
+
+    async def _asleep(self, seconds: float) -> None:
+        self.slept.append(seconds)

@@ -1,0 +1,87 @@
+"""OpenTelemetry's own SDK, with what it would send kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from kg_memory import telemetry
+
+
+class Told:
+    """What was told to OpenTelemetry."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.tracers = TracerProvider()
+        self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.reader = InMemoryMetricReader()
+        self.meters = MeterProvider([self.reader])
+
+    def on(self, **options: Any) -> None:
+        telemetry.instrument(tracer_provider=self.tracers, meter_provider=self.meters, **options)
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        return list(self.exporter.get_finished_spans())
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [each for each in self.spans if each.name == name]
+
+    def one(self, name: str) -> ReadableSpan:
+        [found] = self.named(name)
+        return found
+
+    def above(self, span: ReadableSpan) -> list[str]:
+        """The names of the spans that *span* is in, the nearest first."""
+        by_id = {each.context.span_id: each for each in self.spans}
+        found = []
+        while span.parent is not None:
+            span = by_id[span.parent.span_id]
+            found.append(span.name)
+        return found
+
+    def points(self, metric: str) -> list[Any]:
+        data = self.reader.get_metrics_data()
+        scopes = [scope for each in data.resource_metrics for scope in each.scope_metrics] if data else []
+        return [
+            point
+            for scope in scopes
+            for each in scope.metrics
+            if each.name == metric
+            for point in each.data.data_points
+        ]
+
+    def all_values(self) -> str:
+        """All that would be sent, as one text."""
+        data = self.reader.get_metrics_data()
+        return "\n".join([*(each.to_json() for each in self.spans), data.to_json() if data else ""])
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    """What is told while telemetry is on; off again afterwards."""
+    made = Told()
+    made.on()
+    yield made
+    telemetry.uninstrument()
+    made.tracers.shutdown()
+    made.meters.shutdown()
+
+
+@pytest.fixture
+def counted(told: Told) -> Callable[..., float]:
+    """A way to ask for a sum: ``counted("kg_memory.episodes", **{"kg_memory.status": "done"})``."""
+
+    def count(metric: str, **attributes: Any) -> float:
+        points = [each for each in told.points(metric) if attributes.items() <= dict(each.attributes).items()]
+        return sum(each.value if hasattr(each, "value") else each.count for each in points)
+
+    return count

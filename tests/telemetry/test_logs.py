@@ -1,0 +1,269 @@
+"""What the log says of each episode and each failure, and that no word of a message is in it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kg_memory
+from kg_memory import GraphMemory
+from kg_memory.chat import ChatModel, chat_model
+from kg_memory.errors import (
+    AnswerError,
+    DatabaseUnavailable,
+    EmbeddingError,
+    InputError,
+    KGMemoryError,
+    ModelRefusal,
+    ModelUnavailable,
+    QueryError,
+)
+from kg_memory.retries import Sleepers
+from tests.openai_wire import BASE_URL, completion, failure, openai_wire
+from tests.scripted import HashEmbeddings
+
+MARK = "Xanadu"
+TEXTS = {"error", "raised", "problem", "content", "text", "sentence", "summary", "answer", "question"}
+"""What no argument of a log call is called."""
+SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
+FIELDS = {"namespace", "episode", "status", "seconds", "calls", "input_tokens", "output_tokens", "cached_tokens"}
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO)
+    return caplog
+
+
+@pytest.fixture
+def lines(log: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
+    """The records of episodes."""
+    return lambda: [each for each in log.records if each.name == "kg_memory.episodes"]
+
+
+def everything(log: pytest.LogCaptureFixture) -> str:
+    """All that any formatter could make of what was logged."""
+    formatter = logging.Formatter()
+    return "\n".join(f"{formatter.format(each)} {vars(each)}" for each in log.records)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_an_episode_that_is_read_has_one_line(memory, namespace, lines, way):
+    if way == "sync":
+        added = memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    else:
+        added = asyncio.run(memory.aadd("I live in Oslo.", namespace=namespace, **SAID))
+    [line] = lines()
+    assert line.levelno == logging.INFO
+    assert vars(line).keys() >= FIELDS
+    assert (line.namespace, line.episode, line.status) == (namespace, added.episode, "done")
+    assert line.seconds > 0
+    assert f"episode={added.episode} status=done seconds=" in line.getMessage()
+
+
+def test_what_is_there_already_has_no_second_line_and_what_is_skipped_says_why(memory, namespace, lines):
+    for _ in range(2):
+        memory.add("Thanks!", namespace=namespace, **SAID)
+    [line] = lines()
+    assert line.status == "skipped"
+    assert line.reason
+
+
+def test_a_line_counts_what_the_model_took(server, settings, embeddings, namespace, lines):
+    answers = {"entities": [], "facts": []}
+    with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
+        wire.post("/chat/completions").mock(return_value=completion(answers))
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    [line] = lines()
+    assert line.calls >= 1
+    assert (line.input_tokens, line.output_tokens) == (100 * line.calls, 10 * line.calls)
+
+
+def test_a_failure_has_one_line_with_its_step_and_its_kind(memory, model, namespace, lines):
+    def refuse(_: Any) -> Any:
+        raise ModelRefusal(f"it does not like {MARK}") from ValueError(MARK)
+
+    model.rules["facts"] = refuse
+    with pytest.raises(ModelRefusal):
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    [line] = lines()
+    assert line.levelno == logging.WARNING
+    assert (line.step, line.status, line.reason) == ("facts", "failed", "ModelRefusal (ValueError)")
+    assert 'reason="ModelRefusal (ValueError)"' in line.getMessage()
+
+
+def test_one_that_cannot_be_stored_has_a_line_too(memory, namespace, lines):
+    with pytest.raises(InputError):
+        memory.add("  ", namespace=namespace, **SAID)
+    [line] = lines()
+    assert line.step == "receive"
+    assert not hasattr(line, "episode")
+    assert "the content is empty" in line.reason
+
+
+def test_each_of_many_has_its_own_line(memory, model, namespace, lines):
+    rule = model.rules["extract_message"]
+
+    def some(fields: Any) -> Any:
+        if "Bob" in fields["episode"]["content"]:
+            raise AnswerError(f"the answer was {MARK}")
+        return rule(fields)
+
+    model.rules["extract_message"] = some
+    said = [{"content": content, **SAID} for content in ("I live in Oslo.", "I know Bob.", "Thanks!")]
+    added = memory.add_many(said, namespace=namespace)
+    assert [(each.episode, each.status) for each in lines()] == [
+        (added[0].episode, "done"), (added[1].episode, "failed"), (added[2].episode, "skipped"),
+    ]  # fmt: skip
+
+
+def test_a_namespace_cannot_forge_a_line(memory, log, lines):
+    memory.add("I live in Oslo.", namespace='a\nepisode read status=done "x"', **SAID)
+    [line] = lines()
+    assert "\n" not in line.getMessage()
+    assert line.getMessage().count(" status=") == 2  # one of them within the quotes
+
+
+def test_the_fields_are_there_for_a_formatter_of_json(memory, namespace):
+    class AsJSON(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return json.dumps({name: value for name, value in vars(record).items() if name in FIELDS})
+
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(AsJSON())
+    logger = logging.getLogger("kg_memory.episodes")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+    told = json.loads(stream.getvalue())
+    assert told.keys() == FIELDS
+    assert told["status"] == "done"
+
+
+class Quoting(HashEmbeddings):
+    """Fails by an error that quotes the text."""
+
+    def _vector(self, text: str) -> list[float]:
+        if MARK in text:
+            raise ValueError(f"cannot embed {text}")
+        return super()._vector(text)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AnswerError(f"the answer was {MARK}"),
+        ModelRefusal(f"no {MARK}"),
+        ModelUnavailable(f"503: {MARK}"),
+        EmbeddingError(f"cannot embed {MARK}"),
+        QueryError(f"FalkorDB refused a query: errCtx: content='I live in {MARK}'"),
+        DatabaseUnavailable("FalkorDB cannot be reached: try again"),
+        InputError("the episode was forgotten"),
+        KeyError(MARK),
+        ValueError(MARK),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_no_failure_of_a_step_brings_a_word_of_a_message_into_the_log(memory, model, namespace, log, lines, error):
+    def fail(_: Any) -> Any:
+        raise error
+
+    model.rules["facts"] = fail
+    with pytest.raises(type(error)):
+        memory.add(f"I live in {MARK}.", namespace=namespace, **SAID)
+    assert len(lines()) == 1
+    assert MARK not in everything(log)
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [failure(400, f"I will not read {MARK}")],
+        [failure(401, f"bad key {MARK}")],
+        [failure(404, f"no model {MARK}")],
+        [failure(500, f"crashed at {MARK}")],
+        [completion(f"{MARK} is no JSON")],
+        [completion("")],
+        [completion({"entities": [{"name": MARK, "type": 7}, {"nom": MARK}], "facts": MARK})],
+        [completion(f'{{"entities": [{{"name": "{MARK}', finish_reason="length")],
+        [completion(refusal=f"{MARK} is not for me")],
+        [completion(MARK, finish_reason="content_filter")],
+    ],
+    ids=["400", "401", "404", "500", "no JSON", "empty", "wrong", "cut off", "refused", "filtered"],
+)
+def test_no_answer_of_a_model_brings_a_word_into_the_log(server, settings, embeddings, namespace, log, lines, replies):
+    with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
+        wire.post("/chat/completions").mock(side_effect=lambda _: replies[0])
+        with pytest.raises(KGMemoryError):
+            memory.add(f"I live in {MARK}.", namespace=namespace, **SAID)
+    assert len(lines()) == 1
+    assert MARK not in everything(log)
+
+
+def test_neither_do_embeddings_summaries_communities_and_callbacks(server, settings, model, namespace, log):
+    from kg_memory.adapters.background import BackgroundMemory  # noqa: PLC0415 - what most tests do without
+
+    def fail(_: Any) -> Any:
+        raise AnswerError(f"the answer was {MARK}")
+
+    def on_failure(failed: Any) -> None:
+        raise ValueError(failed.reason if hasattr(failed, "reason") else str(failed))
+
+    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=Quoting()) as memory:
+        with pytest.raises(EmbeddingError):
+            memory.add(f"I live in {MARK}.", namespace=f"{namespace} 1", **SAID)
+        for name in ("Bob", "Cid", "Dora"):
+            memory.add(f"I know {name}.", namespace=namespace, **SAID)
+        model.rules |= {"community": fail, "summarise": fail, "extract_message": fail}
+        memory.refresh_communities(namespace=namespace)
+        with BackgroundMemory(memory, on_failure=on_failure) as background:
+            background.submit([f"Ann is in {MARK}"], namespace=f"{namespace} 2").result(60)
+    assert "no summary of a community" in log.text
+    assert "on_failure failed" in log.text
+    assert MARK not in everything(log)
+
+
+def test_no_call_of_a_logger_passes_an_error_or_a_text():
+    """Where a call is added: `kg_memory.telemetry.failures.reason` tells of an error what may be told."""
+    found = []
+    for path in Path(kg_memory.__file__).parent.rglob("*.py"):
+        text = path.read_text("utf-8")
+        for call in ast.walk(ast.parse(text)) if "getLogger" in text else ():
+            match call:
+                case ast.Call(ast.Attribute(ast.Name("log" | "logger"), level), args, keywords) if level != "debug":
+                    told = {ast.unparse(each).rpartition(".")[2] for each in args}
+                    if level == "exception" or told & TEXTS or any(each.arg == "exc_info" for each in keywords):
+                        found.append(f"{path.name}:{call.lineno}: {ast.unparse(call)}")
+    assert found == []
+
+
+def test_what_an_error_says_is_in_the_debug_log(memory, model, namespace, caplog):
+    def fail(_: Any) -> Any:
+        raise AnswerError(f"the answer was {MARK}")
+
+    model.rules["facts"] = fail
+    caplog.set_level(logging.DEBUG, "kg_memory.episodes")
+    with pytest.raises(AnswerError):
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    assert f"the answer was {MARK}" in caplog.text
+
+
+def _wired(server: Any, settings: Any, embeddings: Any) -> GraphMemory:
+    async def asleep(_: float) -> None: ...
+
+    sleepers = Sleepers(lambda _: None, asleep)
+    model = ChatModel(chat_model("test-model", BASE_URL, "key", timeout=5), sleepers=sleepers)
+    return GraphMemory(settings.with_(url=server.url, reflections=0), model=model, embeddings=embeddings)

@@ -1,0 +1,47 @@
+"""Long steps tell on LangGraph's custom stream how far they are."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))
+
+
+def streamed(graph: Any, given: Any, way: str) -> list[dict[str, Any]]:
+    async def everything() -> list[dict[str, Any]]:
+        return [each async for each in graph.astream(given, stream_mode="custom")]
+
+    return asyncio.run(everything()) if way == "async" else list(graph.stream(given, stream_mode="custom"))
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, model, embeddings, namespace, way):
+    from kg_memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+
+    settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
+    with GraphMemory(settings, model=model, embeddings=embeddings) as memory:
+        told = streamed(memory.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
+    for step in ("extract", "facts"):
+        parts = [each for each in told if each["step"] == step]
+        count = parts[0]["of"]
+        assert count > 3
+        assert sorted(each["done"] for each in parts[:-1]) == list(range(1, count + 1))
+        assert "of" not in parts[-1]  # what the step brought comes last
+    assert [each["step"] for each in told if "of" not in each][-1] == "summarise"
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_communities_tell_how_many_are_summarised(memory, namespace, way):
+    for one, other in (("Bob", "Cid"), ("Dora", "Eve"), ("Finn", "Gus")):
+        memory.add(f"{one} knows {other}.", namespace=namespace, at="2024-05-01")
+    told = streamed(memory.communities_graph, {"namespace": namespace}, way)
+    parts = [(each["done"], each["of"]) for each in told if each["step"] == "summarise" and "of" in each]
+    assert sorted(parts) == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_message_of_one_piece_tells_its_steps_alone(memory, namespace):
+    given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
+    assert all("of" not in each for each in streamed(memory.ingestion, given, "sync"))

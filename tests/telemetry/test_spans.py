@@ -1,0 +1,272 @@
+"""Spans and metrics, as the SDK of OpenTelemetry gets them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, StatusCode
+
+from kg_memory import telemetry
+from kg_memory.chat import ChatModel, chat_model
+from kg_memory.errors import MissingExtra, ModelUnavailable
+from kg_memory.memory import GraphMemory
+from kg_memory.retries import Sleepers
+from tests.openai_wire import BASE_URL, completion, failure, openai_wire
+
+SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
+STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise"]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_verb_holds_its_steps_and_these_hold_their_commands(memory, told, namespace, way):
+    if way == "sync":
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    else:
+        asyncio.run(memory.aadd("I live in Oslo.", namespace=namespace, **SAID))
+    verb = told.one("kg_memory.add")
+    assert verb.parent is None
+    assert verb.attributes == {"kg_memory.verb": "add", "gen_ai.operation.name": "upsert_memory"}
+    steps = [each for each in told.spans if each.name.startswith("kg_memory.ingestion.")]
+    assert [each.attributes["kg_memory.step"] for each in steps] == STEPS
+    assert all(told.above(each) == ["kg_memory.add"] for each in steps)
+    [extracted] = [each for each in steps if each.attributes["kg_memory.step"] == "extract"]
+    assert extracted.attributes["kg_memory.entities"] == 2
+    saving = told.one("SAVE")
+    assert told.above(saving) == ["kg_memory.ingestion.save", "kg_memory.add"]
+    assert saving.kind is SpanKind.CLIENT
+    assert saving.attributes["db.system.name"] == "falkordb"
+    assert saving.attributes["db.operation.name"] == "GRAPH.QUERY"
+    assert saving.attributes["db.response.returned_rows"] == 1
+    assert {each.context.trace_id for each in told.spans} == {verb.context.trace_id}
+
+
+def test_every_command_of_the_database_has_a_span_in_its_step(memory, told, namespace):
+    memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    told.exporter.clear()
+    memory.search("Where does Ann live?", namespace=namespace)
+    commands = [each for each in told.spans if "db.system.name" in each.attributes]
+    assert commands
+    assert {told.above(each)[-1] for each in commands} == {"kg_memory.search"}
+    [batch] = [each for each in commands if each.attributes.get("db.operation.batch.size")][:1]
+    assert batch.attributes["db.operation.name"] == "BATCH GRAPH.RO_QUERY"
+    assert all(told.above(each)[0].startswith("kg_memory.retrieval.") for each in commands)
+
+
+def test_spans_of_threads_and_tasks_lie_in_the_step_that_started_them(server, settings, embeddings, told, namespace):
+    text = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))
+    settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
+    with openai_wire() as wire, GraphMemory(settings, model=_chat(), embeddings=embeddings) as memory:
+        wire.post("/chat/completions").mock(side_effect=lambda _: completion({"entities": []}))
+        memory.add(text, namespace=namespace, kind="text")
+        asyncio.run(memory.aadd(text, namespace=namespace + "async", kind="text"))
+    asked = [each for each in told.named("chat test-model") if each.attributes["gen_ai.prompt.name"] == "extract_text"]
+    assert len(asked) > 10
+    assert {tuple(told.above(each)) for each in asked} == {("kg_memory.ingestion.extract", "kg_memory.add")}
+    assert len({each.context.trace_id for each in asked}) == 2
+
+
+def test_a_span_of_the_application_is_above_all(memory, told, namespace):
+    with told.tracers.get_tracer("app").start_as_current_span("request"):
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    assert told.above(told.one("kg_memory.add")) == ["request"]
+
+
+def test_each_attempt_of_a_request_has_a_span_and_its_tokens_are_measured(told, counted):
+    model = _chat()
+    with openai_wire() as wire:
+        wire.post("/chat/completions").mock(
+            side_effect=[failure(503), completion("no JSON at all"), completion({"entities": []})]
+        )
+        with told.tracers.get_tracer("app").start_as_current_span("step"):
+            model.answer(_ask())
+    first, _, third = told.named("chat test-model")
+    assert first.status.status_code is StatusCode.ERROR
+    assert first.attributes["error.type"] == "503"
+    assert third.status.status_code is StatusCode.UNSET
+    assert third.kind is SpanKind.CLIENT
+    assert dict(third.attributes) == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "test-model",
+        "gen_ai.prompt.name": "extract_message",
+        "gen_ai.output.type": "json",
+        "gen_ai.response.finish_reasons": ("stop",),
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 10,
+        "gen_ai.usage.cache_read.input_tokens": 0,
+        "server.address": "llm.test",
+    }
+    assert [each.attributes["kg_memory.reason"] for each in told.one("step").events] == ["503", "unreadable"]
+    assert counted("gen_ai.client.operation.duration", **{"gen_ai.operation.name": "chat"}) == 3
+    assert counted("gen_ai.client.operation.duration", **{"error.type": "503"}) == 1
+    tokens = {each.attributes["gen_ai.token.type"]: each.sum for each in told.points("gen_ai.client.token.usage")}
+    assert tokens == {"input": 200, "output": 20}
+    assert counted("kg_memory.retries", **{"kg_memory.reason": "503"}) == 1
+    assert counted("kg_memory.retries", **{"kg_memory.reason": "unreadable"}) == 1
+
+
+def test_embedding_requests_have_spans(memory, told, namespace):
+    memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    asked = told.named("embeddings hash")
+    assert asked
+    assert asked[-1].attributes["kg_memory.texts"] >= 1
+    assert asked[-1].attributes["gen_ai.embeddings.dimension.count"] == 64
+
+
+def test_a_failing_step_is_told_by_its_kind(memory, model, told, counted, namespace):
+    def away(_: Any) -> Any:
+        raise ModelUnavailable("the model said: I live in Oslo")
+
+    model.rules["facts"] = away
+    with pytest.raises(ModelUnavailable):
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    for name in ("kg_memory.add", "kg_memory.ingestion.facts"):
+        span = told.one(name)
+        assert span.status.status_code is StatusCode.ERROR
+        assert span.status.description is None
+        assert span.attributes["error.type"] == "ModelUnavailable"
+        assert span.events == ()
+    assert counted("kg_memory.failures", **{"kg_memory.step": "facts", "error.type": "ModelUnavailable"}) == 1
+    assert counted("kg_memory.episodes", **{"kg_memory.status": "waiting"}) == 1
+    assert counted("kg_memory.step.duration", **{"error.type": "ModelUnavailable"}) == 1
+
+
+def test_episodes_steps_and_commands_are_measured(memory, told, counted, namespace):
+    memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    memory.add("Thanks!", namespace=namespace, **SAID)
+    assert counted("kg_memory.episodes", **{"kg_memory.status": "done"}) == 1
+    assert counted("kg_memory.episodes", **{"kg_memory.status": "skipped"}) == 1
+    assert counted("kg_memory.verb.duration", **{"kg_memory.verb": "add"}) == 2
+    assert counted("kg_memory.step.duration", **{"kg_memory.step": "save"}) == 2
+    commands = [each for each in told.spans if "db.system.name" in each.attributes]
+    assert counted("db.client.operation.duration") == len(commands)
+    assert counted("db.client.operation.duration", **{"db.query.summary": "SAVE"}) == 2
+
+
+def test_no_namespace_and_no_text_is_told_unless_asked_for(memory, told, namespace):
+    memory.add("I live in Xanadu, secretly.", namespace=f"{namespace} ann@example.com", **SAID)
+    memory.search("Where is Xanadu?", namespace=f"{namespace} ann@example.com")
+    assert "Xanadu" not in told.all_values()
+    assert "ann@example.com" not in told.all_values()
+
+
+def test_namespaces_are_told_where_they_are_asked_for(memory, told, namespace):
+    told.on(namespaces=True)
+    memory.add("I live in Xanadu.", namespace=namespace, **SAID)
+    assert told.one("kg_memory.add").attributes["gen_ai.memory.store.id"] == namespace
+    assert told.one("kg_memory.ingestion.save").attributes["kg_memory.namespace"] == namespace
+    assert told.one("SAVE").attributes["db.namespace"].startswith("kg:")
+    assert "Xanadu" not in told.all_values()
+    # They are no dimensions: a metric for each user would be too many.
+    assert not any("kg_memory.namespace" in each.attributes for each in told.points("kg_memory.verb.duration"))
+
+
+def test_texts_are_told_where_they_are_asked_for(told):
+    told.on(message_text=True)
+    with openai_wire() as wire:
+        wire.post("/chat/completions").mock(side_effect=[failure(500, "no Xanadu"), completion({"entities": []})])
+        _chat().answer(_ask("I live in Xanadu."))
+    refused, answered = told.named("chat test-model")
+    assert "Xanadu" in answered.attributes["gen_ai.input.messages"]
+    assert "entities" in answered.attributes["gen_ai.output.messages"]
+    assert "no Xanadu" in refused.events[0].attributes["exception.message"]
+
+
+def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
+    for name in ("Bob", "Cid"):
+        memory.add(f"I know {name}.", namespace=namespace, **SAID)
+    memory.refresh_communities(namespace=namespace)
+    assert told.one("kg_memory.refresh_communities")
+    assert next(each.name for each in told.spans if ".communities." in each.name) == "kg_memory.communities.detect"
+    memory.stats(namespace=namespace)
+    assert told.above(told.one("STATS")) == ["kg_memory.stats"]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_all_that_many_episodes_take_lies_in_one_verb(memory, told, counted, namespace, way):
+    said = [{"content": f"I know Bob{number}.", **SAID} for number in range(3)]
+    if way == "sync":
+        memory.add_many(said, namespace=namespace)
+    else:
+        asyncio.run(memory.aadd_many(said, namespace=namespace))
+    verb = told.one("kg_memory.add_many")
+    assert verb.attributes["gen_ai.memory.record.count"] == 3
+    inner = [each for each in told.spans if each is not verb]
+    assert {told.above(each)[-1] for each in inner} == {"kg_memory.add_many"}
+    # The way of each message leads through steps, whether it is read in its turn or ahead of it.
+    assert all(told.above(each)[0].startswith("kg_memory.ingestion.") for each in told.named("SAVE_EPISODE"))
+    assert counted("kg_memory.episodes", **{"kg_memory.status": "done"}) == 3
+
+
+def test_verbs_look_as_they_did():
+    assert GraphMemory.add.__doc__
+    assert GraphMemory.add.__name__ == "add"
+    assert asyncio.iscoroutinefunction(GraphMemory.aadd)
+    assert not hasattr(GraphMemory.close, "__wrapped__")
+
+
+def test_nothing_is_made_while_it_is_off(memory, told, namespace):
+    telemetry.uninstrument()
+    memory.add("I live in Oslo.", namespace=namespace, **SAID)
+    assert told.spans == []
+    assert told.reader.get_metrics_data() is None
+
+
+def test_without_a_provider_nothing_is_made(memory, namespace):
+    assert type(trace.get_tracer_provider()).__name__ == "ProxyTracerProvider"
+    telemetry.instrument()
+    try:
+        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+        assert telemetry.step("ingestion", "save", namespace) is telemetry.step("ingestion", "date", namespace)
+        assert not trace.get_current_span().is_recording()
+    finally:
+        telemetry.uninstrument()
+
+
+def test_a_setting_turns_it_on(server, settings, model, embeddings):
+    try:
+        GraphMemory(settings.with_(url=server.url, telemetry=True), model=model, embeddings=embeddings).close()
+        assert telemetry.is_on()
+    finally:
+        telemetry.uninstrument()
+
+
+def test_without_the_extra_turning_it_on_says_what_to_install(monkeypatch):
+    for name in [each for each in sys.modules if each.startswith("opentelemetry")] + ["opentelemetry"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "kg_memory.telemetry.otel", raising=False)
+    with pytest.raises(MissingExtra, match=r"pip install 'kg-memory\[otel\]'"):
+        telemetry.instrument()
+    assert not telemetry.is_on()
+
+
+def test_off_it_costs_next_to_nothing():
+    def once() -> None:
+        with telemetry.command("redis://host", "kg:ann", (("RETURN 1", {}),), write=False) as told:
+            told(())
+
+    assert not telemetry.is_on()
+    began = time.perf_counter()
+    for _ in range(10_000):
+        once()
+    assert (time.perf_counter() - began) / 10_000 < 50e-6  # some 0.3 microseconds on a quiet machine
+
+
+def _chat() -> ChatModel:
+    async def asleep(_: float) -> None: ...
+
+    return ChatModel(chat_model("test-model", BASE_URL, "key", timeout=5), sleepers=Sleepers(lambda _: None, asleep))
+
+
+def _ask(content: str = "I live in Oslo.") -> Any:
+    from kg_memory.effects import Ask  # noqa: PLC0415
+    from kg_memory.prompts import EXTRACT_MESSAGE  # noqa: PLC0415
+
+    episode = {"kind": "message", "content": content, "speaker": "Ann", "at": "2024-05-01"}
+    fields = dict.fromkeys(EXTRACT_MESSAGE.fields, "")
+    return Ask(EXTRACT_MESSAGE, {**fields, "episode": episode, "previous": [], "entity_types": []})

@@ -1,0 +1,202 @@
+"""What reading will take, told before it does: it asks nobody, and comes near to what is then taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kg_memory import Budget, Estimate, GraphMemory, Settings, Usage
+from kg_memory.ask_cost import ask_cost
+from kg_memory.effects import Ask
+from kg_memory.errors import InputError
+from kg_memory.falkor.launch import Server
+from tests.scripted import HashEmbeddings, Scripted
+
+PRICES = {"input_price": 1.0, "output_price": 10.0}
+Open = Callable[..., GraphMemory]
+
+
+class Honest(Scripted):
+    """A scripted model that takes what is estimated, and a fixed answer."""
+
+    def answer(self, ask: Ask) -> Any:
+        answer = super().answer(ask)
+        ask.meter(Usage(calls=1, input_tokens=ask_cost(ask).input_tokens, output_tokens=77))
+        return answer
+
+
+@pytest.fixture
+def model() -> Honest:
+    return Honest()
+
+
+@pytest.fixture
+def opened(server: Server, model: Honest) -> Iterator[Open]:
+    with ExitStack() as stack:
+
+        def open_(**given: Any) -> GraphMemory:
+            settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6).with_(**given)
+            return stack.enter_context(GraphMemory(settings, model=model, embeddings=HashEmbeddings()))
+
+        yield open_
+
+
+def talk(count: int) -> list[dict[str, Any]]:
+    people = ("Bob", "Cy", "Dan", "Eve")
+    return [
+        {"content": f"I know {people[n % 4]}, and day {n} was fine.", "speaker": "Ann", "at": f"2024-01-{n % 28 + 1:02}T{n // 28:02}:00:00Z", "thread": "t"}
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def test_an_estimate_asks_nobody_and_stores_nothing(opened: Open, model: Honest, namespace: str) -> None:
+    memory = opened(budget=Budget(**PRICES))
+    told = memory.estimate(talk(5), namespace=namespace)
+    assert (told.episodes, told.to_read, told.known, told.skipped, told.past) == (5, 5, 0, 0, 0)
+    assert (told.calls.low, told.seconds) == (5, None)
+    assert told.money
+    assert 0 < told.money.low < told.money.likely < told.money.high
+    assert model.asked == []
+    assert memory.stats(namespace=namespace).episodes == 0
+    assert namespace not in memory.namespaces()
+
+
+async def test_it_is_the_same_for_asyncio(opened: Open, namespace: str) -> None:
+    memory = opened()
+    assert await memory.aestimate(talk(3), namespace=namespace) == memory.estimate(talk(3), namespace=namespace)
+
+
+def test_what_is_read_already_and_what_is_skipped_costs_nothing(opened: Open, namespace: str) -> None:
+    memory = opened()
+    memory.add_many(talk(2), namespace=namespace)
+    memory.save(talk(3)[2:], namespace=namespace)
+    said = [*talk(4), *talk(4), {"content": "Thanks!", "speaker": "Bob", "at": "2024-03-01"}]
+    told = memory.estimate(said, namespace=namespace)
+    assert (told.episodes, told.to_read, told.known, told.skipped) == (5, 2, 2, 1)
+    nothing = memory.estimate(talk(2), namespace=namespace)
+    assert (nothing.to_read, nothing.calls.high, nothing.input_tokens.high) == (0, 0, 0)
+    assert memory.estimate([], namespace=namespace).episodes == 0
+
+
+@pytest.mark.parametrize("plan", ["standard", "thorough"])
+def test_what_is_taken_lies_within_what_was_told(opened: Open, namespace: str, plan: str) -> None:
+    memory = opened(plan=plan)
+    told = memory.estimate(talk(12), namespace=namespace)
+    usage = sum((each.usage for each in memory.add_many(talk(12), namespace=namespace)), Usage())
+    assert told.calls.low <= usage.calls <= told.calls.high
+    assert told.input_tokens.low <= usage.input_tokens <= told.input_tokens.high
+
+
+def test_the_namespaces_own_past_tells_better(opened: Open, namespace: str) -> None:
+    memory = opened(budget=Budget(**PRICES))
+    said = talk(40)
+    before = memory.estimate(said[25:], namespace=namespace)
+    memory.add_many(said[:25], namespace=namespace)
+    told = memory.estimate(said[25:], namespace=namespace)
+    assert (before.past, told.past) == (0, 25)
+    usage = sum((each.usage for each in memory.add_many(said[25:], namespace=namespace)), Usage())
+    for name in ("calls", "input_tokens", "output_tokens"):
+        taken = getattr(usage, name)
+        assert abs(getattr(told, name).likely - taken) <= 0.25 * taken, name
+        assert abs(getattr(told, name).likely - taken) <= abs(getattr(before, name).likely - taken), name
+    assert told.seconds
+    assert 0 < told.seconds[0] <= told.seconds[1]
+
+
+def test_the_past_of_another_plan_is_not_taken(opened: Open, namespace: str) -> None:
+    memory = opened()
+    memory.save(talk(21), namespace=namespace)
+    done = "MATCH (e:Episode) SET e.status = 'done', e.plan = 'standard', e.took = [2, 4000, 90, 1.5, 1, 2500, 80]"
+    memory.driver.database.query(memory.driver.key(namespace), done, {}, write=True)
+    told = memory.estimate(talk(22), namespace=namespace)
+    assert (told.past, told.calls.likely, told.output_tokens.likely, told.seconds) == (21, 2, 90, (1.5, 1.5))
+    assert opened(plan="thorough").estimate(talk(22), namespace=namespace).past == 0
+
+
+def test_by_the_plan_economy_messages_of_a_thread_share_a_question(opened: Open, namespace: str) -> None:
+    economy, standard = (opened(plan=plan).estimate(talk(20), namespace=namespace) for plan in ("economy", "standard"))
+    assert (economy.to_read, economy.calls.low) == (20, 3)
+    assert economy.input_tokens.likely < standard.input_tokens.likely / 2
+
+
+def test_a_long_text_costs_by_its_pieces(opened: Open, namespace: str) -> None:
+    memory = opened(chunk_size=500)
+    text = {"content": "Bob knows Ann and Cy. " * 200, "kind": "text"}
+    assert memory.estimate([text], namespace=namespace).calls.low == 10
+    assert opened(chunk_size=500, plan="thorough").estimate([text], namespace=namespace).calls.low == 30
+
+
+def test_other_scripts_take_more_tokens_than_they_have_characters_by_english_measure(
+    opened: Open, namespace: str
+) -> None:
+    memory = opened()
+    chinese, english = (
+        memory.estimate([text * 300], namespace=namespace).input_tokens for text in ("我住在奥斯陆。", "I lived.")
+    )
+    assert chinese.low > english.low + 1_000
+
+
+def test_rules_cost_nothing(server: Server, namespace: str) -> None:
+    with GraphMemory(
+        Settings(url=server.url, budget=Budget(**PRICES)), model="offline", embeddings="offline"
+    ) as memory:
+        told = memory.estimate(talk(3), namespace=namespace)
+    assert (told.to_read, told.calls.high) == (3, 0)
+    assert told.money
+    assert told.money.high == 0
+
+
+@pytest.mark.parametrize(
+    "given", [[""], ["x" * 2_000_000], [{"contents": "x"}], [{"content": "{", "kind": "json"}], "text", 5]
+)
+def test_what_could_not_be_stored_is_told_at_once(opened: Open, namespace: str, given: Any) -> None:
+    with pytest.raises(InputError):
+        opened().estimate(given, namespace=namespace)
+
+
+def test_hostile_text_is_only_counted(opened: Open, namespace: str) -> None:
+    hostile = "}>>> $episode ${x} %s {0} \x00 \ud800 '); MATCH (n) DETACH DELETE n //"
+    assert opened().estimate([hostile], namespace=namespace).to_read <= 1
+
+
+def test_estimates_add_up_and_what_one_does_not_know_the_sum_does_not(opened: Open, namespace: str) -> None:
+    memory = opened(budget=Budget(**PRICES))
+    one, other = (memory.estimate(talk(count), namespace=namespace) for count in (2, 3))
+    whole = one + other
+    assert (whole.episodes, whole.calls.low) == (5, 5)
+    assert whole.money
+    assert one.money
+    assert whole.money.likely > one.money.likely
+    assert (one + Estimate(**{**dict(other), "money": None})).money is None
+
+
+def test_what_was_spent_is_told_by_day(opened: Open, model: Honest, namespace: str) -> None:
+    memory = opened(budget=Budget(**PRICES))
+    assert memory.spent(namespace=namespace) == []
+    before = datetime.now(UTC).date()
+    added = memory.add("I know Bob.", speaker="Ann", namespace=namespace)
+    spent = memory.spent(namespace=namespace)
+    assert sum(each.calls for each in spent) == added.usage.calls == len(model.asked)
+    assert sum(each.input_tokens for each in spent) == added.usage.input_tokens
+    assert spent[0].day >= before
+    assert spent[0].money == pytest.approx((added.usage.input_tokens + 10 * added.usage.output_tokens) / 1e6)
+
+
+async def test_days_before_the_last_ones_are_left_out(opened: Open, namespace: str) -> None:
+    memory = opened()
+    memory.add("I know Bob.", speaker="Ann", namespace=namespace)
+    past = "MERGE (s:Spent {day: $day}) SET s.calls = 7"
+    today = memory.driver.clock() // 86_400_000_000
+    memory.driver.database.query(memory.driver.key(namespace), past, {"day": today - 3}, write=True)
+    assert [each.calls for each in await memory.aspent(namespace=namespace, days=3)] == [1]
+    assert [(each.calls, each.money) for each in await memory.aspent(namespace=namespace, days=4)] == [
+        (1, None),
+        (7, None),
+    ]
+    for days in (0, -1, 1.5, True):
+        with pytest.raises(InputError, match="days is"):
+            memory.spent(namespace=namespace, days=days)  # type: ignore[arg-type]

@@ -1,0 +1,145 @@
+"""What was spent: in the process, and in the graph of each namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory, Usage, prompts
+from kg_memory.ask_cost import ask_cost
+from kg_memory.budgets import DAY
+from kg_memory.effects import Ask
+from kg_memory.errors import AnswerError, BudgetSpent
+from kg_memory.ledger import Account, Spent
+from tests.paid import AT, NOON, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
+
+
+def test_threads_never_set_aside_more_than_there_is() -> None:
+    account, one = Account(), Usage(calls=1)
+    got: list[int] = []
+
+    def check(spent: Spent, reading: Any) -> Any:
+        if spent.day.calls + 1 > 100:
+            raise BudgetSpent("spent", "day")
+        return reading
+
+    def take() -> None:
+        for _ in range(50):
+            try:
+                account.set_aside(one, "e", NOON, check)
+            except BudgetSpent:
+                continue
+            account.spend(one, "e")
+            account.give_back(one, "e")
+            got.append(1)
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 100
+
+
+def test_what_was_written_counts_until_the_graph_tells_of_it_and_never_twice() -> None:
+    account, seen = Account(), []
+
+    def spent() -> int:
+        account.set_aside(Usage(), None, NOON, lambda spent, reading: seen.append(spent.namespace.calls) or reading)
+        return seen[-1]
+
+    account.learn(Spent(namespace=Usage(calls=5)), NOON)
+    account.spend(Usage(calls=2), None)
+    assert spent() == 7
+    taken = account.take()
+    assert spent() == 7
+    account.write(taken, NOON + 10)
+    assert spent() == 7
+    account.learn(Spent(namespace=Usage(calls=5)), NOON + 9)  # asked before that was written
+    assert spent() == 7
+    account.learn(Spent(namespace=Usage(calls=7)), NOON + 11)
+    assert spent() == 7
+    account.learn(Spent(namespace=Usage(calls=5)), NOON + 8)  # an answer that comes late
+    assert spent() == 7
+
+
+def test_a_child_does_not_write_what_its_parent_spent() -> None:
+    account = Account()
+    account.spend(Usage(calls=2), None)
+    account.forked()
+    assert account.take() == Usage()
+
+
+def test_a_question_is_estimated_rather_too_dear_than_too_cheap() -> None:
+    fields = {
+        "episode": {"content": "I moved to Oslo."},
+        "previous": [],
+        "entity_types": [],
+        "fact_types": [],
+        "instructions": "",
+    }
+    short, long = (ask_cost(Ask(prompts.READ, {**fields, "previous": [{"content": "x " * n}]})) for n in (1, 5_000))
+    assert short.calls == long.calls == 1
+    assert long.input_tokens - short.input_tokens > 2_000
+    assert long.output_tokens > short.output_tokens >= 200
+
+
+# The ledger
+
+
+def ledger(rows: Any) -> list[dict[str, Any]]:
+    return rows(
+        "MATCH (s:Spent) RETURN s.day AS day, s.calls AS calls, s.input_tokens AS i, s.output_tokens AS o ORDER BY day"
+    )
+
+
+def test_what_was_spent_is_in_the_namespaces_graph_by_day(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+    first, second = opened(), opened(at=NOON + DAY)
+    first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    before = paid.count()
+    asyncio.run(second.aadd("I know Bob.", speaker="Ann", at=AT, namespace=namespace))
+    after = paid.count() - before
+    assert [(each["day"], each["calls"], each["i"], each["o"]) for each in ledger(rows)] == [
+        (20_000, before, before * 1_000, before * 100), (20_001, after, after * 1_000, after * 100),
+    ]  # fmt: skip
+
+
+def test_what_a_failed_call_took_is_in_it_too(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+    def cost_and_fail(ask: Ask) -> Any:
+        ask.meter(paid.usage)
+        raise AnswerError("no JSON: use another model")
+
+    paid.answer = cost_and_fail  # type: ignore[method-assign]
+    with pytest.raises(AnswerError):
+        opened().add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert [each["calls"] for each in ledger(rows)] == [1]
+
+
+def test_what_communities_cost_is_in_it_too(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+    memory = opened()
+    memory.add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
+    [told] = ledger(rows)
+    assert memory.refresh_communities(namespace=namespace).asked == 1
+    assert [each["calls"] for each in ledger(rows)] == [told["calls"] + 1]
+
+
+def test_nothing_is_written_by_what_cost_nothing(opened: Open, namespace: str, rows: Any) -> None:
+    opened().add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
+    assert ledger(rows) == []
+
+
+def test_a_budget_takes_no_command_more(opened: Open, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def commands(memory: GraphMemory, space: str) -> list[str]:
+        query = memory.driver._query
+        monkeypatch.setattr(memory.driver, "_query", lambda key, what: asked.append(str(what)[:60]) or query(key, what))
+        asked.clear()
+        memory.add("I live in Oslo with Bob.", speaker="Ann", at=AT, namespace=space)
+        return list(asked)
+
+    free = commands(opened(), f"{namespace} free")
+    assert commands(opened(calls_of(100)), f"{namespace} limited") == free

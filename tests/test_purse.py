@@ -1,0 +1,286 @@
+"""Limits of an episode, a day and a namespace are kept before each call, on a real FalkorDB."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kg_memory import Budget, EpisodeStatus, GraphMemory, Limits, Settings
+from kg_memory.budgets import DAY
+from kg_memory.errors import BudgetSpent
+from kg_memory.falkor.launch import Server
+from tests.chat_server import chat_server
+from tests.children import ends_well_in_a_child
+from tests.paid import AT, NOON, PRICES, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
+from tests.scripted import HashEmbeddings
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        *(Budget(**{scope: Limits(calls=0)}) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
+        *(Budget(**{scope: Limits(tokens=1_000)}) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
+        *(Budget(**{scope: Limits(money=0.001)}, **PRICES) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
+    ],
+)
+def test_what_there_is_no_room_for_is_not_asked_and_the_episode_waits(
+    opened: Open, paid: Paid, namespace: str, budget: Budget
+) -> None:
+    memory = opened(budget)
+    with pytest.raises(
+        BudgetSpent, match=r"the budget of .* is spent .*: raise KG_MEMORY_BUDGET_\w+, .*kg-memory resume"
+    ):
+        memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert paid.count() == 0
+    [episode] = memory.episodes(namespace=namespace)
+    assert (episode.status, episode.step) == (EpisodeStatus.WAITING, "extract")
+    assert "is spent" in (episode.reason or "")
+    assert [each.content for each in memory.search("Oslo", namespace=namespace).episodes] == ["I moved to Oslo."]
+
+
+def test_a_greeting_costs_nothing_and_so_needs_no_budget(opened: Open, namespace: str) -> None:
+    added = opened(calls_of(0)).add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
+    assert added.status is EpisodeStatus.SKIPPED
+
+
+def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, paid: Paid, namespace: str) -> None:
+    memory = opened(calls_of(3))
+    said = [{"content": f"I know {name}.", "speaker": "Ann", "at": AT} for name in ("Bob", "Cy", "Dan", "Eve", "Fay")]
+    added = memory.add_many(said, namespace=namespace)
+    assert sorted(each.status for each in added) == ["done"] * 3 + ["waiting"] * 2
+    assert sum("budget of the day" in (each.problem or "") for each in added) == 2
+    assert paid.count() == 3
+    assert [each.status for each in memory.resume(namespace=namespace)] == ["waiting"] * 2
+    assert paid.count() == 3
+
+
+async def test_limits_hold_for_episodes_that_are_read_side_by_side(opened: Open, paid: Paid, namespace: str) -> None:
+    memory = opened(calls_of(5))
+    said = (memory.aadd(f"I know Bob{n}.", speaker="Ann", at=AT, namespace=namespace) for n in range(12))
+    results = await asyncio.gather(*said, return_exceptions=True)
+    assert paid.count() == 5
+    assert sum(isinstance(each, BudgetSpent) for each in results) == 7
+    stats = await memory.astats(namespace=namespace)
+    assert (stats.episodes, stats.waiting) == (12, 7)
+
+
+def test_the_next_day_has_a_budget_of_its_own(opened: Open, paid: Paid, namespace: str) -> None:
+    with pytest.raises(BudgetSpent, match="tomorrow"):
+        opened(calls_of(0)).add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
+    today = opened(calls_of(1))
+    assert [each.status for each in today.resume(namespace=namespace)] == ["done"]
+    with pytest.raises(BudgetSpent):
+        today.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
+    tomorrow = opened(calls_of(1), at=NOON + DAY)
+    assert [each.status for each in tomorrow.resume(namespace=namespace)] == ["done"]
+    assert paid.count() == 2
+
+
+def test_midnight_comes_to_a_memory_that_is_open(opened: Open, namespace: str) -> None:
+    memory = opened(calls_of(1))
+    now = [NOON]
+
+    def clock() -> int:
+        now[0] += 1
+        return now[0]
+
+    memory.driver.clock = clock
+    memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
+    with pytest.raises(BudgetSpent):
+        memory.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
+    now[0] += DAY
+    assert [each.status for each in memory.resume(namespace=namespace)] == ["done"]
+
+
+def test_a_namespaces_budget_counts_all_days_or_so_many(opened: Open, namespace: str) -> None:
+    opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
+    later = NOON + 7 * DAY
+    with pytest.raises(BudgetSpent, match="the namespace"):
+        opened(calls_of(1, "namespace"), at=later).add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
+    week = Budget(namespace=Limits(calls=1), namespace_days=8)
+    with pytest.raises(BudgetSpent):
+        opened(week, at=later).add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
+    days = Budget(namespace=Limits(calls=1), namespace_days=7)
+    assert opened(days, at=later).resume(namespace=namespace)[0].status is EpisodeStatus.DONE
+
+
+def test_the_budget_of_one_namespace_is_not_that_of_another(opened: Open, namespace: str) -> None:
+    memory = opened(calls_of(1))
+    for name in ("one", "other"):
+        assert memory.add("I know Bob.", speaker="Ann", at=AT, namespace=f"{namespace} {name}").status == "done"
+
+
+def test_two_memories_share_a_ledger(opened: Open, paid: Paid, namespace: str) -> None:
+    one, other = opened(calls_of(2)), opened(calls_of(2), at=NOON + 100_000)
+    one.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
+    other.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
+    for memory in (one, other):
+        with pytest.raises(BudgetSpent, match="2 of 2 calls"):
+            memory.add("I know Dan.", speaker="Ann", at=AT, namespace=namespace)
+    assert paid.count() == 2
+
+
+def test_what_another_process_spent_counts(opened: Open, paid: Paid, namespace: str) -> None:
+    def work() -> bool:
+        return opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace).usage.calls == 1
+
+    assert ends_well_in_a_child(work)
+    with pytest.raises(BudgetSpent, match="1 of 1 calls"):
+        opened(calls_of(1), at=NOON + 100_000).add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
+    assert paid.count() == 0
+
+
+def test_rules_cost_nothing_and_have_no_budget(server: Server, namespace: str) -> None:
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline", budget=calls_of(0)) as memory:
+        assert memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace).facts
+
+
+def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
+    opened: Open, paid: Paid, namespace: str
+) -> None:
+    text = {"content": " ".join(f"I know Bob{n}." for n in range(40)), "kind": "text", "speaker": "Ann", "at": AT}
+    [added] = opened(calls_of(2), chunk_size=200).add_many([text], namespace=namespace)
+    assert (added.status, paid.count()) == (EpisodeStatus.WAITING, 2)
+    [added] = opened(calls_of(100), chunk_size=200).resume(namespace=namespace)
+    assert added.status is EpisodeStatus.DONE
+    pieces = [each["episode"]["content"] for each in paid.asks("read")]
+    assert sorted(set(pieces)) == sorted(pieces)  # what was paid for is not paid again
+    assert added.usage.calls == paid.count() - 2
+
+
+# A long episode
+
+
+def test_a_text_that_cannot_be_read_within_its_limit_is_not_begun(opened: Open, paid: Paid, namespace: str) -> None:
+    memory = opened(calls_of(4, "episode"), chunk_size=200)
+    with pytest.raises(
+        BudgetSpent, match=r"the budget of an episode is spent \(0 of 4 calls, and this needs about 5\)"
+    ):
+        memory.add("I know Bob, Cy and Dan. " * 40, kind="text", speaker="Ann", at=AT, namespace=namespace)
+    assert paid.count() == 0
+    assert memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace).status is EpisodeStatus.DONE
+
+
+def test_an_episode_keeps_within_its_limit_of_calls(opened: Open, paid: Paid, namespace: str) -> None:
+    memory = opened(calls_of(5, "episode"), chunk_size=200)
+    paid.rules["facts"] = _long_facts
+    added = memory.add("I know Bob, Cy and Dan. " * 40, kind="text", speaker="Ann", at=AT, namespace=namespace)
+    assert added.usage.calls == paid.count() == 5
+    assert added.usage.given_up
+
+
+# Bad answers
+
+
+def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode_waits(
+    server: Server, namespace: str
+) -> None:
+    asked: list[str] = []
+    with chat_server(lambda name, _: asked.append(name) or "no JSON") as url:
+        settings = Settings(url=server.url, model="m", base_url=url, merge_threshold=0.98, ask_threshold=0.6)
+        with GraphMemory(settings, embeddings=HashEmbeddings(), budget=calls_of(2)) as memory:
+            with pytest.raises(BudgetSpent, match="2 of 2 calls"):
+                memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
+            assert asked == ["EpisodeReading"] * 2
+            assert memory.episodes(namespace=namespace)[0].status is EpisodeStatus.WAITING
+
+
+# The ladder
+
+
+def _long_facts(fields: Any) -> Any:
+    """Tell so much of the first entity that its summary must be asked."""
+    first, *others = fields["entities"]
+    told = {
+        "predicate": "knows",
+        "quote": "",
+        "valid_at": None,
+        "invalid_at": None,
+        "edge_type": "semantic",
+        "confidence": 1.0,
+    }
+    return {
+        "facts": [
+            {**told, "subject": first["id"], "objects": [each["id"]], "sentence": f"{first['name']} knows {each['name']} " + "well " * 40}
+            for each in others
+        ]
+    }  # fmt: skip
+
+
+def spend(memory: GraphMemory, namespace: str, calls: int) -> None:
+    """Note that so many calls were made on the memory's day."""
+    memory.add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
+    query = "MERGE (s:Spent {day: $day}) SET s.calls = $calls"
+    key = memory.driver.key(namespace)
+    memory.driver.database.query(key, query, {"day": NOON // DAY, "calls": calls}, write=True)
+
+
+@pytest.mark.parametrize(
+    ("spent", "given_up"),
+    [
+        (0, ()),
+        (800, ("summaries",)),
+        (850, ("summaries", "reflections")),
+        (900, ("summaries", "thorough")),
+        (950, ("summaries", "thorough", "judgement")),
+    ],
+)
+def test_what_matters_least_is_given_up_first(
+    opened: Open, paid: Paid, namespace: str, spent: int, given_up: tuple[str, ...]
+) -> None:
+    opened(plan="thorough").add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    memory = opened(calls_of(1_000), plan="thorough")
+    spend(memory, namespace, spent)
+    paid.asked.clear()
+    paid.rules["facts"] = _long_facts
+    said = "I know Bob, Cy and Dan and live in Oslo and Paris."
+    added = memory.add(said, speaker="Ann", at=AT, namespace=namespace)
+    assert added.status is EpisodeStatus.DONE
+    assert added.facts
+    assert sorted(added.usage.given_up) == sorted(given_up)
+    asked = {each.prompt.name for each in paid.asked}
+    assert ("summarise" in asked) == ("summaries" not in given_up)
+    assert ("reflect" in asked) == (spent < 850)
+    assert ("facts" in asked) == (spent < 900)
+    assert ("read" in asked) == (spent >= 900)
+    assert ("judge" in asked) == (spent < 950)
+    assert memory.entities(namespace=namespace, like="Ann")[0].summary
+
+
+def test_facts_that_no_model_judged_are_judged_by_rules(opened: Open, paid: Paid, namespace: str) -> None:
+    opened().add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    memory = opened(calls_of(1_000))
+    spend(memory, namespace, 960)
+    added = memory.add("I live in Paris.", speaker="Ann", at="2024-02-01", namespace=namespace)
+    assert "judgement" in added.usage.given_up
+    assert not paid.asks("judge")
+    assert added.ended == ("Ann lives in Oslo",)
+
+
+def test_an_episode_that_was_read_at_once_for_want_of_budget_says_so(opened: Open, namespace: str) -> None:
+    memory = opened(calls_of(3, "episode"), plan="thorough")
+    added = memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
+    assert "thorough" in added.usage.given_up
+    assert memory.episodes(namespace=namespace)[0].plan == "standard"
+
+
+def test_communities_are_told_by_their_facts_until_there_is_room(opened: Open, paid: Paid, namespace: str) -> None:
+    opened().add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
+    poor = opened(calls_of(1))
+    poor.refresh_communities(namespace=namespace)
+    assert not paid.asks("community")
+    [community] = poor.communities(namespace=namespace)
+    assert "Ann knows" in community.summary
+    opened(calls_of(100)).refresh_communities(namespace=namespace)
+    assert len(paid.asks("community")) == 1
+
+
+def test_old_summaries_that_resume_refreshes_are_within_the_budget(opened: Open, paid: Paid, namespace: str) -> None:
+    paid.rules["facts"] = _long_facts
+    memory = opened(calls_of(3))
+    memory.add("I know Bob, Cy and Dan.", speaker="Ann", at=AT, namespace=namespace)
+    count = paid.count()
+    memory.resume(namespace=namespace)
+    assert count == paid.count() <= 3

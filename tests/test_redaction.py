@@ -1,0 +1,163 @@
+"""What is taken out of messages before they are stored, and that nothing else is."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.redaction import BUILT_IN, redacted, redacted_json
+from kg_memory.settings import Settings
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
+SECRETS = [
+    ("My key is sk-proj-abcdefghijklmnopqrstuvwx, keep it.", "My key is [secret], keep it."),
+    ("AKIAIOSFODNN7EXAMPLE", "[secret]"),
+    (f"token ghp_{'a1' * 18}", "token [secret]"),
+    (f"Authorization: Bearer {JWT}", "Authorization: Bearer [secret]"),
+    ("api_key = 'a1b2c3d4e5f6'", "api_key = '[secret]'"),
+    ("the API key is 9f8e7d6c5b4a", "the API key is [secret]"),
+    ("password: letmein, user: ann", "password: [secret], user: ann"),
+    ('{"password": "hunter2"}', '{"password": "[secret]"}'),
+    ("My password is Tr0ub4dor&3.", "My password is [secret]"),
+    ("My PIN is 4711.", "My PIN is [secret]."),
+    ("我的密码是abc123!", "我的密码是[secret]"),
+    ("密钥AKIAIOSFODNN7EXAMPLE，别丢了", "密钥[secret]，别丢了"),
+    ("password：hunter2。我住在奥斯陆", "password：[secret]。我住在奥斯陆"),
+    ("postgres://ann:s3cret@db.example/app", "postgres://ann:[secret]@db.example/app"),
+    ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "[private key]\nok"),
+    ("-----BEGIN PRIVATE KEY-----\nMIIE and it breaks off", "[private key]"),
+    ("Card 4111 1111 1111 1111, valid to 2027", "Card [card number], valid to 2027"),
+    ("5500-0000-0000-0004", "[card number]"),
+]
+PERSONAL = [
+    ("Write to ann.lee+x@mail.example.com!", "Write to [e-mail]!"),
+    ("我的邮箱是ann@example.com，谢谢", "我的邮箱是[e-mail]，谢谢"),
+    ("Call +47 22 12 34 56 or (555) 123-4567.", "Call [phone number] or [phone number]."),
+    ("电话13812345678", "电话[phone number]"),
+    ("电话：13812345678。", "电话：[phone number]。"),
+    ("IBAN GB82 WEST 1234 5698 7654 32", "IBAN [bank account]"),
+    ("SSN 123-45-6789", "SSN [id number]"),
+    ("身份证 11010519491231002X", "身份证 [id number]"),
+]
+KEPT = [
+    "I changed my password yesterday.", "password = request.json['password']", "<b>Password:</b>", "The password is wrong.", "Set max_tokens: 1024.", "My secret: I love cake.",
+    "Order 4111111111111112 of 2024-05-01T10:00:00Z", "1234567890123456", "Pi is 3.14159265358979323846",
+    "at 2024-05-14 12:30:00, room 101", "call me at 5", "12,345,678,901,234", "@ann said: a@b", "192.168.100.200",
+    "sk-learn is a library", "the token is valid", "Basic internationalization", "ISBN 978-3-16-148410-0", "😀" * 50,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "left"), SECRETS)
+def test_secrets_are_taken_out(text: str, left: str) -> None:
+    assert redacted(text, "secrets") == left
+
+
+@pytest.mark.parametrize(("text", "left"), PERSONAL)
+def test_personal_data_are_taken_out(text: str, left: str) -> None:
+    assert redacted(text, "personal") == left
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_the_rest_is_kept_as_it_is(text: str) -> None:
+    assert redacted(text, "secrets,personal") == text
+
+
+@given(st.lists(st.sampled_from([each for each, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
+def test_what_is_redacted_once_stays_as_it_is(text: str) -> None:
+    left = redacted(text, "secrets, personal")
+    assert redacted(left, "secrets, personal") == left
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("part", ["a", "1", "1 ", "a.", "a@", "password: ", "sk-", "-----BEGIN PRIVATE KEY-----", "+1 ", "eyJ", "AB12 "])  # fmt: skip
+def test_a_long_text_is_redacted_in_seconds(name: str, part: str) -> None:
+    began = time.perf_counter()
+    redacted(part * (100_000 // len(part)), name)
+    assert time.perf_counter() - began < 5
+
+
+def test_json_stays_json() -> None:
+    record = {"card": 4111111111111111, "age": 41, "note": "password: letmein", "price": 1.5, "ok": True}
+    assert json.loads(redacted_json(json.dumps(record), "secrets")) == {
+        **record,
+        "card": "[card number]",
+        "note": "password: [secret]",
+    }
+    untouched = '{ "a" : 1.50 }'
+    assert redacted_json(untouched, "secrets") == untouched
+    with pytest.raises(InputError, match="no valid JSON"):
+        redacted_json('{"a": 1}', lambda text: text.replace("}", ""))
+
+
+@pytest.mark.parametrize("name", ["everything", "secrets,", "", 7])
+def test_an_unknown_name_is_refused_where_it_is_set(name: Any) -> None:
+    with pytest.raises(SettingsError, match="set it to secrets or personal"):
+        Settings(redact=name)
+    assert Settings.from_env({"KG_MEMORY_REDACT": "secrets,personal"}).redact == "secrets,personal"
+
+
+# In a memory
+
+SAID = "I am Ann, my password is hunter2 and I live in Oslo."
+
+
+@pytest.fixture
+def private(server: Any, model: Any, embeddings: Any, settings: Settings) -> Any:
+    """A memory that takes out the word ``hunter2`` of what is said and who says it."""
+    chosen = settings.with_(url=server.url)
+    hook = lambda text: text.replace("hunter2", "[gone]")  # noqa: E731
+    with GraphMemory(chosen, model=model, embeddings=embeddings, redact=hook) as opened:
+        yield opened
+
+
+def test_nothing_of_it_is_stored_embedded_or_asked(private, model, embeddings, rows, namespace, caplog) -> None:
+    caplog.set_level("DEBUG")
+    added = private.add(SAID, speaker="Ann hunter2", at="2024-05-01", namespace=namespace)
+    private.add("I moved to Rome.", speaker="Ann", at="2024-05-02", namespace=namespace)
+    assert private.episodes(namespace=namespace)[1].content == SAID.replace("hunter2", "[gone]")
+    everything = rows("MATCH (n) RETURN properties(n) AS p UNION ALL MATCH ()-[r]->() RETURN properties(r) AS p")
+    asked = [each.fields for each in model.asked]
+    assert asked
+    assert added.facts
+    assert not re.search("hunter2|hunter", str(everything) + str(asked) + str(embeddings.embedded) + caplog.text)
+
+
+def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(private, namespace) -> None:
+    given = {"content": SAID, "speaker": "Ann", "at": "2024-05-01"}
+    [saved] = private.save([given], namespace=namespace)
+    [resumed] = private.resume(namespace=namespace)
+    again = private.add(**given, namespace=namespace)
+    assert saved.episode == resumed.episode == again.episode
+    assert not again.new
+    known = {"content": SAID, "source_id": "m1", "at": "2024-05-02"}
+    assert [each.new for each in private.add_many([known, known], namespace=namespace)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("hook", "told"),
+    [
+        (lambda text: 1 / 0, "the redact hook failed .ZeroDivisionError.: mend it"),
+        (lambda text: None, "gave a NoneType"),
+        (lambda text: text + "!", "changes what it has redacted"),
+        (lambda text: "", "the content is empty"),
+    ],
+)
+async def test_a_hook_that_fails_is_told_and_nothing_is_stored(
+    server, model, embeddings, settings, namespace, hook, told
+) -> None:
+    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings, redact=hook) as memory:
+        for remember in (memory.add, lambda content, **given: memory.save([content], **given)):
+            with pytest.raises(InputError, match=told):
+                remember("I live in Oslo.", namespace=namespace)
+        with pytest.raises(InputError, match=told):
+            await memory.aadd("I live in Oslo.", namespace=namespace)
+        assert memory.stats(namespace=namespace).episodes == 0
+        assert model.asked == []
