@@ -67,6 +67,7 @@ def tested(home: Path, tests: list[str]) -> tuple[bool, str]:
         "auto",
         "--dist",
         "loadfile",
+        "--no-loadscope-reorder",
         *tests,
     ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:

@@ -162,7 +162,10 @@ CALL {
   MATCH (n:Entity {key: row.key})
   MERGE (t:Term {s: row.term})
   MERGE (t)-[p:IN_ENTITY]->(n)
-  ON CREATE SET p.f = row.f, n.n = n.n + row.f
+  ON CREATE SET p.f = 0
+  WITH n, p, row
+  WHERE p.f < row.f
+  SET p.f = p.f + row.f, n.n = n.n + row.f
 }
 CALL {
   WITH e

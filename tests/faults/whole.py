@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import redis
+
 from kg_memory.falkor.connect import MAKING, Database, graph_key
 from kg_memory.temporal import OPEN_END
 from tests.faults.nursery import NAMESPACE
 
 Look = Callable[[str], list[dict[str, Any]]]
 """Reads a graph: rows by query."""
+MOST_FORKS = 200
+"""How often it is tried to copy a graph, twenty times a second."""
 
 FLAWS = {
     "an episode twice": "MATCH (e:Episode) WITH e.id AS what, count(e) AS n WHERE n > 1",
@@ -117,12 +121,25 @@ class Tenant:
     def keep(self) -> None:
         """Keep the graph as it is now, to begin again with it."""
         self.forget(self.COPY)
-        self._direct().client().connection.execute_command("GRAPH.COPY", self.KEY, self.COPY)
+        self._copy(self.KEY, self.COPY)
 
     def begin(self) -> None:
         """Begin again with the graph that was kept."""
         self.forget()
-        self._direct().client().connection.execute_command("GRAPH.COPY", self.COPY, self.KEY)
+        self._copy(self.COPY, self.KEY)
+
+    def _copy(self, source: str, target: str) -> None:
+        """Copy a graph: the server forks for that, which it cannot while it forks for something else."""
+        for _ in range(MOST_FORKS):
+            try:
+                self._direct().client().connection.execute_command("GRAPH.COPY", source, target)
+            except redis.ResponseError as error:
+                if "could not fork" not in str(error):
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError("the server never came to copying the graph")
 
     def flaws(self) -> list[dict[str, Any]]:
         return flaws(self.look)
