@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from kg_memory.effects import Ask, write
 from kg_memory.falkor.episode_cypher import KEEP_ANSWER
 from kg_memory.falkor.spent_cypher import NOTHING
-from kg_memory.flow import Every, Flow, T
+from kg_memory.flow import Every, Flow, T, through
 from kg_memory.scopes import renew_in_children
 from kg_memory.usage import Usage
 
@@ -126,17 +126,7 @@ class Asking:
 
     def through(self, flow: Flow[T]) -> Flow[T]:
         """Return *flow*, with its questions as they were edited, and without those that are answered already."""
-        try:
-            effect = next(flow)
-            while True:
-                try:
-                    answer = yield from self._answer(effect)
-                except Exception as error:  # noqa: BLE001 - the flow may handle it
-                    effect = flow.throw(error)
-                else:
-                    effect = flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return through(flow, self._answer)
 
     def _answer(self, effect: Any) -> Flow[Any]:
         if isinstance(effect, Every):

@@ -54,6 +54,21 @@ def every(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
     return results
 
 
+def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
+    """Return *flow* with each effect answered by what *perform* makes of it."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                answer = yield from perform(effect)
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
     """Drive *flow* to its end; `Every` goes to *pool*, or runs in order without one."""
     try:

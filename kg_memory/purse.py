@@ -18,7 +18,7 @@ from kg_memory.budgets import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, T
 from kg_memory.effects import Ask, Query, now, work
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.falkor import spent_cypher
-from kg_memory.flow import Every, Flow, T
+from kg_memory.flow import Every, Flow, T, through
 from kg_memory.ledger import NOTHING, Account, Reading, Spent
 from kg_memory.offline import OfflineModel
 from kg_memory.usage import Usage
@@ -47,17 +47,7 @@ class Purse:
 
     def through(self, flow: Flow[T]) -> Flow[T]:
         """Return *flow* with each question counted, and asked only if there is room for it."""
-        try:
-            effect = next(flow)
-            while True:
-                try:
-                    answer = yield from self._perform(effect)
-                except Exception as error:  # noqa: BLE001 - the flow may handle it
-                    effect = flow.throw(error)
-                else:
-                    effect = flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
+        return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
         match effect:
