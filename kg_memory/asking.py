@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from kg_memory.falkor.episode_cypher import KEEP_ANSWER
 from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Every, Flow, T, through
 from kg_memory.scopes import renew_in_children
-from kg_memory.usage import Usage
+from kg_memory.usage import StepUsage, Usage
 
 KEPT = 1000
 """How many answers of failed runs are kept, at most; the oldest go first."""
@@ -119,6 +120,11 @@ class Asking:
             if not isinstance(error, Exception) or not self.caused(error):
                 self.kept.put(self.namespace, self.answered)
             raise
+
+    def took(self, step: str, began: float) -> StepUsage:
+        """Return what *step* took, which *began* at that time of `time.perf_counter`."""
+        spent = dict(sum(self.spent, Usage()))
+        return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
     def caused(self, error: Exception) -> bool:
         """Tell whether the step raised *error* by itself: no model and no database did."""

@@ -29,7 +29,7 @@ from kg_memory.falkor.connect import CLOSED, Database, graph_key
 from kg_memory.falkor.parameters import SentVector
 from kg_memory.falkor.queries import Queries
 from kg_memory.falkor.reembedding import UNDER_WAY
-from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run
+from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
 from kg_memory.ledger import Ledger
 from kg_memory.purse import Purse
 from kg_memory.scopes import renew_in_children
@@ -311,28 +311,19 @@ class Reading:
 
 def _stale(flow: Flow[T]) -> Flow[T]:
     """Return *flow* with reads that may be stale."""
-    try:
-        effect = next(flow)
-        while True:
-            try:
-                answer = yield _marked(effect)
-            except Exception as error:  # noqa: BLE001 - the flow may handle it
-                effect = flow.throw(error)
-            else:
-                effect = flow.send(answer)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
+    return through(flow, _marked)
 
 
-def _marked(effect: Any) -> Any:
+def _marked(effect: Any) -> Flow[Any]:
     match effect:
         case Every(flows):
-            return Every(tuple(_stale(flow) for flow in flows))
+            effect = Every(tuple(_stale(flow) for flow in flows))
         case Reads(queries):
-            return Reads(tuple(replace(query, stale=True) for query in queries))
+            effect = Reads(tuple(replace(query, stale=True) for query in queries))
         case Query(write=False):
-            return replace(effect, stale=True)
-    return effect
+            effect = replace(effect, stale=True)
+    answer = yield effect
+    return answer
 
 
 def _sent(queries: Queries, key: str, asked: Query | Reads) -> Any:

@@ -23,7 +23,7 @@ from kg_memory.identity import checked_namespace
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.telemetry.episodes import log_end, log_failure
 from kg_memory.temporal import OPEN_END, OPEN_START
-from kg_memory.usage import StepUsage, Usage
+from kg_memory.usage import StepUsage
 
 UNCHANGED = Context()
 TIMED = ("facts", "beliefs", "instants")
@@ -77,10 +77,10 @@ def node(
 
     def failed(state: Any, error: Exception, asking: Asking, began: float) -> Flow[None]:
         if on_failure is not None:
-            yield from _noted(on_failure, state, error, asking, _took(step, asking, began))
+            yield from _noted(on_failure, state, error, asking, asking.took(step.__name__, began))
 
     def end(state: Any, update: dict[str, Any], asking: Asking, began: float) -> dict[str, Any]:
-        return _metered(state, update, asking.namespace, _took(step, asking, began)) if metered else update
+        return _metered(state, update, asking.namespace, asking.took(step.__name__, began)) if metered else update
 
     def call(state: Any) -> dict[str, Any]:
         runtime, began = get_runtime(), time.perf_counter()
@@ -111,11 +111,6 @@ def node(
             return end(state, update, asking, began)
 
     return Node(step.__name__, call, acall)
-
-
-def _took(step: Step, asking: Asking, began: float) -> StepUsage:
-    spent = dict(sum(asking.spent, Usage()))
-    return StepUsage(step=step.__name__, seconds=round(time.perf_counter() - began, 6), **spent)
 
 
 def _metered(state: Mapping[str, Any], update: dict[str, Any], namespace: str, took: StepUsage) -> dict[str, Any]:

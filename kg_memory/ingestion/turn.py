@@ -15,7 +15,6 @@ from kg_memory.effects import Ask
 from kg_memory.errors import EmbeddingError, ModelError
 from kg_memory.flow import Flow
 from kg_memory.ingestion.state import Identity, IngestionState, NewPredicate
-from kg_memory.usage import StepUsage, Usage
 
 T = TypeVar("T")
 AHEAD = "ahead"
@@ -68,9 +67,7 @@ class Turn:
             return None
         finally:
             self.answers |= {durable.key(ask): answer.model_dump_json() for ask, answer in asking.answered}
-            spent = dict(sum(asking.spent, Usage()))
-            took = StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
-            self.steps.append(took.model_dump())
+            self.steps.append(asking.took(step, began).model_dump())
 
     def keep(self, ask: Ask, answer: BaseModel) -> Flow[None]:
         """Keep the *answer* to what the episode will ask."""
