@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         EpisodeInput,
         EpisodeKind,
         EpisodeStatus,
+        Evicted,
         Fact,
-        Forgotten,
         Found,
         Hit,
         Moment,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Stats,
         Why,
     )
+    from kg_memory.receipts import AuditCheck, AuditEntry, Forgotten, Residue
     from kg_memory.recipes import Recipe
     from kg_memory.retrieval.templates import Template
     from kg_memory.settings import EntityType, FactType, Settings
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Added",
+    "AuditCheck",
+    "AuditEntry",
     "Budget",
     "Change",
     "Community",
@@ -53,6 +56,7 @@ __all__ = [
     "EpisodeKind",
     "EpisodeStatus",
     "Estimate",
+    "Evicted",
     "Fact",
     "FactType",
     "Forgotten",
@@ -65,6 +69,7 @@ __all__ = [
     "Neighbourhood",
     "Progress",
     "Recipe",
+    "Residue",
     "Review",
     "Settings",
     "Source",
@@ -76,18 +81,22 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AuditCheck": "receipts",
+    "AuditEntry": "receipts",
     "Budget": "budgets",
     "Context": "context_text",
     "DaySpent": "usage",
     "EntityType": "settings",
     "FactType": "settings",
     "Estimate": "estimate",
+    "Forgotten": "receipts",
     "GraphMemory": "memory",
     "KGMemoryError": "errors",
     "Limits": "budgets",
     "Neighbourhood": "surroundings",
     "Progress": "calls",
     "Recipe": "recipes",
+    "Residue": "receipts",
     "Settings": "settings",
     "StepUsage": "usage",
     "Template": "retrieval.templates",

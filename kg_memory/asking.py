@@ -23,7 +23,7 @@ from kg_memory.effects import Ask, write
 from kg_memory.falkor.episode_cypher import KEEP_ANSWER
 from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Every, Flow, T, through
-from kg_memory.scopes import renew_in_children
+from kg_memory.scopes import clear_with_all, renew_in_children
 from kg_memory.usage import StepUsage, Usage
 
 KEPT = 1000
@@ -38,10 +38,16 @@ class Kept:
         self._answers: OrderedDict[str, BaseModel] = OrderedDict()
         self.forked()
         renew_in_children(self)
+        clear_with_all(self)
 
     def forked(self) -> None:
         """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
+
+    def clear(self) -> None:
+        """Keep none any more."""
+        with self._lock:
+            self._answers.clear()
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -65,11 +71,16 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys."""
+    """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys.
 
-    episode: str
+    Those about no episode are stored by the query *keep*, which is given *params* too.
+    """
+
+    episode: str | None
     model: str
     known: Mapping[str, str]
+    keep: str = KEEP_ANSWER
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, ask: Ask) -> BaseModel | None:
         """Return the stored answer to *ask*, if there is one."""
@@ -77,9 +88,9 @@ class Durable:
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* with the episode."""
+        """Store *answer*."""
         kept = {"key": self.key(ask), "answer": answer.model_dump_json()}
-        yield from write(KEEP_ANSWER, id=self.episode, **kept, **NOTHING)
+        yield from write(self.keep, **(self.params or {"id": self.episode}), **kept, **NOTHING)
 
     def key(self, ask: Ask) -> str:
         """Return what the answer to *ask* is found by."""
@@ -137,7 +148,8 @@ class Asking:
     def _answer(self, effect: Any) -> Flow[Any]:
         if isinstance(effect, Every):
             ended = count(1)
-            results = yield Every(tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows))
+            flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)
+            results = yield replace(effect, flows=flows)
             return results
         try:
             answer = yield from (self._ask(effect) if isinstance(effect, Ask) else _perform(effect))

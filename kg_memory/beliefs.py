@@ -14,7 +14,7 @@ from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import belief_id
 from kg_memory.model import Precision
-from kg_memory.temporal import OPEN_END, Belief, Period, Statement, Strategy, Verdict, revise, truths
+from kg_memory.temporal import OPEN_END, Belief, Period, Statement, Strategy, Truth, Verdict, revise, truths
 
 MOST_LINKED = 2000
 """How many facts that verdicts link to each other are looked at, at most."""
@@ -32,6 +32,7 @@ class Revision(TypedDict):
     """What to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
 
     `ended` are the sentences of the facts that hold no longer, `waiting` of those that wait for review from now on.
+    `revived` are the ids of the facts that were evicted and are believed again.
     """
 
     touched: list[str]
@@ -39,6 +40,19 @@ class Revision(TypedDict):
     beliefs: list[NewBelief]
     ended: list[str]
     waiting: list[str]
+    revived: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """That what a fact said of the world before `until` is not to be told any more, as of what was said before `at`."""
+
+    until: int
+    at: int
+
+    def covers(self, truth: Truth) -> bool:
+        """Tell whether *truth* has nothing that is later, or was said since."""
+        return all(each.invalid_at <= self.until and each.said_at <= self.at for each in truth.periods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,8 @@ class History:
     sentences: dict[str, str] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
     """The verdicts about which a person decided."""
+    evicted: dict[str, Eviction] = field(default_factory=dict)
+    """The facts of which only the statements are kept: they bear on others, and are not believed themselves."""
 
     def say(self, statement: Statement) -> None:
         """Add a statement; one that is there already changes nothing."""
@@ -121,9 +137,12 @@ def read_history(facts: Iterable[str]) -> Flow[History]:
 
 def revised(history: History, strategy: Strategy, namespace: str, cause: str) -> Revision:
     """Return what changes when beliefs are made to follow from *history*; *cause* is the episode or decision."""
-    revision = Revision(touched=[], closed=[], beliefs=[], ended=[], waiting=[])
-    for fact, truth in sorted(truths(history.said(), list(history.verdicts.values()), strategy).items()):
-        held = history.beliefs[fact]
+    revision = Revision(touched=[], closed=[], beliefs=[], ended=[], waiting=[], revived=[])
+    for fact, found in sorted(truths(history.said(), list(history.verdicts.values()), strategy).items()):
+        held, eviction = history.beliefs[fact], history.evicted.get(fact)
+        truth = Truth() if eviction and eviction.covers(found) else found
+        if eviction and truth.periods:
+            revision["revived"].append(fact)
         closed, recorded = revise(held, truth)
         if closed or recorded:
             revision["touched"].append(fact)
@@ -140,6 +159,8 @@ def revised(history: History, strategy: Strategy, namespace: str, cause: str) ->
 def _add(history: History, row: Mapping[str, Any]) -> None:
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
+    if row.get("evicted") is not None:
+        history.evicted[fact] = Eviction(row["evicted"], row["evicted_at"])
     for told in row["statements"]:
         if not told.pop("refuted"):
             history.say(Statement(fact=fact, **told))

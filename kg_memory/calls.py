@@ -92,7 +92,10 @@ def episode(given: EpisodeInput | Mapping[str, Any] | str) -> dict[str, Any]:
     unknown = given.keys() - EpisodeInput.model_fields.keys()
     if unknown:
         raise InputError(f"an episode has unknown fields {sorted(unknown)}: use {sorted(EpisodeInput.model_fields)}")
-    return {**given, "kind": str(given.get("kind") or EpisodeKind.MESSAGE), "at": _iso(given.get("at"))}
+    return {
+        **given, "kind": str(given.get("kind") or EpisodeKind.MESSAGE), "at": _iso(given.get("at")),
+        "expires_at": _iso(given.get("expires_at")),
+    }  # fmt: skip
 
 
 def dated(given: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int]) -> dict[str, Any]:
@@ -120,8 +123,8 @@ def received(
 
 
 def again(waiting: Episode) -> dict[str, Any]:
-    """Return the input that gave *waiting*, as the ingestion graph takes it."""
-    return episode(waiting.model_dump(include=set(EpisodeInput.model_fields)))
+    """Return the input that gave *waiting*, as the ingestion graph takes it: it is read only if it is there still."""
+    return {**episode(waiting.model_dump(include=set(EpisodeInput.model_fields))), "known": waiting.id}
 
 
 def added(state: Mapping[str, Any]) -> Added:
@@ -158,6 +161,8 @@ def unread(
     if known is not None and isinstance(error, InputError):  # met before the first step knew the episode
         yield from marked(known, "receive", error)
     found = yield from stored(known or checked(given, settings, began)["id"])
+    if found is None and known is not None:
+        return Added(episode=known, new=False, skipped=str(error))
     if found is None:
         raise error
     new = micros(found.created_at, default=0) >= began

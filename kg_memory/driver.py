@@ -21,7 +21,7 @@ from langchain_core.embeddings import Embeddings
 from kg_memory.budgets import NO_BUDGET, Budget
 from kg_memory.clock import Clock
 from kg_memory.cross_encoders import CrossEncoder, ModelScorer, checked
-from kg_memory.effects import Ask, Embed, Model, Now, Query, Reads, Score, Vector, Work
+from kg_memory.effects import Ask, Command, Embed, Model, Now, Query, Reads, Score, Vector, Work
 from kg_memory.embeddings import vector_model_name
 from kg_memory.errors import DatabaseClosed, DatabaseError, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
@@ -32,7 +32,7 @@ from kg_memory.falkor.reembedding import UNDER_WAY
 from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
 from kg_memory.ledger import Ledger
 from kg_memory.purse import Purse
-from kg_memory.scopes import renew_in_children
+from kg_memory.scopes import clear_with_all, renew_in_children
 from kg_memory.settings import OFFLINE
 
 T = TypeVar("T")
@@ -144,10 +144,10 @@ class Driver:
                 return [scores[text] for text in texts]
             case Ask():
                 return self.model.answer(effect)
-            case Now():
-                return self.clock()
-            case Work(task):
-                return task()
+            case Command(words):
+                return self.database.command(*words)
+            case Now() | Work():
+                return self.clock() if isinstance(effect, Now) else effect.task()
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, key: str, effect: Any) -> Any:
@@ -168,10 +168,10 @@ class Driver:
                 return [scores[text] for text in texts]
             case Ask():
                 return await self.model.aanswer(effect)
-            case Now():
-                return self.clock()
-            case Work(task):
-                return await asyncio.to_thread(task)
+            case Command(words):
+                return await self.database.acommand(*words)
+            case Now() | Work():
+                return self.clock() if isinstance(effect, Now) else await asyncio.to_thread(effect.task)
         raise TypeError(f"no such effect: {effect!r}")
 
     def _query(self, key: str, asked: Query | Reads) -> Any:
@@ -317,7 +317,7 @@ def _stale(flow: Flow[T]) -> Flow[T]:
 def _marked(effect: Any) -> Flow[Any]:
     match effect:
         case Every(flows):
-            effect = Every(tuple(_stale(flow) for flow in flows))
+            effect = replace(effect, flows=tuple(_stale(flow) for flow in flows))
         case Reads(queries):
             effect = Reads(tuple(replace(query, stale=True) for query in queries))
         case Query(write=False):
@@ -360,10 +360,16 @@ class _Remembered(Generic[V]):
         self._known: OrderedDict[tuple[str, Hashable], V] = OrderedDict()
         self.forked()
         renew_in_children(self)
+        clear_with_all(self)
 
     def forked(self) -> None:
         """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
+
+    def clear(self) -> None:
+        """Remember nothing any more."""
+        with self._lock:
+            self._known.clear()
 
     def known(self, texts: Sequence[str], asked: Hashable) -> dict[str, V]:
         """Return what is known of those of *texts* of which it was *asked* before."""

@@ -108,6 +108,13 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """Do a command of the server itself, beside all graphs; answered by its reply."""
+
+    words: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Now:
     """What time it is; answered in microseconds since the epoch, never twice the same."""
 
@@ -123,6 +130,12 @@ def now() -> Flow[int]:
     """Return the time, in microseconds since the epoch."""
     micros: int = yield Now()
     return micros
+
+
+def command(*words: str | int) -> Flow[Any]:
+    """Do a command of the server itself and return its reply."""
+    reply = yield Command(words)
+    return reply
 
 
 def work(task: Callable[[], T]) -> Flow[T]:

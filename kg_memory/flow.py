@@ -29,9 +29,10 @@ SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Flows that may run side by side; answered by the list of their results."""
+    """Flows that may run side by side, so many *at_once* at most; answered by the list of their results."""
 
     flows: tuple[Flow[Any], ...]
+    at_once: int | None = None
 
 
 class Driver(Protocol):
@@ -45,12 +46,12 @@ class Driver(Protocol):
     async def arun(self, flow: Flow[T], namespace: str) -> T: ...
 
 
-def every(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run *flows* side by side and return their results in order.
+def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
+    """Run *flows* side by side, so many *at_once* at most, and return their results in order.
 
     The first error is raised once all have ended.
     """
-    results: list[Any] = yield Every(tuple(flows))
+    results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
@@ -106,7 +107,18 @@ def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[A
         return [run(flow, perform) for flow in effect.flows]
     # The nested flows get no pool: a worker that waits for workers can wait for ever.
     # Each runs in the caller's context, by which a model's callbacks and traces know what they belong to.
-    futures = [pool.submit(copy_context().run, run, flow, perform) for flow in effect.flows]
+    room = threading.Semaphore(effect.at_once or len(effect.flows))
+
+    def one(flow: Flow[Any]) -> Any:
+        try:
+            return run(flow, perform)
+        finally:
+            room.release()
+
+    futures = []
+    for flow in effect.flows:
+        room.acquire()  # the caller waits for room, and no thread of the pool
+        futures.append(pool.submit(copy_context().run, one, flow))
     for future in futures:
         future.exception()
     return [future.result() for future in futures]
@@ -118,7 +130,7 @@ def _threads_start() -> bool:
 
 
 async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
-    room = asyncio.Semaphore(side_by_side)
+    room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
     # As in a pool, what is nested runs in order where it is one of several: so many in all.
     inner = 1 if len(effect.flows) > 1 else side_by_side
 

@@ -109,9 +109,9 @@ def verdict_id(namespace: str, one: str, other: str) -> str:
     return _uuid(namespace, "verdict", *sorted((one, other)))
 
 
-def community_id(namespace: str, oldest: str) -> str:
-    """Return the id of the community whose member since longest is the entity with that id."""
-    return _uuid(namespace, "community", oldest)
+def community_id(namespace: str, oldest: str, level: int = 0) -> str:
+    """Return the id of the community of that level whose member since longest is the entity with that id."""
+    return _uuid(namespace, "community", oldest, *([str(level)] if level else []))
 
 
 def decision_id(namespace: str, verdict: str, at: int) -> str:

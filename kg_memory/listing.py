@@ -26,6 +26,17 @@ class Listing(Verbs):
         """`entities`, for asyncio."""
         return await self._arun(reading.entities(limit, skip, like), namespace)
 
+    def similar(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10) -> list[Entity]:
+        """Return the entities that are linked with those called *name* as their names mean nearly the same, best first.
+
+        The links are made where `Settings.note_linking` is set; the score is how near the names are, up to 1.
+        """
+        return self._run(reading.similar(name, limit), namespace)
+
+    async def asimilar(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10) -> list[Entity]:
+        """`similar`, for asyncio."""
+        return await self._arun(reading.similar(name, limit), namespace)
+
     def episodes(
         self,
         *,

@@ -20,6 +20,7 @@ from kg_memory.deepening import Deepening
 from kg_memory.driver import Driver
 from kg_memory.effects import Model
 from kg_memory.errors import KGMemoryError
+from kg_memory.eviction.verbs import Evicting
 from kg_memory.falkor import reembedding
 from kg_memory.forgetting.verbs import Forgetting
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
@@ -38,6 +39,7 @@ from kg_memory.searching import Searching
 from kg_memory.settings import Settings
 from kg_memory.spending import Spending
 from kg_memory.telemetry.verbs import traced
+from kg_memory.transfer.verbs import Transferring
 
 AT_ONCE = 1000
 """How many episodes that are to be read are listed at once."""
@@ -45,8 +47,9 @@ AT_ONCE = 1000
 
 @traced
 class GraphMemory(
-    Closing, Remembering, Searching, Listing, LookingBack, Reviewing, Forgetting, Communities, Deepening, Spending
-):
+    Closing, Remembering, Searching, Listing, LookingBack, Reviewing, Forgetting, Evicting, Communities, Deepening,
+    Spending, Transferring,
+):  # fmt: skip
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
@@ -133,20 +136,22 @@ class GraphMemory(
         source_id: str | None = None,
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
+        expires_at: datetime | str | None = None,
     ) -> Added:
         """Remember one message, text or JSON record, and return what became of it.
 
         *at* is when it was said (a naive datetime is UTC), now if left out. *trust*, 0 to 1, is how far the source is
         believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or
         without one the same content, speaker, thread and time, is the same episode and is stored once.
+        From *expires_at* on no search finds it, and the next `evict` forgets it; see `docs/eviction.md`.
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
-        where = {"thread": thread, "source": source, "source_id": source_id}
+        where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
         if self.settings.plan == "economy":
-            return self._wait(given, namespace)
-        return calls.added(self._adding.invoke({**given, "namespace": namespace}))
+            return self._fresh(self._wait(given, namespace), namespace)
+        return self._fresh(calls.added(self._adding.invoke({**given, "namespace": namespace})), namespace)
 
     async def aadd(
         self,
@@ -160,13 +165,15 @@ class GraphMemory(
         source_id: str | None = None,
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
+        expires_at: datetime | str | None = None,
     ) -> Added:
         """`add`, for asyncio."""
-        where = {"thread": thread, "source": source, "source_id": source_id}
+        where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
         if self.settings.plan == "economy":
-            return await self._await(given, namespace)
-        return calls.added(await self._adding.ainvoke({**given, "namespace": namespace}))
+            return await self._afresh(await self._await(given, namespace), namespace)
+        added = calls.added(await self._adding.ainvoke({**given, "namespace": namespace}))
+        return await self._afresh(added, namespace)
 
     def add_many(
         self,
@@ -182,7 +189,7 @@ class GraphMemory(
         tally = calls.Tally(calls.several(episodes), progress)
         self._read_waiting(namespace)
         self._remember_all(calls.given(episodes, self.driver.clock), namespace, tally)
-        return tally.added
+        return self._fresh(tally.added, namespace)
 
     async def aadd_many(
         self,
@@ -195,7 +202,7 @@ class GraphMemory(
         tally = calls.Tally(calls.several(episodes), progress)
         await self._aread_waiting(namespace)
         await self._aremember_all(calls.given(episodes, self.driver.clock), namespace, tally)
-        return tally.added
+        return await self._afresh(tally.added, namespace)
 
     def save(
         self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE

@@ -87,7 +87,8 @@ class Episode(Value):
     `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
     source is believed. `reason` tells why it waits, failed or was skipped, `step` where it failed, `attempts` how often
     it was begun, and `plan` how it was read. `flags` name the patterns of prompt injection in it; see
-    `kg_memory.ingestion.flags`. `remarks` tell what became of what it states; a search fills them in.
+    `kg_memory.ingestion.flags`. `remarks` tell what became of what it states; a search fills them in. From
+    `expires_at` on no search finds it, and the next `evict` forgets it.
     """
 
     id: str
@@ -106,6 +107,7 @@ class Episode(Value):
     plan: str | None = None
     flags: tuple[str, ...] = ()
     trust: float = 1.0
+    expires_at: datetime | None = None
     remarks: tuple[Remark, ...] = ()
     score: float | None = None
 
@@ -121,6 +123,7 @@ class EpisodeInput(Value):
     `at` is the reference time: aware, or naive in UTC; now when it is left out.
     `source_id` is the source's own id: the same id in the same namespace is the same episode.
     `trust`, 0 to 1, is how far the source is believed; it counts where the conflict strategy is ``trust``.
+    `expires_at` is when it is to be forgotten: `Settings.default_ttl` after it was saved, or never, if left out.
     """
 
     content: str
@@ -131,6 +134,7 @@ class EpisodeInput(Value):
     source: str | None = None
     source_id: str | None = None
     trust: float = 1.0
+    expires_at: datetime | None = None
 
 
 class Entity(Value):
@@ -180,25 +184,36 @@ class Fact(Value):
 
 
 class Community(Value):
-    """A cluster of strongly connected entities, and what it is about; a list fills in the names of its `members`."""
+    """A cluster of strongly connected entities, and what it is about; a list fills in the names of its `members`.
+
+    One of a higher `level` is a cluster of communities, and a list fills in the names of its `parts`. `joined` is how
+    many of the members joined since it was summarised.
+    """
 
     id: str
     name: str
     summary: str = ""
+    level: int = 0
     members: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    joined: int = 0
     score: float | None = None
 
 
 class CommunityRefresh(Value):
     """What became of the communities: how many there are, `changed` were summarised anew, `removed` are no more.
 
-    `asked` is how many questions the model got, and `usage` what they took.
+    `levels` is how many levels they have. `drift` is the share of the entities that were in another community before,
+    or in none, than they are now, where there were communities. `asked` is how many questions the model got, and
+    `usage` what they took.
     """
 
     communities: int = 0
+    levels: int = 0
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
+    drift: float | None = None
     asked: int = 0
     usage: Usage = Usage()
 
@@ -369,22 +384,17 @@ class PredicateInfo(Value):
     origin: Literal["corrected", "declared", "rules", "learned"]
 
 
-class Forgotten(Value):
-    """What was forgotten `at` that time, or would be in a dry run: the ids of the `episodes`, `facts` and `entities`.
+class Evicted(Value):
+    """What went `at` that time to make room, or would in a dry run: how many `beliefs`, and the ids of the rest.
 
-    `restored` are the facts that hold again, as what had ended them is gone, `changed` those that are told otherwise or
-    hold at other times. `unread` are the episodes that are to be read again (`resume` does): what they say was known
-    only together with what went. `texts` has what each id stands for, in a dry run alone: a receipt keeps no text.
+    `beliefs` are those that were closed before. `episodes` are those that had expired, and were forgotten. `texts` has
+    what some of the ids stand for, but not of what is forgotten.
     """
 
-    episodes: tuple[str, ...] = ()
+    beliefs: int = 0
     facts: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
-    restored: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    episodes: tuple[str, ...] = ()
     dry_run: bool = False
     at: datetime
-    by: str = "user"
-    reason: str = ""
     texts: dict[str, str] = {}

@@ -32,6 +32,8 @@ LEAST_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""
 
 Step = Callable[[Any, Settings], Flow[dict[str, Any]]]
+Store = Callable[[Mapping[str, Any], str], Durable | None]
+"""Where the answers of a model are kept, of a state and the model's name, until what they are for is saved."""
 OnFailure = Callable[[Mapping[str, Any], str, Exception, bool], Flow[str | None]]
 """What is done about a failure: of a state, by the name of a step and its error, and whether the step itself raised it.
 It returns how far the episode is by that, if that is noted.
@@ -54,13 +56,19 @@ class Node(Runnable[Any, dict[str, Any]]):
         return await self._acall(input)
 
 
+def with_the_episode(state: Mapping[str, Any], model: str) -> Durable | None:
+    """Keep the answers about the episode of *state* with it."""
+    return Durable(state["episode"]["id"], model, state.get("answers") or {}) if "episode" in state else None
+
+
 def node(
-    step: Step, driver: Driver, settings: Settings, *, metered: bool = False, on_failure: OnFailure | None = None
-) -> Node:
+    step: Step, driver: Driver, settings: Settings, *, metered: bool = False, on_failure: OnFailure | None = None,
+    store: Store = with_the_episode,
+) -> Node:  # fmt: skip
     """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``.
 
     One that is *metered* adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the
-    name of the step and its error runs before the error is raised.
+    name of the step and its error runs before the error is raised. *store* says where answers are kept meanwhile.
     """
     kept = Kept()
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
@@ -70,7 +78,8 @@ def node(
         chosen = runtime.context if isinstance(runtime.context, Context) else UNCHANGED
         state = unrounded(state)
         asking = Asking(
-            checked_namespace(state.get("namespace")), kept, chosen.prompts(), _durable(state, driver),
+            checked_namespace(state.get("namespace")), kept, chosen.prompts(),
+            None if driver.model_name == OFFLINE else store(state, driver.model_name),
             lambda done, of: runtime.stream_writer({"step": step.__name__, "done": done, "of": of}),
         )  # fmt: skip
         return asking, asking.through(step(state, chosen.settings(settings)))
@@ -131,13 +140,6 @@ def _noted(
         status = yield from on_failure(state, took.step, error, asking.caused(error))
     finally:
         log_failure(asking.namespace, state, took, error, status)
-
-
-def _durable(state: Mapping[str, Any], driver: Driver) -> Durable | None:
-    """Return where the answers about the episode of *state* are kept until it is done; those of rules cost nothing."""
-    if "episode" not in state or driver.model_name == OFFLINE:
-        return None
-    return Durable(state["episode"]["id"], driver.model_name, state.get("answers") or {})
 
 
 def unrounded(state: Mapping[str, Any]) -> dict[str, Any]:

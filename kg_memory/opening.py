@@ -29,6 +29,8 @@ THRESHOLDS = (0.92, 0.60)
 LOCAL_THRESHOLDS = (0.985, 0.92)
 """Cosines of names from which two are one, and from which the model is asked. The local model's lie close
 together: unrelated names reach 0.89, "Acme" and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95."""
+NEAR, LOCAL_NEAR = 0.85, 0.95
+"""Cosines of names from which two entities are linked (C50)."""
 
 
 Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
@@ -191,9 +193,13 @@ def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
 
     Where only one was set, the other keeps to its side of it.
     """
-    merge, ask = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LocalEmbeddings.model else THRESHOLDS
+    local = vector_model_name(embeddings) == LocalEmbeddings.model
+    merge, ask = LOCAL_THRESHOLDS if local else THRESHOLDS
+    near = LOCAL_NEAR if local else NEAR
     if settings.merge_threshold is not None:
         merge, ask = settings.merge_threshold, min(ask, settings.merge_threshold)
     if settings.ask_threshold is not None:
         merge, ask = max(merge, settings.ask_threshold), settings.ask_threshold
-    return settings.with_(merge_threshold=merge, ask_threshold=ask)
+    if settings.note_link_threshold is not None:
+        near = settings.note_link_threshold
+    return settings.with_(merge_threshold=merge, ask_threshold=ask, note_link_threshold=near)

@@ -53,7 +53,7 @@ class Purse:
         match effect:
             case Every(flows):
                 several = replace(self, round=Round(len(flows)))
-                results = yield Every(tuple(several.through(flow) for flow in flows))
+                results = yield replace(effect, flows=tuple(several.through(flow) for flow in flows))
                 return results
             case Ask():
                 return (yield from self._ask(effect))

@@ -7,9 +7,9 @@ from typing import Any
 
 from kg_memory.effects import now, read, write
 from kg_memory.errors import InputError
-from kg_memory.falkor import cypher, episode_cypher, rows, search_cypher
+from kg_memory.falkor import cypher, episode_cypher, link_cypher, rows, search_cypher
 from kg_memory.flow import Flow
-from kg_memory.identity import clean
+from kg_memory.identity import alias_key, clean
 from kg_memory.model import Entity, Episode, EpisodeStatus, Stats
 from kg_memory.words import tokens
 
@@ -33,6 +33,15 @@ def entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity
         return []
     found = yield from read(cypher.ENTITIES_LIKE, terms=terms, beginning=terms[-1], **page)
     return [rows.entity(row["entity"], row["score"]) for row in found]
+
+
+def similar(name: str, limit: int) -> Flow[list[Entity]]:
+    """Return the entities that are linked with those called *name*, nearest first."""
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"the name is {name!r}: give an entity's name or one of its aliases")
+    alias, most = alias_key(clean(name)), counted("limit", limit)
+    found = yield from read(link_cypher.SIMILAR, alias=alias, limit=most)
+    return [rows.entity(row["entity"], round(row["similarity"], 6)) for row in found]
 
 
 def episodes(limit: int, skip: int, status: Status) -> Flow[list[Episode]]:

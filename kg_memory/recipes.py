@@ -199,11 +199,14 @@ class Recipe(Part):
         return weights if kind in self.kinds else Weights(words=0, meaning=0, graph=0)
 
 
-DEFAULT = Recipe(name="default")
+DEFAULT = Recipe(name="default", kinds=("facts", "entities", "episodes"))
+"""Communities bring nothing that a question asks for: see `docs/communities.md`."""
 WORDS = DEFAULT.with_(name="words", **{kind: Weights(meaning=0, graph=0) for kind in KINDS})
 MEANING = DEFAULT.with_(name="meaning", **{kind: Weights(words=0, graph=0) for kind in KINDS})
 HYBRID = DEFAULT.with_(name="hybrid", fusion="rrf", rank_constant=60, **{kind: Weights(graph=0) for kind in KINDS})
 FACTS = DEFAULT.with_(name="facts", kinds=("facts",))
+OVERVIEW = DEFAULT.with_(name="overview", kinds=KINDS)
+"""With communities."""
 SYNAPSE = DEFAULT.with_(name="synapse", along=Synapse())
 PAGERANK = DEFAULT.with_(name="pagerank", along=PageRank())
 DIVERSE = DEFAULT.with_(name="diverse", rerank=(ByDiversity(),))
@@ -217,8 +220,8 @@ CROSS_ENCODER = DEFAULT.with_(name="cross_encoder", rerank=(ByCrossEncoder(),))
 RECIPES: Mapping[str, Recipe] = MappingProxyType({
     each.name: each
     for each in (
-        DEFAULT, WORDS, MEANING, HYBRID, FACTS, SYNAPSE, PAGERANK, DIVERSE, MENTIONS, NEAR, RECENT, USED, TRUSTED,
-        CROSS_ENCODER,
+        DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, SYNAPSE, PAGERANK, DIVERSE, MENTIONS, NEAR, RECENT, USED,
+        TRUSTED, CROSS_ENCODER,
     )
 })  # fmt: skip
 

@@ -78,6 +78,27 @@ def renew_in_children(each: Forkable) -> None:
     _forkable.add(each)
 
 
+class Cache(Protocol):
+    """What keeps texts of users at hand."""
+
+    def clear(self) -> None:
+        """Keep none of them any more."""
+
+
+_caches: WeakSet[Cache] = WeakSet()
+
+
+def clear_with_all(each: Cache) -> None:
+    """See that *each* is cleared when something is forgotten, while it is alive."""
+    _caches.add(each)
+
+
+def clear_caches() -> None:
+    """Clear all that this process keeps at hand of users' texts."""
+    for each in list(_caches):
+        each.clear()
+
+
 def _renew() -> None:
     for each in list(_forkable):
         each.forked()

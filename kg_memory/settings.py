@@ -17,6 +17,8 @@ ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """How an episode may have been read, the cheapest first."""
+LONGEST_TTL = 100 * 365 * 24 * 3600.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +148,26 @@ class Settings:
     """Whether spans and metrics are made for OpenTelemetry, without texts and namespaces: see `kg_memory.telemetry`."""
     budget: Budget = NO_BUDGET
     """How much reading may cost; in the environment ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
+    default_ttl: float | None = None
+    """Seconds after which a message expires that is added without an `expires_at` of its own: `evict` then forgets it.
+    Messages never expire by themselves when ``None``."""
+    note_linking: bool = False
+    """Whether entities that are new are linked with those that have names of near meaning, after each message (C50)."""
+    note_link_threshold: float | None = None
+    """Cosine similarity of names from which two entities are linked; by the embedding model if ``None``, mostly 0.85."""
+    note_link_most: int = 10
+    """With how many entities a new one is linked, at most."""
+    note_link_seconds: float = 5.0
+    """How long the linking after one message may take: what is not linked by then is left out."""
     max_content: int = 1_000_000
     chunk_size: int = 6_000
     """Longer content is read in pieces of about this size, split where the text has a joint."""
     max_entities: int = 100
     max_facts: int = 100
     """How many entities and facts are kept of one piece; the rest is dropped and reported."""
+    community_refresh_interval: int = 0
+    """After how many new episodes communities are found anew by themselves, at the end of the call that adds the last
+    of them (C34). 0 is never: a refresh asks about each community that changed, and is due in the middle of other work."""
     max_community_bytes: int = 8192
     """How much of a community one question tells, in bytes; a larger one is summarised in parts, then these (C39)."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
@@ -200,11 +216,12 @@ class Settings:
             raise SettingsError(f"surprise_threshold is {self.surprise_threshold}: set it from 0 to 2")
         if not 0 <= self.abstain_below <= 1:
             raise SettingsError(f"abstain_below is {self.abstain_below}: set it from 0 to 1")
-        for name in ("idle_seconds", "previous_messages", "reflections", "window_seconds", "max_skip_turns"):
+        counts = ("previous_messages", "reflections", "max_skip_turns", "community_refresh_interval")
+        for name in ("idle_seconds", "window_seconds", *counts):
             if not getattr(self, name) >= 0:  # a NaN is refused too
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
         sizes = ("candidates", "max_content", "max_entities", "max_facts", "max_community_bytes", "chunk_size")
-        for name in (*sizes, "model_timeout", "parallel", "window"):
+        for name in (*sizes, "model_timeout", "parallel", "window", "note_link_most", "note_link_seconds"):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
         if not self.entity_types:
@@ -229,12 +246,16 @@ class Settings:
             raise SettingsError(
                 "thresholds must satisfy 0 <= review_threshold <= auto_threshold <= 1: change one of them"
             )
+        if self.note_link_threshold is not None and not 0 <= self.note_link_threshold <= 1:
+            raise SettingsError(f"note_link_threshold is {self.note_link_threshold}: set it from 0 to 1")
 
     def _check_rates(self) -> None:
         for name in ("requests_per_minute", "tokens_per_minute"):
             limit = getattr(self, name)
             if limit is not None and not limit > 0:
                 raise SettingsError(f"{name} is {limit}: set it above 0, or leave it out")
+        if self.default_ttl is not None and not 0 < self.default_ttl <= LONGEST_TTL:
+            raise SettingsError(f"default_ttl is {self.default_ttl}: set it above 0, up to {LONGEST_TTL:.0f} seconds")
 
     def _check_choices(self) -> None:
         if not isinstance(self.budget, Budget):

@@ -21,6 +21,15 @@ class Neighbour(Value):
     facts: int
 
 
+class CommunityCard(Value):
+    """A community at a glance: the latest facts among its members, or its parts, and what it is a part of itself."""
+
+    community: Community
+    facts: tuple[Fact, ...] = ()
+    parts: tuple[Community, ...] = ()
+    part_of: Community | None = None
+
+
 class EntityCard(Value):
     """An entity at a glance: its latest facts, those it shares most facts with, and where it was last spoken of."""
 

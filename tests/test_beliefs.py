@@ -152,7 +152,7 @@ def test_what_follows_already_is_not_recorded_again():
     history = past(statement("a", 5))
     hold(history, revised(history, "recency", "n", "one"))
     revision = revised(history, "recency", "n", "two")
-    assert revision == {"touched": [], "closed": [], "beliefs": [], "ended": [], "waiting": []}
+    assert not any(revision.values())
 
 
 def test_a_belief_that_no_longer_follows_is_closed_and_the_end_is_told():

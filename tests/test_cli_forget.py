@@ -62,3 +62,23 @@ def test_on_a_terminal_it_goes_only_when_the_answer_is_yes(run: Run, told: str) 
         terminal.press(key)
         assert terminal.end() == code
         assert len(result(run, "episodes", "-n", told)) == episodes
+
+
+def test_a_person_is_forgotten_and_the_log_tells_of_it_without_a_name(run: Run, told: str) -> None:
+    code, out, _ = run("forget", "--entity", "Oslo", "--yes", "--reason", "asked for", "-n", told)
+    assert (code, "found nothing of it" in out, "files of the database are without it" in out) == (0, True, True)
+    head = out.split("In the log as ")[1].strip()
+    [entry] = result(run, "audit", "-n", told)
+    assert (entry["kind"], entry["episodes"], entry["residue"], entry["hash"]) == ("entity", 1, 0, head)
+    assert "Oslo" not in str(entry)
+    assert result(run, "audit", "-n", "nobody") == []
+    assert run("audit", "verify", "--head", head)[0] == 0
+    code, out, _ = run("audit", "verify", "--head", "f" * 64)
+    assert (code, "was cut off" in out) == (1, True)
+
+
+def test_some_characters_of_a_message_are_forgotten(run: Run, told: str) -> None:
+    done = result(run, "forget", "--episode", last(run, told), "--span", "11:15", "--yes", "-n", told)
+    assert (done["kind"], done["residue"], done["redacted"]) == ("span", [], done["unread"])
+    assert result(run, "episodes", "-n", told)[0]["content"] == "I moved to [forgotten]."
+    assert run("forget", "--episode", "e", "--span", "a:4", "--yes")[0] == 2

@@ -256,3 +256,33 @@ async def test_so_many_run_side_by_side_as_are_allowed_whatever_they_run_in_turn
 
     await arun(every(every(ask() for _ in range(4)) for _ in range(6)), perform, 3)
     assert most == 3
+
+
+@pytest.mark.parametrize("how", ["pooled", "async"])
+def test_no_more_run_at_once_than_is_asked_for(how):
+    running, most = [], []
+
+    def enter(effect):
+        running.append(effect)
+        most.append(len(running))
+        time.sleep(0.01 if how == "pooled" else 0)
+
+    def slow(effect):
+        enter(effect)
+        running.remove(effect)
+        return effect * 2
+
+    async def aslow(effect):
+        enter(effect)
+        await asyncio.sleep(0.01)
+        running.remove(effect)
+        return effect * 2
+
+    several = every((double(number) for number in range(12)), 3)
+    if how == "pooled":
+        with ThreadPoolExecutor(8) as pool:
+            found = run(several, slow, pool)
+    else:
+        found = asyncio.run(arun(several, aslow))
+    assert found == [2 * number for number in range(12)]
+    assert max(most) == 3

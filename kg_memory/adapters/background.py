@@ -23,7 +23,7 @@ from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputErr
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.memory import GraphMemory
 from kg_memory.model import Added, EpisodeInput
-from kg_memory.reading import UNREAD
+from kg_memory.reading import UNREAD, stored
 from kg_memory.retries import Failure as Outage
 from kg_memory.retries import Patience
 from kg_memory.scopes import Closing, renew_in_children
@@ -42,6 +42,7 @@ KEPT_FAILURES = 1000
 AT_ONCE = 1000
 NOW = 0.0
 """When that is due which nothing postpones any more."""
+FORGOTTEN = "it was forgotten before it was read"
 CLOSED = "this background memory was closed: open another"
 
 
@@ -292,8 +293,7 @@ class BackgroundMemory(Closing):
         added: list[Added] = []
         try:
             for id_, given in self._episodes(task):
-                read = partial(self.memory.add_many, [given], namespace=task.namespace)
-                added += self._patiently(id_, task.namespace, read)
+                added += self._patiently(id_, task.namespace, partial(self._read_one, id_, given, task.namespace))
                 if problem := added[-1].problem:
                     self._fail(id_, task.namespace, problem, 1)
         except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next
@@ -303,6 +303,13 @@ class BackgroundMemory(Closing):
             task.future.set_exception(error)
         else:
             task.future.set_result(added)
+
+    def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[Added]:
+        """Read the episode with that id, unless it was forgotten since it was saved."""
+        told = {name: value for name, value in given.items() if name != "known"}
+        if self.memory._run(stored(id_), namespace) is None:  # noqa: SLF001 - no verb lists one episode
+            return [Added(episode=id_, new=False, skipped=FORGOTTEN)]
+        return self.memory.add_many([told], namespace=namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return what *task* has to read, with the ids."""

@@ -10,6 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from kg_memory.cli.arguments_evict import add_evict
+from kg_memory.cli.arguments_forget import add_forget
+from kg_memory.cli.arguments_transfer import add_transfer
 from kg_memory.errors import InputError
 from kg_memory.readers.formats import FORMATS
 from kg_memory.readers.times import parse_time
@@ -58,8 +61,8 @@ UNTIL is not part of it: 2019..2021 is two years.
 """
 # The names are written out, as what they name takes longer to import than the help takes to be read.
 RECIPES = (
-    "default", "words", "meaning", "hybrid", "facts", "synapse", "pagerank", "diverse", "mentions", "near", "recent",
-    "used", "trusted", "cross_encoder",
+    "default", "words", "meaning", "hybrid", "facts", "overview", "synapse", "pagerank", "diverse", "mentions", "near",
+    "recent", "used", "trusted", "cross_encoder",
 )  # fmt: skip
 PLANS = ("economy", "standard", "thorough")
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
@@ -101,15 +104,6 @@ examples:
   kg-memory review --accept 3f2a --reason "she told me herself"
   kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
 """
-_FORGET = """\
-What goes is shown first, and cannot be brought back: the text, and all that only it supports. What other messages say
-too stays, as if this one had never been said. A fact goes with every message that states it, the whole message.
-
-examples:
-  kg-memory episodes --ids
-  kg-memory forget --episode 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
-  kg-memory forget --fact 7c2a91d4-0a55-5f0e-8f0e-3f8e2b7d4c10 --dry-run
-"""
 _WATCH = "examples:\n  kg-memory watch -n ann\n  kg-memory watch --once\n  kg-memory watch --json | jq .event\n"
 _GROUPS = ("remember and ask", "look back", "review", "set up")
 
@@ -141,11 +135,13 @@ def parser() -> argparse.ArgumentParser:
     _add_questions(command)
     _add_past(command)
     _add_review(command)
-    _add_forget(command)
+    add_forget(command, _add_limit)
+    add_evict(command)
     command("set up", "setup", "installation:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
     command("set up", "demo", "show:demo", "tell a small story to a fresh memory and ask about it, offline")
     command("set up", "doctor", "installation:doctor", "check the set-up and say what to mend")
     command("set up", "reembed", "look:reembed", "compute all vectors anew, after a change of the embedding model")
+    add_transfer(command)
     groups = ("\n".join((f"{group}:", *lines)) for group, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *groups, "kg-memory COMMAND --help has more of each, with examples."))
     return top
@@ -245,12 +241,17 @@ def _add_questions(command: Command) -> None:
     _add_limit(around, "facts")
     _add_limit(command(group, "entities", "look:entities", "list the people, places and things"), "entities")
     communities = command(
-        group, "communities", "communities:communities", "list what belongs together, and what it is about",
-        "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n\n"
-        "Communities are found in the facts that are so now. A refresh summarises only those that changed.",
+        group, "communities", "communities:communities", "list or show what belongs together, and what it is about",
+        "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n"
+        "  kg-memory communities Ann --svg ann.svg\n\n"
+        "Communities are found in the facts that are so now. A refresh summarises only those that changed; who is new\n"
+        "joins one meanwhile. Those of a higher level are made of those below.",
     )  # fmt: skip
+    communities.add_argument("name", nargs="?", help="show the one with this id, or whose name begins so")
+    communities.add_argument("--svg", type=Path, metavar="FILE", help="draw the one that is shown")
+    communities.add_argument("--level", type=int, help="only those of this level; 0 are those of entities")
     communities.add_argument("--refresh", action="store_true", help="find them anew first")
-    communities.add_argument("--full", action="store_true", help="with --refresh: summarise also the unchanged ones")
+    communities.add_argument("--full", action="store_true", help="with --refresh: as if there were none yet")
     _add_limit(communities, "communities")
     about = "list the messages, texts and records as they came in"
     episodes = command(group, "episodes", "look:episodes", about)
@@ -329,18 +330,6 @@ def _add_review(command: Command) -> None:
     one = values.add_argument("--one-at-a-time", action="store_true", default=None, help="a new value ends the last")
     values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
     _add_limit(predicates, "predicates")
-
-
-def _add_forget(command: Command) -> None:
-    about = "forget a message, or a fact with every message that states it"
-    forget = command("review", "forget", "forget:forget", about, _FORGET)
-    what = forget.add_mutually_exclusive_group(required=True)
-    what.add_argument("--episode", metavar="ID", help="a message: kg-memory episodes --ids shows the ids")
-    what.add_argument("--fact", metavar="ID", help="a fact: kg-memory facts NAME --ids shows the ids")
-    forget.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
-    forget.add_argument("--yes", action="store_true", help="do not ask")
-    forget.add_argument("--by", metavar="NAME", help="who asks for it (default: your login name)")
-    forget.add_argument("--reason", default="", metavar="TEXT", help="why; it is shown in the receipt")
 
 
 def _add_times(made: argparse.ArgumentParser, about: str, *, unreviewed: bool = True) -> None:

@@ -1,42 +1,101 @@
-"""``kg-memory communities``: what belongs together, listed and found anew."""
+"""``kg-memory communities``: what belongs together, listed, looked at and found anew."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen, counted
+from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row
+from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
 from kg_memory.model import Community, CommunityRefresh
+from kg_memory.surroundings import CommunityCard
 
-_COLUMNS = ("community", "members", "summary")
+_COLUMNS = ("community", "level", "members", "summary")
 _SHOWN = 8
 """How many members a line names."""
+_DRAWN = 60
+"""How many members or parts a picture has."""
 
 
 def communities(arguments: Namespace, screen: Screen) -> int:
-    """List the communities, after a refresh if that is asked for."""
+    """List the communities or show one, after a refresh if that is asked for."""
     if arguments.full and not arguments.refresh:
         raise InputError("--full says how to refresh: give --refresh too")
+    if arguments.svg and not arguments.name:
+        raise InputError("--svg draws one community: give its name too, as `kg-memory communities` lists it")
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         done = memory.refresh_communities(namespace=namespace, full=arguments.full) if arguments.refresh else None
-        found = memory.communities(namespace=namespace, limit=arguments.limit)
+        if arguments.name:
+            card = memory.community(arguments.name, namespace=namespace, limit=arguments.limit)
+        else:
+            found = memory.communities(namespace=namespace, level=arguments.level, limit=arguments.limit)
     if done:
         screen.note(_said(done))
+    if arguments.name:
+        return _show(card, arguments.name, arguments.svg, screen)
     looked = "nothing belongs together yet" if done else "kg-memory communities --refresh finds them"
-    screen.values(found, _COLUMNS, [_row(each) for each in found], ("bold", "", ""), empty=f"No communities: {looked}.")
+    styles = ("bold", "cyan", "", "")
+    screen.values(found, _COLUMNS, [_row(each) for each in found], styles, empty=f"No communities: {looked}.")
     return 0
 
 
 def _said(done: CommunityRefresh) -> str:
+    drift = f" {done.drift:.1%} of the entities had been elsewhere before." if done.drift else ""
     return (
         f"{counted(done.changed, 'community')} summarised, {done.unchanged} unchanged, "
-        f"{done.removed} removed; {counted(done.asked, 'question')} to the model."
+        f"{done.removed} removed; {counted(done.asked, 'question')} to the model.{drift}"
     )
 
 
 def _row(community: Community) -> tuple[Cell, ...]:
-    more = len(community.members) - _SHOWN
-    members = ", ".join(community.members[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return community.name, members, community.summary
+    inside = community.parts or community.members
+    more = len(inside) - _SHOWN
+    members = ", ".join(inside[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return community.name, community.level, members, community.summary
+
+
+def _show(card: CommunityCard | None, name: str, path: Path | None, screen: Screen) -> int:
+    """Print one community, and draw it if there is a *path*."""
+    if card is None:
+        raise InputError(f"no community has a name that begins with {name!r}: kg-memory communities lists them")
+    if path:
+        path.write_text(drawing(card), encoding="utf-8")
+        screen.note(f"Drawn in {path}.")
+    if screen.as_json:
+        screen.json(card.model_dump(mode="json"))
+        return 0
+    told = card.community
+    screen.line(told.name, "bold")
+    screen.line(told.summary)
+    if told.members:
+        joined = f" ({told.joined} joined since it was summarised)" if told.joined else ""
+        screen.line(f"{counted(len(told.members), 'member')}{joined}: {', '.join(told.members)}")
+    if card.part_of:
+        screen.line(f"part of: {card.part_of.name}")
+    if card.parts:
+        screen.table(
+            ("part", "level", "summary"), [(one.name, one.level, one.summary) for one in card.parts], ("bold",)
+        )
+    if card.facts:
+        screen.table(FACTS, [fact_row(each) for each in card.facts], FACT_STYLES)
+    return 0
+
+
+def drawing(card: CommunityCard) -> str:
+    """Return a picture of a community: its members and their facts, or itself amid its parts."""
+    if card.parts:
+        names = [card.community.name, *(each.name for each in card.parts[:_DRAWN])]
+        return picture(card.community.name, names, [(0, place, "") for place in range(1, len(names))])
+    shown = card.community.members[:_DRAWN]
+    places = {name: place for place, name in enumerate(shown)}
+    lines = [
+        (places[fact.subject], places[other], fact.predicate.replace("_", " ").lower())
+        for fact in card.facts
+        for other in fact.objects
+        if fact.subject in places and other in places and other != fact.subject
+    ]
+    return picture(card.community.name, shown, lines)

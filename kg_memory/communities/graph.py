@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
+from kg_memory.asking import Durable
 from kg_memory.communities.compare import compare
 from kg_memory.communities.detect import detect
 from kg_memory.communities.save import save
 from kg_memory.communities.state import CommunitiesContext, CommunitiesInput, CommunitiesState
 from kg_memory.communities.summarise import summarise
+from kg_memory.falkor.community_cypher import KEEP_ANSWER
 from kg_memory.flow import Driver
 from kg_memory.nodes import node
 from kg_memory.settings import Settings
@@ -22,7 +25,7 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, node(step, driver, settings, metered=True))
+        graph.add_node(step.__name__, node(step, driver, settings, metered=True, store=beside_the_communities))
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
     graph.add_conditional_edges("compare", _if_changed, {"summarise": "summarise", "unchanged": END})
@@ -31,8 +34,15 @@ def build(
     return graph
 
 
+def beside_the_communities(state: Mapping[str, Any], model: str) -> Durable | None:
+    """Keep the answers in the graph, where no reader looks for them, until all that was asked about is saved."""
+    if "revision" not in state:
+        return None
+    return Durable(None, model, state.get("answers") or {}, KEEP_ANSWER, {"revision": state["revision"]})
+
+
 def _if_changed(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
-    return "summarise" if state["groups"] or state["removed"] else "unchanged"
+    return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
 def _unless_others_came(state: CommunitiesState) -> Literal["again", "done"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 ROUNDS = 50
@@ -15,14 +15,15 @@ Neighbours = dict[int, dict[int, int]]
 """How many links each has with each other."""
 
 
-def communities(links: Iterable[Sequence[int]]) -> list[list[int]]:
+def communities(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> list[list[int]]:
     """Return the communities of what *links* join, each in ascending order, by their first members.
 
     A link joins each two of its ends, whatever their order; that of a thing with itself counts nothing. The result
-    depends on the links alone, not on their order. O(links x rounds).
+    depends on the links alone, not on their order; or also on where things were *before*, and then few move, and none
+    if the links are the same. O(links x rounds).
     """
     near = _neighbours(links)
-    labels = _labels(near)
+    labels = _settled(near, before) if before else _labels(near)
     found: list[list[int]] = []
     seen: set[int] = set()
     for each in sorted(near):
@@ -61,25 +62,39 @@ def _labels(near: Neighbours) -> dict[int, int]:
     smaller one: it ends by itself, also where labels that change all at once would swap for ever.
     """
     alone = {each: each for each in near}
-    labels = {each: _heaviest(near[each], alone) for each in near}
+    return _spread(near, {each: _heaviest(near[each], alone) for each in near}, ROUNDS - 1)
+
+
+def _settled(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
+    """Return the labels that those of *before* come to, where whatever another label weighs more for changes."""
+    first: dict[Hashable, int] = {}
+    for each in sorted(before):
+        first.setdefault(before[each], each)
+    return _spread(near, {each: first[before[each]] if each in before else each for each in near}, ROUNDS, stay=True)
+
+
+def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
+    """Change *labels* one after the other until none changes; of those that weigh most, its own may *stay*."""
     order = sorted(near)
     due = set(order)
-    for _ in range(ROUNDS - 1):
+    for _ in range(rounds):
         if not due:
             break
         for each in order:
             if each in due:
                 due.discard(each)
-                label = _heaviest(near[each], labels)
+                label = _heaviest(near[each], labels, labels[each] if stay else None)
                 if label != labels[each]:
                     labels[each] = label
                     due.update(near[each])
     return labels
 
 
-def _heaviest(near: dict[int, int], labels: dict[int, int]) -> int:
+def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
     weights: dict[int, int] = defaultdict(int)
     for each, links in near.items():
         weights[labels[each]] += links
     most = max(weights.values())
+    if own is not None and weights.get(own) == most:
+        return own
     return min(label for label, weight in weights.items() if weight == most)

@@ -27,8 +27,8 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  
     told = state["told"]
     vectors = yield from embed([each["name"] for each in told])
     rows = [_row(*each) for each in zip(state["groups"], told, vectors, strict=True)]
-    members = [member for each in state["groups"] for member in each["members"]]
-    kept = {"removed": state["removed"], "revision": state["revision"]}
+    members = [member for each in rows for member in each["members"]]
+    kept = {name: state[name] for name in ("removed", "strayed", "revision")}
     if (yield from write(cypher.SAVE, communities=rows, members=members, **kept, **NOTHING)):
         return {"tries": 0}
     tries = state["tries"] + 1
@@ -39,7 +39,9 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  
 
 def _row(group: Group, told: Told, vector: Vector) -> dict[str, Any]:
     terms = words.count(told["summary"]) + words.count(told["name"], NAME_WEIGHT)
+    lowest = group["level"] == 0
     return {
-        **told, "members": group["members"], "embedding": vector, "n": terms.total(),
+        **told, "level": group["level"], "embedding": vector, "n": terms.total(),
+        "members": group["members"] if lowest else [], "parts": [] if lowest else group["members"],
         "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
     }  # fmt: skip

@@ -21,7 +21,7 @@ class CommunitiesInput(TypedDict, total=False):
     """Whose communities are refreshed."""
 
     namespace: Annotated[str, shown("Whose memory it is.", DEFAULT_NAMESPACE)]
-    full: Annotated[bool, shown("Summarise also the communities that have not changed.", False)]
+    full: Annotated[bool, shown("Find and summarise all as if there were none.", False)]
 
 
 class CommunitiesContext(contexts.Context):
@@ -36,12 +36,21 @@ class CommunitiesContext(contexts.Context):
 class Group(TypedDict):
     """A community as it was detected: the ids of its members, those with most facts in it first.
 
-    The `fingerprint` is that of its members and of the facts among them.
+    The `fingerprint` is that of its members and of the facts among them. The members of one of a higher `level` than 0
+    are communities of the level below, the largest first.
     """
 
     id: str
+    level: int
     members: list[str]
     fingerprint: str
+
+
+class Membership(TypedDict):
+    """That an entity is stored as a member of a community."""
+
+    community: str
+    entity: str
 
 
 class Told(TypedDict):
@@ -56,17 +65,23 @@ class Told(TypedDict):
 class CommunitiesState(CommunitiesInput, total=False):
     """The input, and what each step adds to it.
 
-    `found` is how many communities there are. `groups` are those that were detected, then those of them that changed;
-    `removed` the ids of those that are no more, `unchanged` how many stay as they are. `revision` is how often the
-    stored ones had been written when they were compared, `asked` how many questions the model got, and `tries` how
-    often it was tried to save. `steps` are what each step took, as dumped `kg_memory.usage.StepUsage`.
+    `found` is how many communities there are, and `levels` in how many levels. `groups` are those that were detected,
+    then those of them that changed; `removed` the ids of those that are no more, `unchanged` how many stay as they are,
+    `strayed` who is stored as a member of another one than was detected, and `drift` which share of all that is.
+    `revision` is how often the stored ones had been written when they were compared, `answers` what a run that was
+    broken off had been answered, as JSON. `asked` is how many questions the model got, and `tries` how often it was
+    tried to save. `steps` are what each step took, as dumped `kg_memory.usage.StepUsage`.
     """
 
     found: int
+    levels: int
     groups: list[Group]
+    strayed: list[Membership]
+    drift: float | None
     unchanged: int
     removed: list[str]
     revision: int
+    answers: dict[str, str]
     told: list[Told]
     asked: int
     tries: int

@@ -20,8 +20,10 @@ from kg_memory.telemetry.failures import reason
 
 log = logging.getLogger("kg_memory.communities")
 
+AT_ONCE = 4
+"""How many communities are asked about at once, at most (C39); `Settings.parallel` may be less."""
 MEMBERS = 100
-"""How many members tell what a community is about, those with most facts in it."""
+"""How many members or parts tell what a community is about, those with most facts in it."""
 FACTS = 200
 """How many facts among these do, the latest. So a community takes some ten questions at most, however large."""
 SHARE = 8
@@ -41,12 +43,18 @@ class _Described(NamedTuple):
 
 
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Ask what the changed communities are about, several at once."""
+    """Ask what the changed communities are about, several at once; those above others once these are told."""
     instant = yield from now()
-    most = settings.max_community_bytes
-    found: list[_Described] = yield from every(_described(group, instant, most) for group in state["groups"])
-    told = [_told(group, each) for group, each in zip(state["groups"], found, strict=True)]
-    return {"told": told, "asked": state["asked"] + sum(each.asked for each in found)}
+    told: dict[str, Told] = {}
+    asked = state["asked"]
+    for level in sorted({group["level"] for group in state["groups"]}):
+        due = [group for group in state["groups"] if group["level"] == level]
+        found: list[_Described] = yield from every(
+            (_described(group, instant, told, settings.max_community_bytes) for group in due), AT_ONCE
+        )
+        told |= {group["id"]: _told(group, each) for group, each in zip(due, found, strict=True)}
+        asked += sum(each.asked for each in found)
+    return {"told": [told[group["id"]] for group in state["groups"]], "asked": asked}
 
 
 def _told(group: Group, described: _Described) -> Told:
@@ -55,13 +63,9 @@ def _told(group: Group, described: _Described) -> Told:
     return Told(id=group["id"], name=name, summary=summary, fingerprint=group["fingerprint"] if described.given else "")
 
 
-def _described(group: Group, instant: int, most: int) -> Flow[_Described]:
-    """Describe a community by its first members and the latest facts among them."""
-    ids = group["members"][:MEMBERS]
-    members = yield from read(cypher.MEMBERS, ids=ids)
-    facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
-    items = [{"entity": each["name"], "type": each["type"], "summary": each["summary"]} for each in members]
-    items += [{"fact": each["sentence"]} for each in facts]
+def _described(group: Group, instant: int, told: Mapping[str, Told], most: int) -> Flow[_Described]:
+    """Describe a community by its first members and the latest facts among them, or by its parts."""
+    items = yield from (_parts(group, told) if group["level"] else _members(group, instant))
     try:
         described = yield from _reduced(items, most)
     except ModelUnavailable:
@@ -69,7 +73,24 @@ def _described(group: Group, instant: int, most: int) -> Flow[_Described]:
     except ModelError as error:
         log.warning("no summary of a community, its latest facts stand in until the next refresh: %s", reason(error))
         return _Described(*describe(items), asked=1, given=False)
-    return described
+    rests_on_rules = any(told[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in told)
+    return described._replace(given=not rests_on_rules)
+
+
+def _members(group: Group, instant: int) -> Flow[list[Item]]:
+    ids = group["members"][:MEMBERS]
+    members = yield from read(cypher.MEMBERS, ids=ids)
+    facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
+    items = [{"entity": each["name"], "type": each["type"], "summary": each["summary"]} for each in members]
+    return items + [{"fact": each["sentence"]} for each in facts]
+
+
+def _parts(group: Group, told: Mapping[str, Told]) -> Flow[list[Item]]:
+    """Return the parts of a higher community: as they were told just now, or before."""
+    ids = group["members"][:MEMBERS]
+    stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in told])
+    known: dict[str, Mapping[str, Any]] = {**{row["id"]: row for row in stored}, **told}
+    return [{"part": known[id_]["name"], "summary": known[id_]["summary"]} for id_ in ids if id_ in known]
 
 
 def _reduced(items: Sequence[Item], most: int) -> Flow[_Described]:

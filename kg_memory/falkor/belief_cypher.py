@@ -23,7 +23,7 @@ WITH f, verdicts, collect({{
 WITH f, verdicts, [one IN said WHERE one.id IS NOT NULL] AS statements
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
-RETURN f.id AS fact, f.sentence AS sentence, verdicts, statements,
+RETURN f.id AS fact, f.sentence AS sentence, f.evicted AS evicted, f.evicted_at AS evicted_at, verdicts, statements,
   collect(b {{.id, .valid_at, .invalid_at, .said_at, .known_from, .precision,
     end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}}) AS beliefs
 """

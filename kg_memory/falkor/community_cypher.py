@@ -1,10 +1,14 @@
 """The queries about communities: named constants with parameters only.
 
 Facts are read in pages of internal ids, the one order in which the database finds them without sorting them all.
+A community of level 0 HAS_MEMBER entities; one of a higher level is made of those below, each of which is PART_OF it. A
+member that joined since the community was summarised has the time of it in `joined_at`, and not the community: to set
+anything of a node with a vector is to index the vector anew.
 """
 
 from __future__ import annotations
 
+from kg_memory.falkor import fragments as part
 from kg_memory.falkor import spent_cypher as spent
 from kg_memory.temporal import OPEN_END
 
@@ -40,6 +44,15 @@ WHERE id(e) >= $first AND id(e) < $end
 RETURN e.id AS id, e.created_at AS created_at
 """
 
+MEMBERSHIPS = """
+MATCH (e:Entity)
+WHERE id(e) >= $first AND id(e) < $end
+WITH e
+MATCH (c:Community)-[m:HAS_MEMBER]->(e)
+RETURN c.id AS community, e.id AS entity, m.joined_at IS NOT NULL AS joined
+"""
+"""In which communities the entities of a page are, and whether they joined since these were summarised."""
+
 STORED = """
 MATCH (m:Meta {id: 'schema'})
 OPTIONAL MATCH (c:Community)
@@ -47,13 +60,46 @@ RETURN coalesce(m.communities, 0) AS revision, collect(c {.id, .fingerprint}) AS
 """
 """All communities as they are stored, and how often they were written."""
 
+WHOLES = """
+MATCH (part:Community)-[:PART_OF]->(whole:Community)
+RETURN part.id AS part, whole.id AS whole
+"""
+"""Which communities are parts of which."""
+
+ANSWERS = """
+MATCH (a:Answer)
+WHERE a.key > ''
+RETURN a.key AS key, a.answer AS answer
+"""
+"""What a refresh that was broken off had been answered."""
+
+KEEP_ANSWER = (
+    spent.ADD
+    + """
+MATCH (m:Meta {id: 'schema'})
+WHERE coalesce(m.communities, 0) = $revision
+MERGE (a:Answer {key: $key})
+SET a.answer = $answer
+"""
+)
+"""Keep what the model answered until all is saved: a crash is not to cost it twice.
+
+Not where something was forgotten since the communities were compared: the answer may tell of it.
+"""
+
 MEMBERS = """
 UNWIND $ids AS id
 MATCH (e:Entity {id: id})
 RETURN e.name AS name, e.type AS type, e.summary AS summary
 """
 
-FACTS_AMONG = f"""
+PARTS = """
+UNWIND $ids AS id
+MATCH (c:Community {id: id})
+RETURN c.id AS id, c.name AS name, c.summary AS summary
+"""
+
+_AMONG = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})-[:SUBJECT_OF]->(f:Fact)
 WITH f
@@ -65,9 +111,23 @@ MATCH (f)-[:HELD]->(b:Belief)
 WHERE {_CURRENT}
 WITH f, max(b.said_at) AS said_at
 ORDER BY said_at DESC, f.id LIMIT $limit
+"""
+
+FACTS_AMONG = f"""{_AMONG}
 RETURN f.sentence AS sentence
 """
 """The latest facts that some entities have among themselves now."""
+
+TELL_FACTS_AMONG = f"""{_AMONG}
+WITH f, said_at
+MATCH (f)-[h:HELD]->(b:Belief)
+WHERE {_CURRENT}
+WITH f, h, b
+{part.TOLD}
+RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+ORDER BY belief.said_at DESC, fact.id
+"""
+"""The same as users get them, with their sources."""
 
 SAVE = (
     spent.ADD
@@ -87,15 +147,28 @@ CALL {
 }
 CALL {
   WITH m
+  UNWIND $strayed AS row
+  MATCH (c:Community {id: row.community})
+  MATCH (e:Entity {id: row.entity})
+  WITH c, e
+  MATCH (c)-[old:HAS_MEMBER]->(e)
+  DELETE old
+}
+CALL {
+  WITH m
   UNWIND $communities AS row
   MERGE (c:Community {id: row.id})
-  SET c.name = row.name, c.summary = row.summary, c.fingerprint = row.fingerprint, c.n = row.n,
+  SET c.name = row.name, c.summary = row.summary, c.fingerprint = row.fingerprint, c.n = row.n, c.level = row.level,
     c.embedding = vecf32(row.embedding)
 }
 CALL {
   WITH m
   UNWIND $communities AS row
-  MATCH (c:Community {id: row.id})-[old:HAS_MEMBER]->(:Entity)
+  UNWIND row.members AS id
+  MATCH (e:Entity {id: id})
+  WITH row, e
+  MATCH (other:Community)-[old:HAS_MEMBER]->(e)
+  WHERE other.id <> row.id
   DELETE old
 }
 CALL {
@@ -104,7 +177,31 @@ CALL {
   MATCH (c:Community {id: row.id})
   UNWIND row.members AS id
   MATCH (e:Entity {id: id})
-  MERGE (c)-[:HAS_MEMBER]->(e)
+  MERGE (c)-[member:HAS_MEMBER]->(e)
+  SET member.joined_at = NULL
+}
+CALL {
+  WITH m
+  UNWIND $communities AS row
+  MATCH (:Community)-[old:PART_OF]->(c:Community {id: row.id})
+  DELETE old
+}
+CALL {
+  WITH m
+  UNWIND $communities AS row
+  UNWIND row.parts AS id
+  MATCH (part:Community {id: id})
+  WITH part
+  MATCH (part)-[old:PART_OF]->(:Community)
+  DELETE old
+}
+CALL {
+  WITH m
+  UNWIND $communities AS row
+  MATCH (c:Community {id: row.id})
+  UNWIND row.parts AS id
+  MATCH (part:Community {id: id})
+  MERGE (part)-[:PART_OF]->(c)
 }
 CALL {
   WITH m
@@ -123,18 +220,93 @@ CALL {
   MERGE (t)-[p:IN_COMMUNITY]->(c)
   SET p.f = term.f
 }
+CALL {
+  WITH m
+  MATCH (a:Answer)
+  WHERE a.key > ''
+  DELETE a
+}
 RETURN m.communities AS revision
 """
 )
-"""Replace what changed, unless others wrote communities since they were read, or a member is gone: then no row."""
+"""Replace what changed, unless others wrote communities since they were read, or a member is gone: then no row.
+
+Who joined meanwhile stays a member, and is seen by the next refresh.
+"""
+
+JOIN = f"""
+CALL {{
+  WITH e
+  MATCH (m:Meta {{id: 'schema'}})
+  WHERE m.communities > 0
+  WITH e
+  MATCH (e)-[:STATES]->(f:Fact)
+  WITH DISTINCT f
+  MATCH (f)-[:HELD]->(b:Belief)
+  WHERE {_CURRENT}
+  WITH DISTINCT f
+  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(new:Entity)
+  WHERE indegree(new, 'HAS_MEMBER') = 0
+  WITH DISTINCT f, new
+  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(known:Entity)
+  WITH DISTINCT f, new, known
+  MATCH (c:Community)-[:HAS_MEMBER]->(known)
+  WITH new, c, count(f) AS facts
+  ORDER BY facts DESC, c.id
+  WITH new, collect(c)[0..1] AS heaviest
+  UNWIND heaviest AS c
+  CREATE (c)-[:HAS_MEMBER {{joined_at: $now}}]->(new)
+}}"""
+"""Let entities that are in no community join the one that most facts of the episode ``e`` join them to (Zep 2.3, C40).
+
+A part of the query that saves the episode.
+"""
+
+FIND = """
+MATCH (c:Community)
+WHERE c.id = $name OR toLower(c.name) STARTS WITH toLower($name)
+RETURN c.id AS id
+ORDER BY c.id <> $name, coalesce(c.level, 0), c.name, c.id LIMIT 1
+"""
+"""The community with that id, else one whose name begins so."""
+
+ONE = """
+MATCH (c:Community {id: $id})
+OPTIONAL MATCH (c)-[m:HAS_MEMBER]->(e:Entity)
+WITH c, e, m ORDER BY e.name, e.id
+WITH c, collect(e.id) AS ids, collect(e.name) AS members, count(m.joined_at) AS joined
+OPTIONAL MATCH (part:Community)-[:PART_OF]->(c)
+WITH c, ids, members, joined, part ORDER BY part.name, part.id
+WITH c, ids, members, joined, collect(part {.id, .name, .summary, .level}) AS parts
+OPTIONAL MATCH (c)-[:PART_OF]->(above:Community)
+RETURN c {.id, .name, .summary, .level} AS community, ids, members, joined, parts,
+  collect(above {.id, .name, .summary, .level}) AS above
+"""
+"""A community with its members, its parts, and what it is a part of."""
+
+CLAIM = """
+MATCH (m:Meta {id: 'schema'})
+WITH m, coalesce(m.refreshed_at, 0) AS since
+MATCH (e:Episode)
+WHERE e.created_at > since
+WITH m, count(e) AS episodes
+WHERE episodes >= $interval
+SET m.refreshed_at = $now
+RETURN episodes
+"""
+"""Take over the refresh that so many episodes since the last make due; no row if it is not, or another did."""
 
 COMMUNITIES = """
 MATCH (c:Community)
-WITH c, outdegree(c, 'HAS_MEMBER') AS size
-ORDER BY size DESC, c.name, c.id SKIP $skip LIMIT $limit
-MATCH (c)-[:HAS_MEMBER]->(e:Entity)
-WITH c, size, e ORDER BY e.name, e.id
-RETURN c {.id, .name, .summary} AS community, size, collect(e.name) AS members
-ORDER BY size DESC, community.name, community.id
+WHERE $level IS NULL OR coalesce(c.level, 0) = $level
+WITH c, coalesce(c.level, 0) AS level, outdegree(c, 'HAS_MEMBER') + indegree(c, 'PART_OF') AS size
+ORDER BY level DESC, size DESC, c.name, c.id SKIP $skip LIMIT $limit
+OPTIONAL MATCH (c)-[m:HAS_MEMBER]->(e:Entity)
+WITH c, level, size, e, m ORDER BY e.name, e.id
+WITH c, level, size, collect(e.name) AS members, count(m.joined_at) AS joined
+OPTIONAL MATCH (part:Community)-[:PART_OF]->(c)
+WITH c, level, size, members, joined, part ORDER BY part.name, part.id
+RETURN c {.id, .name, .summary, level: level} AS community, size, members, joined, collect(part.name) AS parts
+ORDER BY community.level DESC, size DESC, community.name, community.id
 """
-"""A page of all, largest first, with the names of their members."""
+"""A page of all, or of one level, the highest and largest first, with the names of their members or parts."""

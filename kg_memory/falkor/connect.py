@@ -154,6 +154,18 @@ class Database:
             return rows(answer)
         return []
 
+    def command(self, *words: str | int) -> Any:
+        """Do a command of the server itself and return its reply; errors as `query`."""
+        link = self._linked()
+        with self._translated(link):
+            return link.client.connection.execute_command(*words)
+
+    async def acommand(self, *words: str | int) -> Any:
+        """`command` on the running event loop."""
+        link = await self._alinked()
+        with self._translated(link):
+            return await (await link.loops.get().client()).connection.execute_command(*words)
+
     @contextmanager
     def making(self) -> Iterator[None]:
         """Make a graph or an index inside, alone among all clients: FalkorDB crashes where two make one at once."""

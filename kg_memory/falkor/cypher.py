@@ -8,30 +8,34 @@ from __future__ import annotations
 
 from kg_memory.falkor import fragments as part
 from kg_memory.falkor import spent_cypher as spent
+from kg_memory.falkor.community_cypher import JOIN
 from kg_memory.temporal import OPEN_END, OPEN_START
+
+_KNOWN_MAP = part.ENTITY_MAP.replace(".created_at}", ".created_at, .evicted}")
 
 SIMILAR_ENTITIES = f"""
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
-RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 1.0 AS score
+RETURN row.new AS new, {_KNOWN_MAP} AS entity, 1.0 AS score
 UNION ALL
 UNWIND $names AS row
 CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
 WITH row, e, 1.0 - distance AS score
 WHERE score >= $threshold
-RETURN row.new AS new, {part.ENTITY_MAP} AS entity, score
+RETURN row.new AS new, {_KNOWN_MAP} AS entity, score
 UNION ALL
 UNWIND $names AS row
 OPTIONAL MATCH (known:Alias {{key: row.alias}})
 WITH row, known
 WHERE known IS NULL
 UNWIND row.terms AS term
+WITH row.new AS new, term
 MATCH (t:Term {{s: term}})-[:IN_ENTITY]->(e:Entity)
-WITH row, e, count(t) AS hits
+WITH new, e, count(t) AS hits
 ORDER BY hits DESC, e.id
-WITH row, collect(e)[0..$limit] AS found
+WITH new, collect(e)[0..$limit] AS found
 UNWIND found AS e
-RETURN row.new AS new, {part.ENTITY_MAP} AS entity, 0.0 AS score
+RETURN new, {_KNOWN_MAP} AS entity, 0.0 AS score
 """
 """The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
 
@@ -47,14 +51,20 @@ WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
 UNWIND found AS f
 {part.TOLD_WITH_BELIEFS}"""
 
+# A vector is made, and compared as a part of its row, once a fact and not once a fact of a hub.
+_GIVEN = """UNWIND $facts AS row
+WITH row.new AS new, row.subject AS subject, row.objects AS objects, row.predicate AS predicate, row.family AS family,
+  CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
+"""
 _NEAREST = f"""
-WITH DISTINCT row, f, f.predicate = row.predicate AS same, coalesce(f.family = row.family, false) AS akin,
-  vec.cosineDistance(f.embedding, vecf32(row.embedding)) AS distance
+WITH new, f, begin, f.predicate = predicate AS same, coalesce(f.family = family, false) AS akin,
+  vec.cosineDistance(f.embedding, vector) AS distance
 WHERE same OR akin OR distance < $farthest
+WITH DISTINCT new, f, CASE WHEN same THEN begin END AS begin, distance
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WHERE same AND row.one_at_a_time
-WITH row, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - row.begin AS away
-WITH row.new AS new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
+WHERE begin IS NOT NULL
+WITH new, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
+WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
   min(coalesce(abs(away) * 1.0, distance)) AS far
 ORDER BY far, f.id
 WITH new, side, collect(f)[0..CASE WHEN side = 0 THEN $limit ELSE $limit / 2 + 1 END] AS found
@@ -66,14 +76,12 @@ what. And those of the same predicate or family, or near in meaning, the nearest
 """
 
 _RIVALS_BY_SUBJECT = f"""
-UNWIND $facts AS row
-MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
+{_GIVEN}MATCH (s:Entity {{id: subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
 
 _RIVALS_BY_OBJECT = f"""
-UNWIND $facts AS row
-UNWIND row.objects AS object
+{_GIVEN}UNWIND objects AS object
 MATCH (o:Entity {{id: object}})
-WITH row, o
+WITH new, o, predicate, family, begin, vector
 MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
 
 _REVISIONS = """
@@ -136,15 +144,33 @@ WITH e
 CALL {
   WITH e
   UNWIND $entities AS row
+  OPTIONAL MATCH (known:Entity {key: row.key})
+  WITH e, row, CASE WHEN known IS NULL THEN [] ELSE [known.name] + known.aliases END AS before
+  WITH e, row, [each IN row.names WHERE NOT each.name IN before] AS fresh
   MERGE (n:Entity {key: row.key})
   ON CREATE SET n.id = row.id, n.name = row.name, n.type = row.type, n.aliases = row.aliases, n.summary = '',
-    n.first_seen = $at, n.last_seen = $at, n.created_at = $now, n.n = 0, n.embedding = vecf32(row.embedding),
+    n.first_seen = $at, n.last_seen = $at, n.created_at = $now, n.embedding = vecf32(row.embedding),
+    n.n = reduce(n = 0, each IN fresh | n + each.n),
     n.revision = row.changed, n.stale = CASE WHEN row.stale THEN $now END
   ON MATCH SET n.aliases = n.aliases + [alias IN row.aliases WHERE NOT alias IN n.aliases],
+    n.n = n.n + reduce(n = 0, each IN fresh | n + each.n),
     n.first_seen = CASE WHEN n.first_seen > $at THEN $at ELSE n.first_seen END,
     n.last_seen = CASE WHEN n.last_seen < $at THEN $at ELSE n.last_seen END,
     n.revision = coalesce(n.revision, 0) + row.changed, n.stale = CASE WHEN row.stale THEN $now ELSE n.stale END
   MERGE (e)-[:MENTIONS]->(n)
+  WITH n, fresh
+  UNWIND fresh AS name
+  UNWIND name.terms AS each
+  WITH n, each.term AS term, sum(each.f) AS f
+  MERGE (t:Term {s: term})
+  MERGE (t)-[p:IN_ENTITY]->(n)
+  ON CREATE SET p.f = 0
+  SET p.f = p.f + f
+}
+CALL {
+  WITH e
+  UNWIND $entities AS row
+  MATCH (n:Entity {key: row.key})
   WITH n, row
   UNWIND row.alias_keys AS alias
   MERGE (a:Alias {key: alias})
@@ -155,17 +181,9 @@ CALL {
   UNWIND $named AS row
   MATCH (n:Entity {key: row.key})
   SET n.name = row.name, n.embedding = vecf32(row.embedding)
-}
-CALL {
-  WITH e
-  UNWIND $entity_terms AS row
-  MATCH (n:Entity {key: row.key})
-  MERGE (t:Term {s: row.term})
-  MERGE (t)-[p:IN_ENTITY]->(n)
-  ON CREATE SET p.f = 0
-  WITH n, p, row
-  WHERE p.f < row.f
-  SET p.f = p.f + row.f, n.n = n.n + row.f
+  WITH n
+  MATCH (n)-[old:SIMILAR_TO]-()
+  DELETE old
 }
 CALL {
   WITH e
@@ -255,6 +273,7 @@ CALL {
 }
 """
     + part.REVISE
+    + JOIN
     + f"""
 WITH e.id AS id
 OPTIONAL MATCH (e:Entity)
@@ -284,11 +303,11 @@ WHERE e.stale = row.stale
 SET e.stale = NULL, e.summary = row.summary, e.n = row.n
 WITH row, e
 WHERE row.changed
-OPTIONAL MATCH (old:Term)-[p:IN_ENTITY]->(e)
-WHERE NOT old.s IN [term IN row.terms | term.term]
-DELETE p
-WITH DISTINCT row, e
-UNWIND row.terms AS term
+WITH e, row.terms AS terms, [each IN row.terms | each.term] AS said
+WITH e, terms, [(old:Term)-[p:IN_ENTITY]->(e) WHERE NOT old.s IN said | p] AS gone
+FOREACH (p IN gone | DELETE p)
+WITH e, terms
+UNWIND terms AS term
 MERGE (t:Term {{s: term.term}})
 MERGE (t)-[q:IN_ENTITY]->(e)
 SET q.f = term.f
@@ -320,6 +339,7 @@ ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE bel
 
 ENTITIES = f"""
 MATCH (e:Entity)
+WHERE e.evicted IS NULL
 WITH e ORDER BY e.last_seen DESC, e.name SKIP $skip LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity
 """
@@ -356,8 +376,16 @@ OPTIONAL MATCH (e:Episode {{status: 'skipped'}})
 WITH episodes, waiting, failed, count(e) AS skipped
 OPTIONAL MATCH (n:Entity)
 WITH episodes, waiting, failed, skipped, count(n) AS entities
+OPTIONAL MATCH (n:Entity)
+WHERE n.evicted > {OPEN_START}
+WITH episodes, waiting, failed, skipped, entities, count(n) AS evicted
+WITH episodes, waiting, failed, skipped, entities - evicted AS entities
 OPTIONAL MATCH (f:Fact)
 WITH episodes, waiting, failed, skipped, entities, count(f) AS facts
+OPTIONAL MATCH (f:Fact)
+WHERE f.evicted > {OPEN_START}
+WITH episodes, waiting, failed, skipped, entities, facts, count(f) AS evicted
+WITH episodes, waiting, failed, skipped, entities, facts - evicted AS facts
 OPTIONAL MATCH (b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
 OPTIONAL MATCH (:Fact)-[h:HELD]->(b)

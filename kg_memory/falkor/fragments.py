@@ -29,7 +29,7 @@ A ``$lenient`` question also takes what may have been so already, its start not 
 """
 
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
-  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, flags: coalesce(e.flags, [])}"""
+  .reason, .step, attempts: coalesce(e.attempts, 0), .plan, .expires_at, flags: coalesce(e.flags, [])}"""
 
 _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
       AND st.valid_at < b.invalid_at)

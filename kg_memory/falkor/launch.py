@@ -225,6 +225,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
         "--locale-collate": "C",  # else a locale that is set but not installed keeps the server from starting
     }
     module = ["--loadmodule", str(binaries.module), "THREAD_COUNT", str(threads), "NODE_CREATION_BUFFER", "128"]
+    module += ["CMD_INFO", "no"]  # else the server keeps the latest queries with all that they say, in a stream
     return [str(binaries.redis_server), *(word for pair in server.items() for word in pair), *module]
 
 

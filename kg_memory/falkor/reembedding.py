@@ -13,6 +13,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 
 BATCH = 100
+UNLINKED_AT_ONCE = 5_000
 UNDER_WAY = "(being embedded anew)"
 
 TEXTS = {
@@ -29,6 +30,18 @@ WITH n ORDER BY n.id LIMIT $limit
 RETURN n.id AS id, {text} AS text
 """
 STORE = "UNWIND $rows AS row MATCH (n:{label} {{id: row.id}}) SET n.embedding = vecf32(row.embedding)"
+UNLINK = """
+MATCH (:Entity)-[old:SIMILAR_TO]->(:Entity)
+WITH old LIMIT $limit
+WITH collect(old) AS gone
+CALL {
+  WITH gone
+  UNWIND gone AS old
+  DELETE old
+}
+RETURN size(gone) AS n
+"""
+"""Links tell how near the vectors are that go."""
 DROP = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
 WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
 
@@ -53,6 +66,8 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
         raise InputError(f"the namespace {namespace!r} holds nothing: check its name")
     dimension = embedder.dimension()
     database.query(key, WRITE_MODEL, {"model": UNDER_WAY, "dimension": dimension}, write=True)
+    while database.query(key, UNLINK, {"limit": UNLINKED_AT_ONCE}, write=True)[0]["n"]:
+        pass
     total = sum(database.query(key, COUNT.format(label=label), {}, write=False)[0]["total"] for label in TEXTS)
     done = 0
     for label, text in TEXTS.items():

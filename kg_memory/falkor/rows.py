@@ -49,12 +49,13 @@ def entity(told: Row, score: float | None = None) -> Entity:
 def episode(told: Row, score: float | None = None) -> Episode:
     """Return an episode of `fragments.EPISODE_MAP`."""
     times = {name: moment(told[name]) for name in ("at", "created_at")}
-    return Episode(**{**told, **times}, score=score)
+    return Episode(**{**told, **times, "expires_at": instant(told.get("expires_at"))}, score=score)
 
 
 def community(told: Row, score: float | None = None) -> Community:
-    """Return a community: its id, name and summary."""
-    return Community(id=told["id"], name=told["name"], summary=told["summary"] or "", score=score)
+    """Return a community: its id, name, summary and level."""
+    level = told.get("level") or 0
+    return Community(id=told["id"], name=told["name"], summary=told["summary"] or "", level=level, score=score)
 
 
 def remark(told: Row) -> Remark:

@@ -18,25 +18,26 @@ from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
 from kg_memory.temporal import OPEN_START
 
-VERSION = 3
+VERSION = 4
 KINDS = ("Episode", "Fact", "Entity", "Community")
 RANGE = {
     "Meta": ("id",),
-    "Episode": ("id", "thread_key", "status", "created_at"),
-    "Entity": ("id", "key", "stale"),
+    "Episode": ("id", "thread_key", "status", "created_at", "expires_at"),
+    "Entity": ("id", "key", "stale", "evicted"),
     "Alias": ("key",),
-    "Fact": ("id",),
+    "Fact": ("id", "evicted"),
     "Belief": ("id", "created_at", "expired_at"),
     "Verdict": ("id", "ruling"),
     "Decision": ("id",),
     "Predicate": ("name",),
     "Community": ("id",),
+    "Answer": ("key",),
     "Term": ("s",),
     "Spent": ("day",),
 }
 RELATIONS = (
     "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "PROPOSED", "JUDGED", "DECIDED", "MENTIONS", "NEXT", "NAMES",
-    "HAS_MEMBER", "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
+    "HAS_MEMBER", "PART_OF", "SIMILAR_TO", "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
 )  # fmt: skip
 # A query that is planned before a relation is known finds none of it, even those made while it waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
@@ -83,6 +84,13 @@ DELETE c
 """,
     ),
     3: ("CREATE INDEX FOR (n:Spent) ON (n.day)", "CREATE INDEX FOR (n:Episode) ON (n.created_at)"),
+    4: (
+        "CREATE INDEX FOR (n:Answer) ON (n.key)",
+        "CREATE INDEX FOR (n:Episode) ON (n.expires_at)",
+        "CREATE INDEX FOR (n:Entity) ON (n.evicted)",
+        "CREATE INDEX FOR (n:Fact) ON (n.evicted)",
+        MAKE_RELATIONS,
+    ),
 }
 """Queries that bring a graph from version n - 1 to version n; each may run again, also when the new one is in use."""
 

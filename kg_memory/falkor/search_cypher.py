@@ -193,17 +193,20 @@ ORDER BY belief.known_from, belief.id
 ENTITIES_BY_ID = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})
+WHERE e.evicted IS NULL
 RETURN {part.ENTITY_MAP} AS entity
 """
 
 EPISODES_BY_ID = f"""
 UNWIND $ids AS id
 MATCH (e:Episode {{id: id}})
+WHERE e.expires_at IS NULL OR e.expires_at > timestamp() * 1000
 RETURN {part.EPISODE_MAP} AS episode
 """
+"""Episodes, but such as have expired, by the server's clock, and are not forgotten yet."""
 
 COMMUNITIES_BY_ID = """
 UNWIND $ids AS id
 MATCH (c:Community {id: id})
-RETURN c {.id, .name, .summary} AS community
+RETURN c {.id, .name, .summary, .level} AS community
 """

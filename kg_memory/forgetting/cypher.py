@@ -24,11 +24,6 @@ RETURN coalesce(m.forgotten, 0) AS times
 """
 """How often something was forgotten so far."""
 
-STATING = """
-MATCH (e:Episode)-[:STATES]->(f:Fact {id: $fact})
-RETURN DISTINCT e.id AS id
-"""
-
 THREAD = """
 MATCH (e:Episode {thread_key: $key})
 WHERE e.at >= $since AND e.at <= $until
@@ -145,7 +140,9 @@ RETURN p.name AS name
 COMMUNITIES = """
 UNWIND $ids AS id
 MATCH (c:Community)-[:HAS_MEMBER]->(n:Entity {id: id})
-RETURN DISTINCT c.id AS id
+WITH DISTINCT c
+MATCH (c)-[:PART_OF*0..20]->(up:Community)
+RETURN DISTINCT up.id AS id
 """
 
 _UNCHANGED = """
@@ -161,12 +158,16 @@ WITH changed, sum(CASE WHEN size = row.size THEN 0 ELSE 1 END) AS added
 UNWIND $episodes AS row
 OPTIONAL MATCH (x:Episode {id: row.id})
 WITH changed, added, sum(CASE WHEN x.status = row.status THEN 0 ELSE 1 END) AS read
+UNWIND CASE WHEN size($reopened) = 0 THEN [NULL] ELSE $reopened END AS row
+OPTIONAL MATCH (b:Belief {id: row.id})
+WITH changed, added, read, count(b) AS there
 MATCH (e:Meta {id: 'schema'})
-WHERE changed + added + read = 0
-SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1
+WHERE changed + added + read = 0 AND there = size($reopened)
+SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.forgotten, 0) + 1,
+  e.outbox = CASE WHEN $note IS NULL THEN e.outbox ELSE coalesce(e.outbox, []) + [$note] END
 WITH e
 """
-"""That nothing was said, read or changed meanwhile of what the rest is based on.
+"""That nothing was said, read, changed or evicted meanwhile of what the rest is based on.
 
 Communities that are being summarised meanwhile, and episodes that are being read, are done anew: they may tell of what
 goes.
@@ -243,6 +244,9 @@ CALL {
   UNWIND $renamed AS row
   MATCH (n:Entity {key: row.key})
   SET n.name = row.name, n.embedding = vecf32(row.embedding)
+  WITH n
+  MATCH (n)-[old:SIMILAR_TO]-()
+  DELETE old
 }
 CALL {
   WITH e
@@ -267,6 +271,12 @@ CALL {
   MATCH (x:Episode)
   WHERE x.status IN ['saved', 'waiting', 'working', 'failed']
   SET x.answers = NULL
+}
+CALL {
+  WITH e
+  MATCH (a:Answer)
+  WHERE a.key > ''
+  DELETE a
 }
 """
 """What stays says only what it says without the rest."""
@@ -316,11 +326,25 @@ CALL {
     + part.REVISE
 )
 
+_REDACT = """
+CALL {
+  WITH e
+  UNWIND $redacted AS row
+  MATCH (x:Episode {id: row.id})
+  OPTIONAL MATCH (x)-[link:MENTIONS|STATES]->()
+  DELETE link
+  WITH DISTINCT x, row
+  SET x.id = row.new_id, x.content = row.content, x.flags = row.flags, x.status = 'saved', x.embedding = NULL,
+    x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL
+}"""
+"""A message of which a part goes is as one that was said without it and has yet to be read."""
+
 FORGET = (
     _UNCHANGED
     + _CORRECT
     + _REMOVE
     + _BELIEVE
+    + _REDACT
     + """
 CALL {
   WITH e

@@ -1,101 +1,168 @@
-"""Forget messages: their text, all that only they support, and what they brought about in what stays."""
+"""Forget messages: their text, all that only they support, and what they brought about in what stays.
+
+Many go in parts, each whole by itself. Then it is searched for what is left of them, and the log tells of it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from kg_memory.effects import now, read, write
-from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.effects import now
 from kg_memory.falkor import rows
+from kg_memory.falkor.connect import graph_key
 from kg_memory.flow import Flow
-from kg_memory.forgetting import cypher
-from kg_memory.forgetting.look import Ground, look
-from kg_memory.forgetting.plan import Plan, planned
+from kg_memory.forgetting import log, outbox
+from kg_memory.forgetting.asked import Asked, chosen, none_such
+from kg_memory.forgetting.caches import cleared
+from kg_memory.forgetting.erase import LEFT, erased, swept
+from kg_memory.forgetting.part import Done, Going, looked, removed
+from kg_memory.forgetting.redact import redacted
+from kg_memory.forgetting.scan import TOLD, Search, search
+from kg_memory.forgetting.traces import Traces
 from kg_memory.identity import clean
-from kg_memory.ingestion.receive import line
-from kg_memory.ingestion.save import LEFT
+from kg_memory.ingestion.save import LEFT as LEFT_STALE
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.model import Forgotten
+from kg_memory.receipts import Forgotten
 from kg_memory.settings import Settings
+from kg_memory.words import tokens
 
-ATTEMPTS = 50
-"""How often it is tried to write while others write about the same things."""
-LONGEST_REASON = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What to forget, an `episode` or a `fact` by its id, who asks for it and why."""
-
-    episode: str | None
-    fact: str | None
-    by: str
-    reason: str
-    dry_run: bool
+AT_ONCE = 50
+"""How many messages go in one part."""
+MOST_TRACES = 500_000
+"""How many traces are gathered before they are searched for."""
+UNSAID = "(left out: it told what was forgotten)"
+Told = Callable[[int, int], None]
 
 
-def forget(asked: Asked, settings: Settings, namespace: str) -> Flow[Forgotten]:
-    """Forget an episode, or a fact with every episode that states it, and return what went.
+def untold(_: int, __: int) -> None:
+    """Tell nobody."""
 
-    It is looked at again where others changed something of it meanwhile. Errors: `InputError` when it is not there.
+
+@dataclass(slots=True)
+class Run:
+    """One call: where it works, under which `receipt`, what it found so far, and whom it tells how far it is."""
+
+    asked: Asked
+    settings: Settings
+    namespace: str
+    told: Told
+    receipt: str = field(default_factory=lambda: secrets.token_hex(16))
+    salt: str = ""
+    since: int = 0
+    done: Done = field(default_factory=Done)
+    searches: list[Search] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """The key of the graph."""
+        return graph_key(self.namespace)
+
+    def masked(self, text: str) -> str:
+        """Return what stands for *text* in the log."""
+        return log.masked(self.salt, text)
+
+    def note(self, ids: Sequence[str] = ()) -> dict[str, Any]:
+        """Return what is noted of a part: who and what only as salted hashes."""
+        return {
+            "receipt": self.receipt, "kind": self.asked.kind, "what": self.masked(self.asked.what),
+            "namespace": self.masked(self.namespace), "by": self.masked(self.asked.by),
+            "at": rows.moment(self.done.times[-1]).isoformat() if self.done.times else "",
+            "messages": {id_: self.masked(id_) for id_ in ids},
+        }  # fmt: skip
+
+
+def forget(
+    asked: Asked, settings: Settings, namespace: str, told: Told = untold, ids: Sequence[str] | None = None
+) -> Flow[Forgotten]:
+    """Forget what is *asked* for, or the messages *ids*, and return the receipt; *told* is how many of how many.
+
+    Errors: `InputError` when it is not there.
     """
-    _check(asked)
-    for _ in range(ATTEMPTS):
-        times = yield from read(cypher.FORGOTTEN)
-        try:
-            ground = yield from look((yield from _episodes(asked)), settings)
-            time = yield from now()
-            plan = yield from planned(ground, settings, namespace, time)
-        except KeyError:  # one query told of what another no longer finds, as others forget too
-            if (yield from read(cypher.FORGOTTEN)) == times:
-                raise
-            continue
-        if asked.dry_run:
-            return _receipt(asked, ground, plan, time)
-        if (yield from write(cypher.FORGET, **plan.params, now=time)):
-            yield from refresh(since=time, before=time - LEFT)
-            return _receipt(asked, ground, plan, time)
-    raise DatabaseUnavailable(f"others changed the same things {ATTEMPTS} times while this was forgotten: try again")
+    run = Run(asked, settings, namespace, told)
+    ids = (yield from chosen(asked)) if ids is None else ids
+    if not ids:
+        raise none_such(asked.kind, asked.what)
+    others = (yield from redacted(ids[0], asked.span, settings, namespace)) if asked.span else {}
+    if asked.dry_run:
+        look = yield from looked(Going(ids, others), settings, namespace)
+        if look is None:
+            raise none_such(asked.kind, asked.what)
+        run.done.add(*look, texts=True)
+        return receipt(run)
+    yield from begun(run)
+    traces = Traces()
+    for start in range(0, len(ids), AT_ONCE):
+        some = ids[start : start + AT_ONCE]
+        yield from outbox.point(run.key, {**run.note(), "at": ""}, run.since)
+        note = {**run.note(some), "at": rows.moment((yield from now())).isoformat()}
+        found = yield from removed(Going(some, others, note), settings, namespace, run.done)
+        if asked.search:
+            traces.add(found)
+        told(start + len(some), len(ids))
+        if len(traces) > MOST_TRACES:
+            yield from _searched(run, traces)
+            traces = Traces()
+    if not run.done.episodes:
+        yield from outbox.settle(run.key, run.receipt)
+        raise none_such(asked.kind, asked.what)
+    if asked.search:
+        yield from _searched(run, traces)
+    made = yield from ended(run)
+    yield from cleared()
+    for time in run.done.times:
+        yield from refresh(since=time, before=time - LEFT_STALE)
+    return made
 
 
-def _check(asked: Asked) -> None:
-    if (asked.episode is None) == (asked.fact is None):
-        raise InputError("give either episode or fact: the id of what is to be forgotten")
-    if not isinstance(asked.by, str) or not asked.by.strip() or len(asked.by) > LONGEST_REASON:
-        raise InputError(f"by is {asked.by!r}: say who asks, in at most {LONGEST_REASON} characters")
-    if not isinstance(asked.reason, str) or len(asked.reason) > LONGEST_REASON:
-        raise InputError(f"the reason is no text of at most {LONGEST_REASON} characters: make it shorter")
+def begun(run: Run) -> Flow[None]:
+    """Log what others left who were killed, and learn where the log is."""
+    yield from outbox.taken_over(run.key)
+    run.salt = yield from log.salt()
+    run.since = yield from log.length()
 
 
-def _episodes(asked: Asked) -> Flow[list[dict[str, Any]]]:
-    """Return the episodes that go."""
-    name, id_ = ("episode", asked.episode) if asked.fact is None else ("fact", asked.fact)
-    found: list[dict[str, Any]] = []
-    if isinstance(id_, str) and id_:
-        ids = [clean(id_)]
-        if name == "fact":
-            ids = [row["id"] for row in (yield from read(cypher.STATING, fact=ids[0]))]
-        found = yield from read(cypher.EPISODES, ids=ids)
-    if not found:
-        where = "memory.episodes()" if name == "episode" else "memory.facts_about(name)"
-        raise InputError(f"there is no {name} {id_!r} in this namespace, or it is forgotten: {where} has the ids")
-    return found
+def ended(run: Run) -> Flow[Forgotten]:
+    """Rid the server of what else it keeps, enter it all into the log, and return the receipt."""
+    yield from swept(run.key, run.receipt)
+    erases = run.settings.url is None if run.asked.erase is None else run.asked.erase
+    done, advice = (yield from erased(run.key)) if erases else (False, LEFT)
+    made = receipt(run).model_copy(update={"erased": done, "advice": advice})
+    entry = yield from log.append(_entered(run, made), run.since)
+    yield from outbox.settle(run.key, run.receipt)
+    return made.model_copy(update={"head": entry.hash})
 
 
-def _receipt(asked: Asked, ground: Ground, plan: Plan, time: int) -> Forgotten:
-    gone, params = ground.gone.ids, plan.params
-    shown = {
-        **{each["id"]: line(each) for each in ground.episodes},
-        **{id_: ground.facts[id_]["sentence"] for id_ in plan.leaving},
-        **{id_: ground.entities[id_]["name"] for id_ in ground.leaving},
-        **plan.believed.sentences,
-    }
-    retold = {each["id"] for each in params["retold"]} - {*plan.believed.restored}
+def _searched(run: Run, traces: Traces) -> Flow[None]:
+    """Search for *traces*, with nothing more at hand in this process."""
+    yield from cleared()
+    yield from outbox.point(run.key, {**run.note(), "at": ""}, run.since)
+    run.searches.append((yield from search(traces, untold)))
+
+
+def _entered(run: Run, made: Forgotten) -> dict[str, Any]:
+    """Return what the log tells of *made*, with no word of what is gone."""
+    tells = {word for each in run.searches for word in each.traces.words}
+    by, reason = (each if tells.isdisjoint(tokens(each)) else UNSAID for each in (made.by, made.reason))
+    counts = {"episodes": len(made.episodes), "facts": len(made.facts), "entities": len(made.entities)}
+    return {
+        **run.note(), **counts, "messages": [run.masked(id_) for id_ in made.episodes[: log.LISTED]], "by": by,
+        "reason": reason, "at": made.at.isoformat(), "residue": None if made.residue is None else len(made.residue),
+        "searched": made.searched, "erased": made.erased, "complete": True,
+    }  # fmt: skip
+
+
+def receipt(run: Run) -> Forgotten:
+    """Return the receipt of *run* as far as it came."""
+    asked, done = run.asked, run.done
+    found = [each for search in run.searches for each, _ in search.found]
     return Forgotten(
-        episodes=tuple(each["id"] for each in ground.episodes if each["id"] in gone),
-        facts=tuple(plan.leaving), entities=tuple(params["gone_entities"]),
-        restored=tuple(plan.believed.restored), changed=tuple(sorted({*plan.believed.changed, *retold})),
-        unread=tuple(params["unread"]), dry_run=asked.dry_run, at=rows.moment(time), by=clean(asked.by),
-        reason=clean(asked.reason), texts=shown if asked.dry_run else {},
+        kind=asked.kind if asked.span is None else "span", episodes=tuple(done.episodes), facts=tuple(done.facts),
+        entities=tuple(done.entities), restored=tuple(sorted(done.restored)), changed=tuple(sorted(done.changed)),
+        unread=tuple(sorted(done.unread)), redacted=tuple(done.redacted), parts=len(done.times),
+        dry_run=asked.dry_run, at=rows.moment(done.times[-1]), by=clean(asked.by), reason=clean(asked.reason),
+        texts=done.texts, residue=tuple(found[:TOLD]) if run.searches else None,
+        searched=sum(each.searched for each in run.searches), receipt="" if asked.dry_run else run.receipt,
     )  # fmt: skip

@@ -24,7 +24,8 @@ class Ground:
     """What there is: the `episodes` that go, and what they or their neighbours mention and state.
 
     `names` are those that each entity has left, none where it goes too, and `said` the words that others than `gone`
-    say of an entity or a fact. `places` are the neighbours with the words that they carry from then on, and
+    say of an entity or a fact. `redacted` are those of the episodes that stay, but for some characters, by their ids,
+    as they are said then. `places` are the neighbours with the words that they carry from then on, and
     `threads` the stretches of conversation that were looked at, with how many episodes each has.
     """
 
@@ -34,6 +35,7 @@ class Ground:
     facts: dict[str, Row] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
     said: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    redacted: Mapping[str, Row] = field(default_factory=dict)
     places: list[dict[str, Any]] = field(default_factory=list)
     threads: list[dict[str, Any]] = field(default_factory=list)
 
@@ -47,11 +49,11 @@ class Ground:
         return {id_ for each in self.episodes for id_ in each[link]}
 
 
-def look(episodes: Sequence[Row], settings: Settings) -> Flow[Ground]:
-    """Return what bears on forgetting *episodes*."""
+def look(episodes: Sequence[Row], settings: Settings, redacted: Mapping[str, Row] | None = None) -> Flow[Ground]:
+    """Return what bears on forgetting *episodes*, of which those *redacted* are said otherwise from then on."""
     gone = forgotten(episodes)
     ids = sorted(gone.ids)
-    ground = Ground(episodes, gone)
+    ground = Ground(episodes, gone, redacted=redacted or {})
     lines = yield from _neighbours(ground)
     places = [{name: each[name] for name in ("id", "thread_key", "at")} for each in episodes]
     followed = yield from read(cypher.READ_WITH, places=places, going=ids, limit=settings.previous_messages)
@@ -102,13 +104,18 @@ def _neighbours(ground: Ground) -> Flow[dict[str, Row]]:
         stretch = {"key": key, "since": min(times) - sharing.REACH, "until": max(times) + sharing.REACH}
         thread = yield from read(cypher.THREAD, **stretch)
         ground.threads.append({**stretch, "size": len(thread)})
-        carried = sharing.carriers(thread, ground.gone.ids)
+        if ground.redacted:
+            carried = sharing.beside(thread, ground.redacted)
+        else:
+            carried = sharing.carriers(thread, ground.gone.ids)
         wanted = sorted({*carried, *(giver for own in carried.values() for giver in own)})
         lines = {row["id"]: row for row in (yield from read(cypher.EPISODES, ids=wanted))}
+        lines |= {id_: {**lines[id_], "content": row["content"]} for id_, row in ground.redacted.items()}
         for id_, givers in carried.items():
             shared = [(lines[giver], weight, later) for giver, (weight, later) in sorted(givers.items())]
             ground.places.append(sharing.place(lines[id_], shared))
-            found[id_] = lines[id_]
+            if id_ not in ground.redacted:
+                found[id_] = lines[id_]
     return found
 
 

@@ -30,19 +30,21 @@ def planned(ground: Ground, settings: Settings, namespace: str, time: int) -> Fl
     """Return what forgetting the episodes of *ground* removes, and what it changes of the rest."""
     leaving = remove.going(ground, settings)
     params = yield from remove.facts_left(ground, leaving)
-    believed, beliefs = yield from _believed(ground, leaving, params["unrefuted"], (settings, namespace, time))
+    params |= yield from remove.verdicts_left(ground, leaving)
+    believed, beliefs = yield from _believed(ground, leaving, params, (settings, namespace, time))
     revision = believed.revision
     changed = {*leaving, *ground.own("state"), *(each["id"] for each in params["retold"]), *believed.sentences}
     params |= yield from remove.entities_left(ground, (yield from add_ends(ground, changed)))
-    params |= yield from remove.verdicts_left(ground, leaving)
     params |= yield from remove.others(ground, leaving, [*ground.leaving, *(each["id"] for each in params["entities"])])
     params |= {
         "based_on": [_only(each, "id", "revision", "mentioned") for each in ground.entities.values()],
         "threads": ground.threads,
         "episodes": [_only(each, "id", "status") for each in ground.episodes],
-        "links": remove.links(ground.episodes), "places": ground.places,
+        "links": [] if ground.redacted else remove.links(ground.episodes), "places": ground.places,
         "unread": (yield from remove.unread(ground, leaving)),
-        "gone_episodes": sorted(ground.gone.ids), "gone_facts": leaving, "gone_entities": sorted(ground.leaving),
+        "note": None, "redacted": [{"id": id_, **row} for id_, row in ground.redacted.items()],
+        "gone_episodes": sorted(ground.gone.ids - ground.redacted.keys()), "gone_facts": leaving,
+        "gone_entities": sorted(ground.leaving),
         "gone_beliefs": sorted({*believed.removed, *beliefs}), "reopened": believed.reopened,
         "touched": revision["touched"], "closed": revision["closed"], "beliefs": revision["beliefs"],
     }  # fmt: skip
@@ -54,16 +56,17 @@ def _only(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _believed(
-    ground: Ground, leaving: list[str], unrefuted: Iterable[dict[str, Any]], how: tuple[Settings, str, int]
+    ground: Ground, leaving: list[str], params: Mapping[str, Any], how: tuple[Settings, str, int]
 ) -> Flow[tuple[Believed, list[str]]]:
     """Return what is believed without what goes, and the ids of the beliefs in the facts *leaving*."""
     settings, namespace, time = how
     history = yield from read_history({*ground.own("state"), *leaving})
     rows = yield from read(cypher.BELIEFS, ids=sorted({*history.statements, *leaving}))
-    again = {(each["episode"], each["fact"]) for each in unrefuted}
+    again = {(each["episode"], each["fact"]) for each in params["unrefuted"]}
+    causes = ground.gone.ids.union(params["gone_decisions"])
     without(history, ground.gone.ids, leaving, _statements(ground, again))
     cause = decision_id(namespace, " ".join(sorted(ground.gone.ids)), time)
-    believed = believe(history, rows, ground.gone.ids, settings.conflict_strategy, (namespace, cause))
+    believed = believe(history, rows, causes, settings.conflict_strategy, (namespace, cause))
     return believed, [row["belief"]["id"] for row in rows if row["fact"] in leaving]
 
 

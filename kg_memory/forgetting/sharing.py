@@ -54,6 +54,13 @@ def carriers(thread: Sequence[Row], going: Collection[str]) -> dict[str, dict[st
     return {id_: without.get(id_, {}) for id_ in ids if id_ in beside or with_all.get(id_) != without.get(id_)}
 
 
+def beside(thread: Sequence[Row], changed: Collection[str]) -> dict[str, dict[str, tuple[int, bool]]]:
+    """Return those *changed*, and who carries their words, and whose words each carries."""
+    carried = lent(thread)
+    concerned = {*changed, *(id_ for id_, givers in carried.items() if not givers.keys().isdisjoint(changed))}
+    return {id_: carried.get(id_, {}) for id_ in sorted(concerned)}
+
+
 def place(episode: Row, givers: Iterable[tuple[Row, int, bool]]) -> dict[str, Any]:
     """Return the length and the postings of *episode*: of its own words, and of those that *givers* lend it."""
     _, postings = indexed(episode, (), ())

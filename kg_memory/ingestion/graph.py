@@ -14,6 +14,7 @@ from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.failure import note_failure
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.judge import judge
+from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
@@ -31,7 +32,8 @@ def build(
 ) -> StateGraph[IngestionState, IngestionContext, Any, IngestionState]:
     """Return the graph, to be compiled; its nodes run sync and async.
 
-    One for what was *received* begins behind that step, and leaves the summaries to whoever runs it for many.
+    One for what was *received* begins behind that step, and leaves the summaries to whoever runs it for many. The last
+    step, `link`, is there only where the settings ask for it.
     """
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
@@ -44,9 +46,14 @@ def build(
     graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
     for before, after in pairwise(STEPS[1:-1]):
         graph.add_edge(before.__name__, after.__name__)
-    done = END if received else "summarise"
+    last = END
+    if settings.note_linking:
+        last = link.__name__
+        graph.add_node(last, node(link, driver, settings, metered=True))
+        graph.add_edge(last, END)
+    done = last if received else "summarise"
     graph.add_conditional_edges("save", _unless_forgotten, {"again": "receive", "done": done})
-    graph.add_edge("summarise", END)
+    graph.add_edge("summarise", last)
     return graph
 
 

@@ -63,7 +63,7 @@ def accept(state: IngestionState, settings: Settings, *, reading: bool = False) 
     again = bool(state.get("again"))
     told = {**state, "at": state["episode"]["at_iso"]} if again else state  # what has no date was said at first
     given = checked(told, settings, created_at)
-    saved, before = yield from _saved(given, settings, reading=reading)
+    saved, before = yield from _saved(given, settings, state.get("known"), reading=reading)
     if saved["content"] != given["content"]:
         raise InputError(
             f"source_id {given['source_id']!r} is already stored with another content: an episode never changes, "
@@ -97,13 +97,16 @@ def accept(state: IngestionState, settings: Settings, *, reading: bool = False) 
 
 
 def _saved(
-    given: Mapping[str, Any], settings: Settings, *, reading: bool
+    given: Mapping[str, Any], settings: Settings, known: str | None, *, reading: bool
 ) -> Flow[tuple[dict[str, Any], list[Neighbour]]]:
-    """Save the episode, and return what is stored, and the episodes before it; none is forgotten meanwhile."""
+    """Save the episode, and return what is stored, and the episodes before it; none is forgotten meanwhile.
+
+    Of one that was saved before, *known* is the id. Errors: `InputError` where that was forgotten since.
+    """
     while True:
         before, after = yield from _around(given, settings)
         lengths, postings = indexed(given, before, after)
-        around = [each["id"] for each in (*before, *after)]
+        around = [each["id"] for each in (*before, *after)] + ([] if known is None else [known])
         episode = {**given, "status": "new"}
         found = yield from write(
             cypher.SAVE_EPISODE,
@@ -116,6 +119,8 @@ def _saved(
         )
         if found:
             return found[0], before
+        if known is not None and not (yield from read(cypher.STATUS, id=known)):
+            raise InputError("the episode was forgotten before it was read: nothing of it is kept")
 
 
 def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[Neighbour], list[Neighbour]]]:
@@ -155,6 +160,7 @@ def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> di
     return {
         "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "offset": offset,
         "created_at": created_at, "trust": _trust(state.get("trust")),
+        "expires_at": _expiry(state.get("expires_at"), created_at, settings.default_ttl),
         "flags": _flags(content), "thread_key": thread_key(texts["thread"]), **texts,
     }  # fmt: skip
 
@@ -175,7 +181,7 @@ def local(episode: Mapping[str, Any]) -> datetime:
         return moment  # the first and the last day of the calendar
 
 
-def parse_at(at: object, created_at: int) -> tuple[int, int]:
+def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
     """Return the reference time in microseconds and its offset from UTC in minutes.
 
     A naive one is UTC, a missing one is now.
@@ -190,7 +196,7 @@ def parse_at(at: object, created_at: int) -> tuple[int, int]:
             aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             offset = aware.utcoffset() or timedelta()
             return micros(aware.astimezone(UTC), default=0), offset // timedelta(minutes=1)
-    raise InputError(f"at is {short(at)}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
+    raise InputError(f"{name} is {short(at)}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
 
 
 def _news(episode: Mapping[str, Any], settings: Settings) -> list[Piece]:
@@ -224,7 +230,7 @@ def indexed(
 
     Each of two neighbours carries the other's words too, so that a line finds its context; see `carried`.
     """
-    own = words.count(line(episode) + " " + _date_words(episode["at"]))
+    own = words.count(line(episode) + " " + date_words(episode["at"]))
     places: dict[str, dict[str, int]] = {}
     lengths: dict[str, int] = {}
 
@@ -267,7 +273,8 @@ def line(episode: Mapping[str, Any]) -> str:
     return f"{episode['speaker']}: {episode['content']}" if episode["speaker"] else str(episode["content"])
 
 
-def _date_words(at: int) -> str:
+def date_words(at: int) -> str:
+    """Return the day of an instant in words, as the index has them."""
     moment = instant(at) or EPOCH
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
@@ -301,6 +308,13 @@ def nesting(value: Any) -> int:
         depth += 1
         level = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
     return depth
+
+
+def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | None:
+    """Return when the episode expires, in microseconds, if it does."""
+    if expires_at in (None, ""):
+        return None if ttl is None else created_at + int(ttl * 1_000_000)
+    return parse_at(expires_at, created_at, "expires_at")[0]
 
 
 def _trust(trust: object) -> float:

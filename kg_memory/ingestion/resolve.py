@@ -158,10 +158,11 @@ def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
     if len(same["aliases"]) >= MOST_ALIASES:
         log.warning("entity %s has %d other names already: no more are kept", same["id"], len(same["aliases"]))
         fullest, aliases = str(same["name"]), []
-    return {
+    found: NewEntity = {
         "name": fullest, "type": same["type"], "key": same["key"], "id": same["id"], "known": True,
         "renamed": fullest != same["name"], "aliases": aliases, "called": [entity["name"]],
     }  # fmt: skip
+    return {**found, "evicted": True} if same.get("evicted") else found
 
 
 def _joined(entities: Iterable[NewEntity]) -> list[NewEntity]:

@@ -16,6 +16,7 @@ from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.judge import identity, judge, only_ends
 from kg_memory.ingestion.receive import READ, line
 from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact
+from kg_memory.reviving import revive
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal import OPEN_START, WIDTH
 
@@ -42,6 +43,8 @@ def save(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         saved_at, written, stale = yield from _write(rewritten, settings)
         stored = {"status": _status(state)} if written else (yield from _stored(state))
         if stored["status"] in READ:
+            evicted = [each["id"] for each in state["entities"] if written and each.get("evicted")]
+            yield from revive(rewritten.get("revived", ()) if written else (), evicted, NAME_WEIGHT)
             return {**changed, "done": True, "status": stored["status"], "saved_at": saved_at, "stale": stale}
         if stored["forgotten"] != state.get("forgotten", 0):
             return {"again": True}
@@ -108,7 +111,7 @@ def _write(state: IngestionState, settings: Settings) -> Flow[tuple[int, bool, l
             for each in named
             if each["known"]
         ],
-        **_entity_rows(state, vectors),
+        entities=_entity_rows(state, vectors),
         **_fact_rows(told, state["entities"], vectors),
         **_statement_rows(state["facts"]),
         touched=state["touched"],
@@ -123,10 +126,9 @@ def _write(state: IngestionState, settings: Settings) -> Flow[tuple[int, bool, l
     return created_at, bool(written), [each for row in written for each in row["stale"] if each["key"]]
 
 
-def _entity_rows(state: IngestionState, vectors: Mapping[str, Vector]) -> dict[str, Any]:
+def _entity_rows(state: IngestionState, vectors: Mapping[str, Vector]) -> list[dict[str, Any]]:
     # Each is written once: the vector of a node is indexed anew whatever of it is set.
     rows = []
-    terms = []
     touched = set(state["touched"])
     ends = [(identity(fact), place) for fact in state["facts"] for place in (fact["subject"], *fact["objects"])]
     stale = {place for fact, place in ends if fact in touched}
@@ -135,10 +137,16 @@ def _entity_rows(state: IngestionState, vectors: Mapping[str, Vector]) -> dict[s
         row = {name: entity[name] for name in ("key", "id", "name", "type", "aliases")}
         about = {"stale": place in stale, "changed": int(entity["id"] in state["based_on"])}
         vector = None if entity["known"] else vectors[entity["name"]]
-        rows.append({**row, **about, "embedding": vector, "alias_keys": sorted({alias_key(name) for name in names})})
-        counts = words.count(" ".join(names), NAME_WEIGHT)
-        terms += [{"key": entity["key"], "term": term, "f": f} for term, f in counts.items()]
-    return {"entities": rows, "entity_terms": terms}
+        keys = sorted({alias_key(name) for name in names})
+        said = [_name_row(name) for name in dict.fromkeys(names)]
+        rows.append({**row, **about, "embedding": vector, "alias_keys": keys, "names": said})
+    return rows
+
+
+def _name_row(name: str) -> dict[str, Any]:
+    """Return *name* and its words, which count for the entity where the name is new to it."""
+    counts = words.count(name, NAME_WEIGHT)
+    return {"name": name, "n": counts.total(), "terms": [{"term": term, "f": f} for term, f in counts.items()]}
 
 
 def _fact_rows(

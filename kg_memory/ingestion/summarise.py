@@ -120,7 +120,8 @@ def _stopped(sentence: str) -> str:
 
 
 def _stored(row: dict[str, Any], summary: str) -> dict[str, Any]:
-    terms = words.count(summary) + words.count(" ".join((row["name"], *row["aliases"])), NAME_WEIGHT)
+    names = dict.fromkeys((row["name"], *row["aliases"]))
+    terms = words.count(summary) + words.count(" ".join(names), NAME_WEIGHT)
     return {
         "key": row["key"], "stale": row["stale"], "changed": summary != row["summary"], "summary": summary,
         "n": terms.total(), "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from kg_memory.asked import Given, moment
-from kg_memory.beliefs import History, edit_of, read_history, revised, verdict_of
+from kg_memory.beliefs import History, Revision, edit_of, read_history, revised, verdict_of
 from kg_memory.dates import parse_when
 from kg_memory.effects import now, read, write
 from kg_memory.errors import DatabaseUnavailable, InputError
@@ -23,6 +23,7 @@ from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import SOURCES, Fact, Review, Ruling, VerdictKind
 from kg_memory.reading import counted
+from kg_memory.reviving import revive
 from kg_memory.temporal import EPOCH, OPEN_END, Strategy, instant, said_later, waiting
 
 Choice = Literal["accept", "reject", "edit"]
@@ -206,7 +207,8 @@ def _decided(review: str, after: After, made: tuple[str, str, str], strategy: St
         written = yield from _write(
             row, history, after(row, history, time), (*made, time), (strategy, namespace), based_on
         )
-        if written:
+        if written is not None:
+            yield from revive(written["revived"])
             yield from refresh(since=time, before=time - LEFT)
             found = yield from _told([(yield from _stored(review))])
             return found[0]
@@ -219,8 +221,8 @@ def _decided(review: str, after: After, made: tuple[str, str, str], strategy: St
 def _write(
     row: Mapping[str, Any], history: History, after: Mapping[str, Any], made: tuple[str, str, str, int],
     how: tuple[Strategy, str], based_on: Sequence[Mapping[str, Any]],
-) -> Flow[bool]:  # fmt: skip
-    """Write it if nothing was changed since *history* was read; tell whether it was."""
+) -> Flow[Revision | None]:  # fmt: skip
+    """Write it if nothing was changed since *history* was read, and return what it changed."""
     told, (decision, by, reason, time), (strategy, namespace) = row["verdict"], made, how
     id_ = decision_id(namespace, told["id"], time)
     history.rule(told["id"], verdict_of({**told, **after}), edit_of(after))
@@ -232,7 +234,7 @@ def _write(
         decision={**kept, "ruling": after["ruling"]}, based_on=list(based_on),
         **{name: revision[name] for name in ("touched", "closed", "beliefs")},
     )  # fmt: skip
-    return bool(written)
+    return revision if written else None
 
 
 def _check(choice: object, by: object, reason: object, edit: Mapping[str, Any]) -> None:

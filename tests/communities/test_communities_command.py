@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from kg_memory.cli import main
@@ -42,3 +44,34 @@ def test_communities_are_found_listed_and_kept(run, namespace, tmp_path):
 def test_full_without_a_refresh_is_a_clear_error(capsys):
     assert main(["communities", "--full"]) == 1
     assert "give --refresh too" in capsys.readouterr().err
+
+
+def test_one_is_shown_with_its_facts_and_drawn(run, namespace, tmp_path):
+    run("ingest", lines(tmp_path, CHAT), "-n", namespace)
+    run("communities", "--refresh", "-n", namespace)
+    [name] = [each["name"] for each in result(run, "communities", "-n", namespace) if "Nora" in each["members"]]
+    drawn = tmp_path / "nora.svg"
+    code, shown, said = run("communities", name[:4], "--svg", drawn, "-n", namespace)
+    assert code == 0
+    assert shown.startswith(name)
+    assert "3 members: Bergen, Fjord Labs, Nora" in shown
+    assert "Nora lives in Bergen" in shown
+    assert str(drawn) in said
+    names = [each.text for each in ET.parse(drawn).getroot().iter("{http://www.w3.org/2000/svg}title")]
+    assert {"Nora", "Bergen", "lives in"} <= set(names)
+    card = result(run, "communities", name, "-n", namespace)
+    assert (card["community"]["name"], len(card["facts"]), card["part_of"]) == (name, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["--svg", "x.svg"], "give its name too"),
+        (["nobody"], "no community has a name that begins with 'nobody'"),
+        (["--level", "-1"], "level is -1"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_clear_error(run, namespace, asked, told):
+    code, _, said = run("communities", *asked, "-n", namespace)
+    assert code == 1
+    assert told in said

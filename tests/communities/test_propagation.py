@@ -91,6 +91,29 @@ def test_telling_every_fact_as_often_changes_nothing(links, times):
     assert communities(links * times) == communities(links)
 
 
+@quick
+@given(links_of, links_of, st.dictionaries(st.integers(0, 40), st.integers(0, 5)))
+def test_from_where_all_was_before_nothing_moves_without_a_cause(links, more, anywhere):
+    found = communities(links)
+    before = {member: f"c{place}" for place, group in enumerate(found) for member in group}
+    assert communities(links, before) == found
+    for start in (before, anywhere):
+        again = communities([*links, *more], start)
+        members = [each for group in again for each in group]
+        assert len(members) == len(set(members))
+        assert all(len(group) > 1 for group in again)
+        assert communities([*links, *more][::-1], start) == again
+
+
+def test_a_new_link_moves_less_from_where_all_was_before():
+    rings = [link for start in range(0, 40, 5) for link in ring(*range(start, start + 5))]
+    between = [(start + 4, start + 5) for start in range(0, 35, 5)]
+    found = communities([*rings, *between])
+    before = {member: place for place, group in enumerate(found) for member in group}
+    assert communities([*rings, *between, (4, 5)], before) == found
+    assert communities([*rings, *between, *[(4, 5)] * 5], before)[0] == [0, 1, 2, 3]
+
+
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_graph_of_two_thousand_with_many_hubs_ends(seed):

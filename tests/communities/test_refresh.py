@@ -36,7 +36,7 @@ def consistent(memory, rows, namespace):
 
 def test_two_circles_of_friends_are_two_communities_with_a_name_and_a_summary(memory, namespace, circles, refresh):
     done = refresh()
-    assert done == CommunityRefresh(communities=2, changed=2, unchanged=0, removed=0, asked=2)
+    assert done == CommunityRefresh(communities=2, levels=1, changed=2, asked=2)
     listed = memory.communities(namespace=namespace)
     assert [each.members for each in listed] == [("Ann", "Bob", "Cid"), ("Dora", "Eve", "Fay")]
     assert sorted(listed[0].name.split(" and ")) == ["Ann", "Bob", "Cid"]
@@ -65,7 +65,7 @@ def test_a_refresh_of_what_has_not_changed_asks_nothing_and_writes_nothing(memor
     memory.refresh_communities(namespace=namespace)
     before, asked = rows("MATCH (c:Community) RETURN id(c), properties(c) AS p ORDER BY id(c)"), len(model.asked)
     again = memory.refresh_communities(namespace=namespace)
-    assert again == CommunityRefresh(communities=2, changed=0, unchanged=2, removed=0, asked=0)
+    assert again == CommunityRefresh(communities=2, levels=1, unchanged=2, drift=0.0)
     assert len(model.asked) == asked
     assert rows("MATCH (c:Community) RETURN id(c), properties(c) AS p ORDER BY id(c)") == before
 
@@ -75,7 +75,7 @@ def test_one_new_fact_costs_one_question_and_leaves_the_ids(memory, model, names
     before = {each.members: each.id for each in memory.communities(namespace=namespace)}
     tell("Gus knows Dora and Fay")
     done = memory.refresh_communities(namespace=namespace)
-    assert done == CommunityRefresh(communities=2, changed=1, unchanged=1, removed=0, asked=1)
+    assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, asked=1)
     [last] = model.asks("community")[2:]
     assert {each["entity"] for each in last["community"] if "entity" in each} == {"Dora", "Eve", "Fay", "Gus"}
     after = {each.members: each.id for each in memory.communities(namespace=namespace)}
@@ -92,7 +92,7 @@ def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles,
         ("Ann", "Bob", "Cid"),
         ("Dora", "Eve", "Fay"),
     ]
-    found = memory.search("Eve", namespace=namespace).communities
+    found = memory.search("Eve", namespace=namespace, recipe="overview").communities
     assert "Eve" in found[0].name
 
 
@@ -101,12 +101,12 @@ def test_a_refreshed_community_is_found_by_a_search_and_told_in_the_context(memo
         "communities": [{"name": f"Chess club of {fields['community'][0]['entity']}", "summary": "They play gambits."}]
     }
     memory.refresh_communities(namespace=namespace)
-    by_member = memory.search("What about Eve?", namespace=namespace).communities
-    by_name = memory.search("chess", namespace=namespace).communities
-    by_summary = memory.search("gambits", namespace=namespace).communities
+    by_member = memory.search("What about Eve?", namespace=namespace, recipe="overview").communities
+    by_name = memory.search("chess", namespace=namespace, recipe="overview").communities
+    by_summary = memory.search("gambits", namespace=namespace, recipe="overview").communities
     assert by_member[0].summary == "They play gambits."
     assert len(by_name) == len(by_summary) == 2
-    assert "They play gambits." in memory.context("Who is in the chess club?", namespace=namespace)
+    assert "They play gambits." in memory.context("Who is in the chess club?", namespace=namespace, recipe="overview")
 
 
 def test_words_and_members_that_are_gone_find_the_community_no_more(memory, model, namespace, circles, tell, rows):
@@ -131,10 +131,10 @@ def test_a_community_that_falls_apart_is_removed_with_its_words(memory, namespac
     ended = "MATCH (e:Entity {name: 'Dora'})-[:SUBJECT_OF]->(f)-[:HELD]->(b) SET b.invalid_at = 1"
     database.query(graph_key(namespace), ended.replace("{name: 'Dora'}", ""), {}, write=True)
     done = memory.refresh_communities(namespace=namespace)
-    assert done == CommunityRefresh(communities=0, changed=0, unchanged=0, removed=2, asked=0)
+    assert done == CommunityRefresh(removed=2, drift=1.0)
     assert rows("MATCH (c:Community) RETURN c.id") == []
     assert rows("MATCH (:Term)-[p:IN_COMMUNITY]->() RETURN p.f") == []
-    assert memory.search("Ann and Bob", namespace=namespace).communities == ()
+    assert memory.search("Ann and Bob", namespace=namespace, recipe="overview").communities == ()
 
 
 def test_a_namespace_that_was_never_written_has_none_and_stays_unmade(memory, namespace, refresh):

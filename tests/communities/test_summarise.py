@@ -17,7 +17,7 @@ from kg_memory.prompts.answers import Descriptions
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import NOW, answered
 
-GROUP = {"id": "c", "members": ["a", "b"], "fingerprint": "f"}
+GROUP = {"id": "c", "level": 0, "members": ["a", "b"], "fingerprint": "f"}
 
 
 def description(name: str, summary: str = "They know each other.") -> Descriptions:

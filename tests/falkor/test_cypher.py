@@ -67,12 +67,14 @@ SCANS = {
     "search.SIZES": "it looks at the first few hundred of each kind",
     "beliefs.ALL_PREDICATES": "a page of all: an order never uses an index",
     "communities.COMMUNITIES": "a page of all: an order never uses an index",
+    "communities.WHOLES": "it reads all that is above another, once a refresh",
+    "communities.FIND": "it looks for the beginning of a name among all",
     "communities.LAST_ENTITY": "it looks at the number of each, once a refresh",
     "communities.LAST_FACT": "it looks at the number of each, once a refresh",
     "communities.STORED": "it compares all",
 }
 """The queries that may scan a label, and why."""
-PAGES = {"communities.ENTITIES", "communities.FACTS"}
+PAGES = {"communities.ENTITIES", "communities.FACTS", "communities.MEMBERSHIPS"}
 """The queries that read all there is, in pages of internal ids."""
 BY_MEANING = {name for name in QUERIES if name.endswith("_BY_MEANING")}
 
@@ -158,6 +160,8 @@ PARAMS: dict[str, Any] = {
     "revision": 0,
     "members": [ID],
     "removed": [ID],
+    "strayed": [{"community": ID, "entity": ID}],
+    "level": 0,
     "communities": [
         {
             "id": ID,
@@ -166,7 +170,9 @@ PARAMS: dict[str, Any] = {
             "fingerprint": "f",
             "n": 1,
             "embedding": VECTOR,
+            "level": 0,
             "members": [ID],
+            "parts": [ID],
             "terms": [TERM],
         }
     ],

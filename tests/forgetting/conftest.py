@@ -2,9 +2,24 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import GraphMemory
+from kg_memory import Forgotten, GraphMemory
+from kg_memory.forgetting import forget as forgetting
 from tests.review import World
 from tests.test_memory import Verbs
+
+
+@pytest.fixture(autouse=True)
+def searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time that something is forgotten in these tests, nothing of it is found afterwards."""
+    real = forgetting.receipt
+
+    def receipt(run: forgetting.Run) -> Forgotten:
+        made = real(run)
+        assert made.residue in ((), None), made.residue
+        assert made.dry_run == (made.residue is None)
+        return made
+
+    monkeypatch.setattr(forgetting, "receipt", receipt)
 
 
 @pytest.fixture

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.launch import Server
+from kg_memory.forgetting.redact import MARK
 from kg_memory.settings import Settings
 from tests.forgetting import Look, believed, carried, residue
 from tests.scripted import HashEmbeddings, Scripted
 
 PEOPLE, PLACES = ("Ann", "Bob"), ("Oslo", "Paris", "Rome")
 NUMBERS = itertools.count()
+EXAMPLES = int(os.environ.get("KG_MEMORY_HISTORIES", "5"))
+"""How many random histories are tried."""
 FORMS = (
     "I moved to {place}", "I live in {place} undated", "I live in {place} since 2023-0{month}-05",
     "I lived in {place} until 2024-0{month}-20", "I met {other} in {place}", "fine, thanks", "!?",
@@ -63,30 +67,61 @@ def all_of(memory: GraphMemory, namespace: str) -> dict[str, Any]:
 
 def check(memory: GraphMemory, messages: Sequence[dict[str, Any]], place: int) -> None:
     """Forget the message at *place*, and compare with a namespace in which it was never said."""
+    compare(memory, messages, {"episode": place}, {place: None})
+
+
+def compare(
+    memory: GraphMemory,
+    messages: Sequence[dict[str, Any]],
+    named: dict[str, Any],
+    instead: dict[int, dict[str, Any] | None],
+) -> None:
+    """Forget what is *named*, and compare with a namespace in which other messages were said *instead*, or none."""
     number = next(NUMBERS)
     first, second = f"forgotten {number}", f"never said {number}"
     added = memory.add_many(messages, namespace=first)
-    receipt = memory.forget(episode=added[place].episode, namespace=first)
-    others = [each for each in messages if each is not messages[place]]
-    memory.add_many(others, namespace=second)
-    assert receipt.unread == ()
+    if "episode" in named:
+        named = {**named, "episode": added[named["episode"]].episode}
+    receipt = memory.forget(**named, namespace=first)
+    said = [instead.get(place, each) for place, each in enumerate(messages)]
+    memory.add_many([each for each in said if each], namespace=second)
+    if "span" in named:
+        memory.resume(namespace=first)
+    else:
+        assert receipt.unread == ()
+    assert receipt.residue == ()
     assert all_of(memory, first) == all_of(memory, second)
-    assert residue(looking(memory, first), added[place].episode, messages[place]["content"]) == []
+    gone = [added[place].episode for place, other in instead.items() if not other or receipt.redacted == ()]
+    texts = [messages[place]["content"] for place in instead]
+    assert residue(looking(memory, first), *gone, *texts) == []
 
 
-@settings(max_examples=5, deadline=None, phases=[Phase.generate])
+@settings(max_examples=EXAMPLES, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_what_is_left_is_as_if_the_message_had_never_been_said(scripted, data):
+def test_what_is_left_is_as_if_it_had_never_been_said(scripted, data):
     said = data.draw(st.lists(SAID, min_size=2, max_size=6))
     hours = data.draw(st.lists(HOURS, min_size=len(said), max_size=len(said), unique=True))
+    threads = data.draw(st.lists(st.sampled_from("tu"), min_size=len(said), max_size=len(said)))
     messages = [
         {
-            "content": f"{content}, message{number}", "speaker": who, "thread": "t",
+            "content": f"{content}, message{number}", "speaker": who, "thread": thread,
             "at": datetime(2024, 5, 1 + hour // 24, hour % 24, tzinfo=UTC),
         }
-        for number, ((who, content), hour) in enumerate(zip(said, hours, strict=True))
+        for number, ((who, content), hour, thread) in enumerate(zip(said, hours, threads, strict=True))
     ]  # fmt: skip
-    check(scripted, messages, data.draw(st.integers(0, len(said) - 1)))
+    place = data.draw(st.integers(0, len(said) - 1))
+    kind = data.draw(st.sampled_from(("episode", "thread", "speaker", "span")))
+    chosen = messages[place]
+    if kind in ("thread", "speaker"):
+        gone = {number: None for number, each in enumerate(messages) if each[kind] == chosen[kind]}
+        compare(scripted, messages, {kind: chosen[kind]}, gone)
+    elif kind == "episode":
+        check(scripted, messages, place)
+    else:
+        start = data.draw(st.integers(0, len(chosen["content"]) - 1))
+        end = data.draw(st.integers(start + 1, len(chosen["content"])))
+        content = chosen["content"][:start] + MARK + chosen["content"][end:]
+        compare(scripted, messages, {"episode": place, "span": (start, end)}, {place: {**chosen, "content": content}})
 
 
 def test_a_message_that_came_late_lends_its_words_no_more(scripted):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kg_memory.driver import Driver
 from kg_memory.effects import Query
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.forgetting import cypher
+from kg_memory.forgetting import asked_cypher, cypher, outbox_cypher, scan_cypher
 from kg_memory.forgetting.forget import Asked, forget
 from kg_memory.ingestion.graph import build
 from kg_memory.settings import Settings
@@ -20,14 +24,15 @@ SCANS = {
 
 
 def test_each_query_finds_what_it_needs_by_an_index(database: Database):
+    settings = Settings(url="falkor://elsewhere")
     driver, found = Driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
     graph = build(driver, Settings()).compile()
     for place in ("Oslo", "Paris"):
         state = graph.invoke({"content": f"I moved to {place}.", "speaker": "Ann", "namespace": "forgetting plans"})
     key = graph_key("forgetting plans")
-    flows = [forget(Asked(state["episode"]["id"], None, "user", "", dry_run=False), Settings(), "forgetting plans")]
+    flows = [forget(Asked("episode", state["episode"]["id"]), settings, "forgetting plans")]
     [fact] = database.query(key, "MATCH (f:Fact {sentence: 'Ann lives in Oslo'}) RETURN f.id AS id", {}, write=False)
-    flows.append(forget(Asked(None, fact["id"], "user", "", dry_run=False), Settings(), "forgetting plans"))
+    flows.append(forget(Asked("fact", fact["id"]), settings, "forgetting plans"))
     for flow in flows:
         answer = None
         try:
@@ -46,3 +51,27 @@ def test_each_query_finds_what_it_needs_by_an_index(database: Database):
         assert sorted(scans) == sorted(SCANS.get(name, [])), told
         assert "All Node Scan" not in told, told
         assert name in SCANS or "Node By Index Scan" in told, told
+
+
+LOOKED_THROUGH = {
+    "SPEAKERS": ["(e:Episode)"], "OF_SPEAKERS": ["(e:Episode)"], "OF_SOURCE": ["(e:Episode)"],
+    "ALL_THREADS": ["(e:Episode)"], "LAST_EPISODE": ["(e:Episode)"], "COUNTS": ["(e:Episode)", "(f:Fact)", "(n:Entity)"],
+    "OTHER_REASONS": ["(v:Verdict)"], "RELATIONS": ["(f:Fact)"], "LAST": ["(n)"],
+}  # fmt: skip
+"""What is kept by no index, and looked through where somebody forgets."""
+GIVEN: dict[str, Any] = {
+    **dict.fromkeys(("id", "key", "fact", "alias", "source", "note", "receipt"), "a"),
+    **{each: ["a"] for each in ("ids", "keys", "speakers", "words", "facts", "entities", "gone", "coded")},
+    "first": 0, "end": 10, "shortest": 32, "since": 0, "limit": 3, "same": 0.1, "vectors": [[0.1] * 64],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", [asked_cypher, outbox_cypher, scan_cypher], ids=lambda each: each.__name__)
+def test_each_query_of_finding_and_searching_uses_an_index_or_pages(memory, database, namespace, module):
+    memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    for name, text in vars(module).items():
+        if not isinstance(text, str) or not name.isupper():
+            continue
+        told = database.explain(graph_key(namespace), text, GIVEN)
+        scans = [each.split("|")[1].strip() for each in told.splitlines() if "Label Scan" in each or "All Node" in each]
+        assert sorted(scans) == LOOKED_THROUGH.get(name, []), (name, told)

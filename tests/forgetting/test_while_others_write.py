@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kg_memory.adapters.background import FORGOTTEN, BackgroundMemory
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.forgetting import cypher
-from kg_memory.forgetting import forget as forgetting
+from kg_memory.forgetting import cypher, part
 from tests.forgetting import residue
 
 
@@ -63,7 +63,7 @@ def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, 
 
 def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, monkeypatch):
     added = world.moves("Oslo", "2024-01-01")
-    monkeypatch.setattr(forgetting, "ATTEMPTS", 2)
+    monkeypatch.setattr(part, "ATTEMPTS", 2)
     driver, real = world.memory.driver, world.memory.driver.clock
     seen = iter(range(10))
 
@@ -78,3 +78,31 @@ def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, mo
         world.forget(episode=added.episode)
     monkeypatch.setattr(driver, "clock", real)
     assert "Oslo" in {each for fact in world.facts_about("Ann") for each in fact.objects}
+
+
+def test_what_is_forgotten_while_it_waits_to_be_read_does_not_come_back(world, rows, model):
+    saved = world.save(
+        [{"content": f"I know Zebulon{place}.", "speaker": "Ann", "at": f"2024-01-0{place}"} for place in (1, 2)]
+    )
+    told = model.rules["extract_message"]
+
+    def extract(fields):
+        if "Zebulon1" in fields["episode"]["content"] and len(world.episodes()) == 2:
+            world.forget(episode=saved[1].episode)
+        return told(fields)
+
+    model.rules["extract_message"] = extract
+    world.memory.settings = world.memory.settings.with_(parallel=1)
+    first, second = world.resume()
+    assert (first.skipped, second.episode, "forgotten" in str(second.skipped)) == (None, saved[1].episode, True)
+    assert residue(rows, "zebulon2", saved[1].episode) == []
+
+
+def test_what_is_forgotten_while_it_is_queued_does_not_come_back(world, rows):
+    with BackgroundMemory(world.memory, after_seconds=30) as background:
+        future = background.submit([{"content": "I know Zebulon.", "speaker": "Ann"}], namespace=world.namespace)
+        world.forget(episode=world.episodes()[0].id)
+        background.flush()
+        assert [each.skipped for each in future.result(10)] == [FORGOTTEN]
+        assert background.failures == ()
+    assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []

@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory import words
+from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.launch import Server
+from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
@@ -149,6 +152,22 @@ def test_the_conversation_tells_of_moves_returns_ends_and_corrections(in_order):
 def test_a_conversation_that_arrives_in_another_order_gives_the_same_history(offline, in_order, namespace, way, seed):
     way(offline, shuffled(CONVERSATION, seed), namespace)
     assert history(offline, namespace) == in_order
+
+
+@pytest.mark.parametrize("way", [one_by_one, all_in_one_call])
+def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline, namespace, way):
+    way(offline, CONVERSATION, namespace)
+    found = offline.driver.database.query(
+        graph_key(namespace),
+        "MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity) WITH e, collect([t.s, p.f]) AS words"
+        " RETURN e.name AS name, e.aliases AS aliases, e.summary AS summary, e.n AS n, words",
+        {},
+        write=False,
+    )
+    assert len(found) > 20
+    for each in found:
+        terms = words.count(each["summary"]) + words.count(" ".join([each["name"], *each["aliases"]]), NAME_WEIGHT)
+        assert (dict(each["words"]), each["n"]) == (dict(terms), terms.total())
 
 
 # Small stories of Ann, each a message a month, that any order must tell alike.

@@ -78,8 +78,9 @@ def test_verdicts_predicates_and_what_waits_again_are_written_with_the_rest():
 def test_every_name_of_an_entity_leads_to_it():
     _, written = saved(entities=[KNOWN, NEW], facts=[])
     assert written.params["entities"][0]["alias_keys"] == sorted([alias_key("Ann"), alias_key("Annie")])
-    terms = {(each["key"], each["term"]): each["f"] for each in written.params["entity_terms"]}
-    assert terms[KNOWN["key"], "ann"] == terms[NEW["key"], "bob"] == NAME_WEIGHT
+    names = {each["key"]: each["names"] for each in written.params["entities"]}
+    assert names[NEW["key"]] == [{"name": "Bob", "n": NAME_WEIGHT, "terms": [{"term": "bob", "f": NAME_WEIGHT}]}]
+    assert [each["name"] for each in names[KNOWN["key"]]] == ["Ann", "Annie"]
 
 
 def test_an_episode_without_anything_in_it_is_done_all_the_same():

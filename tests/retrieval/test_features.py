@@ -149,7 +149,7 @@ def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> No
         return grouped.driver.run(once(effect), grouped.namespace)
 
     steps = ("mentions", "recency", "use", "confidence", "trust", "diversity")
-    recipe = DEFAULT.with_(rerank=[{"by": each} for each in steps])
+    recipe = DEFAULT.with_(rerank=[{"by": each} for each in steps], kinds=KINDS)
     state: Any = {"instants": INSTANTS, "hits": hits, "recipe": recipe, "explain": True}
     found = run(rerank(state, Settings()), perform)
     assert [type(each) for each in trips] == [Reads, Reads, Reads]

@@ -110,10 +110,11 @@ def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
     CREATE (:Community {id: 'c1', name: 'People of the fjord', summary: 'They like rain.', n: 3})-[:HAS_MEMBER]->(e)
     """
     talk.driver.database.query(f"kg:{talk.namespace}", query, {}, write=True)
-    state = talk.ask("What about Ann?")
+    assert talk.ask("What about Ann?")["found"]["communities"] == []
+    state = talk.ask("What about Ann?", recipe="overview")
     assert [each["name"] for each in state["found"]["communities"]] == ["People of the fjord"]
     assert "They like rain." in state["context"]
-    then = talk.ask("What about Ann?", as_of="2023-01-01")
+    then = talk.ask("What about Ann?", as_of="2023-01-01", recipe="overview")
     assert [each["summary"] for each in then["found"]["communities"]] == [""]  # a summary tells what is so now
     assert "They like rain." not in then["context"]
 

@@ -73,6 +73,8 @@ def reranked(told: Told | None = None, settings: Settings | None = None, **state
     """Rerank what was fused by ranks, which few hits tell more about, unless it is to be `as_it_is`."""
     if not state.pop("as_it_is", False):
         state["recipe"] = recipe(state.get("recipe")).with_(fusion="rrf")
+    chosen = recipe(state.get("recipe"))
+    state["recipe"] = chosen.with_(kinds=KINDS) if chosen.kinds == DEFAULT.kinds else chosen
     flow = rerank({"instants": INSTANTS, "question": "?", **state}, settings or Settings())  # type: ignore[typeddict-item]
     return run(flow, told or Told({}))
 

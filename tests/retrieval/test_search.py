@@ -12,6 +12,7 @@ from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import run
 from kg_memory.identity import alias_key
 from kg_memory.model import KINDS
+from kg_memory.recipes import RECIPES
 from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS, search
 from kg_memory.settings import Settings
 
@@ -87,8 +88,8 @@ def test_where_nothing_was_ever_stored_nothing_is_embedded_and_one_round_trip_te
 
 def test_a_recipe_without_meaning_embeds_nothing_and_one_without_words_looks_for_none() -> None:
     words, meaning = full(), full()
-    asked(LIVES, words, recipe="words")
-    asked(LIVES, meaning, recipe="meaning")
+    asked(LIVES, words, recipe=RECIPES["words"].with_(kinds=KINDS))
+    asked(LIVES, meaning, recipe=RECIPES["meaning"].with_(kinds=KINDS))
     assert words.embedded == []
     assert len(words.searches()) == len(meaning.searches()) == len(KINDS)
     assert all("vector" not in query.params for query in words.searches())
@@ -104,7 +105,7 @@ def test_only_the_kinds_of_the_recipe_are_searched() -> None:
 
 def test_words_and_meaning_of_all_kinds_take_one_round_trip() -> None:
     database = full()
-    asked("Oslo", database)
+    asked("Oslo", database, recipe="overview")
     searching = [trip for trip in database.trips if any("examined" in query.params for query in trip)]
     assert [len(trip) for trip in searching] == [2 * len(KINDS)]
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from kg_memory import marks
 from kg_memory.marks import HEADINGS, TAGS
-from kg_memory.model import Added, Episode, Fact, Forgotten, Found, Kind
+from kg_memory.model import Added, Episode, Fact, Found, Kind
+from kg_memory.receipts import Forgotten
 from kg_memory.retrieval.context import episode_line, fact_line, told
 from kg_memory.words import tokens
 

@@ -1,0 +1,201 @@
+"""Communities: how long they take to find in a large graph, and how often a model is asked about them.
+
+    python -m benchmarks.communities [--entities 100000] [--facts 500000] [--no-graphiti] [--quick] [--out FILE.json]
+
+Run it from the root of the repository; Graphiti needs the extra ``bench``. The graphs are synthetic, with planted
+groups of 20; see `communities_data`.
+
+First, a large one is read and parted by kg-memory, in a process of its own, and by FalkorDB's
+``algo.labelPropagation``, which gets an edge for each fact, each twice: seconds, megabytes, agreement with what was
+planted (normalised mutual information), and whether both runs found the same.
+
+Second, the questions to the model on a graph of 1,000 entities: for the first refresh, for the second, for one after
+one more fact within a community and for one after a newcomer, beside Graphiti on the same graph. Graphiti runs in a
+process of its own too, which is ended after four minutes: its propagation may not end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.communities_data import Planted, agreement, name, planted, strangers, write
+from benchmarks.database import fresh_database
+from benchmarks.search_scale_load import Writer
+from kg_memory.communities.detect import grouped
+from kg_memory.communities.load import load
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import graph_key
+from kg_memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+LARGE, SMALL = "large", "small"
+SIZE = 20
+GRAPHS = {"facts between groups": (3_000, 0.8), "groups apart": (5_000, 1.0)}
+"""Graphs of 1,000 entities: how many facts they have, and which share of these lies within a group."""
+PATIENCE = 240
+"""Seconds after which Graphiti is ended."""
+EDGES = """
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact)
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+CREATE (s)-[:FACT]->(o)
+"""
+BUILT_IN = """
+CALL algo.labelPropagation({nodeLabels: ['Entity'], relationshipTypes: ['FACT'], maxIterations: 50})
+YIELD node, communityId
+RETURN communityId AS community, node.name AS name
+"""
+Figures = dict[str, Any]
+
+
+def main() -> None:
+    """Run the benchmark, print its tables and write its figures."""
+    parser = argparse.ArgumentParser(description="Communities: time, memory and questions to the model.")
+    parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--facts", type=int, default=500_000)
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, without Graphiti")
+    parser.add_argument("--no-graphiti", action="store_true")
+    parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
+    parser.add_argument("--detect", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.detect:
+        print(json.dumps(detected(options.detect)))
+        return
+    share = 10 if options.quick else 1
+    with fresh_database() as url:
+        large = in_a_large_graph(url, options.entities // share, options.facts // share)
+        show("one graph", large)
+        asked: dict[str, Figures] = {}
+        for graph, (facts, inside) in GRAPHS.items():
+            asked[f"kg-memory, {graph}"] = questions(url, f"{SMALL} {graph}", facts, inside)
+            if not (options.quick or options.no_graphiti):
+                asked[f"Graphiti, {graph}"] = beside(url, facts, inside)
+        show("questions to the model", asked)
+    if options.out:
+        options.out.write_text(json.dumps({"large": large, "asked": asked}, indent=2) + "\n")
+
+
+def opened(url: str) -> GraphMemory:
+    """Return a memory on the server, with a scripted model."""
+    return GraphMemory(Settings(url=url), model=Scripted(), embeddings=HashEmbeddings())
+
+
+def put(url: str, namespace: str, data: Planted) -> float:
+    """Write *data* and return the seconds that it took."""
+    began = time.perf_counter()
+    with opened(url) as memory:
+        schema.ensure(memory.driver.database, graph_key(namespace), 64, "hash")
+        write(Writer(memory.driver.database.client(), graph_key(namespace)), namespace, data)
+    return time.perf_counter() - began
+
+
+def in_a_large_graph(url: str, entities: int, facts: int) -> dict[str, Figures]:
+    """Return what finding communities took, ours and FalkorDB's."""
+    data = planted(entities, facts, SIZE)
+    print(f"{entities:,} entities and {facts:,} facts written in {put(url, LARGE, data):.0f} s", flush=True)
+    truth = [[name(member) for member in group] for group in data.groups]
+    command = [sys.executable, "-m", "benchmarks.communities", "--detect", url]
+    runs = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2)]
+    ours = [each.pop("communities") for each in runs]
+    rows = {"kg-memory": {**runs[0], **_measured(ours, truth)}}
+    with opened(url) as memory:
+        memory.driver.database.query(graph_key(LARGE), EDGES, {}, write=True)
+    began = time.perf_counter()
+    theirs = [_built_in(url) for _ in range(2)]
+    rows["algo.labelPropagation"] = {
+        "seconds": round((time.perf_counter() - began) / 2, 1), **_measured(theirs, truth),
+    }  # fmt: skip
+    return rows
+
+
+def detected(url: str) -> Figures:
+    """Read the large graph and part it; return the communities, seconds and the most memory the process had."""
+    with opened(url) as memory:
+        began = time.perf_counter()
+        links = memory.driver.run(load(), LARGE)
+        read = time.perf_counter()
+        groups = grouped(LARGE, links)
+        ended = time.perf_counter()
+        names = {row["id"]: row["name"] for row in _names(memory)}
+    lowest = [each for each in groups if each["level"] == 0]
+    return {
+        "seconds": round(ended - began, 1),
+        "of them to read": round(read - began, 1),
+        "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "levels": groups[-1]["level"] + 1,
+        "communities": [sorted(names[member] for member in each["members"]) for each in lowest],
+    }
+
+
+def _names(memory: GraphMemory) -> list[dict[str, Any]]:
+    query = "MATCH (e:Entity) RETURN e.id AS id, e.name AS name"
+    return memory.driver.database.query(graph_key(LARGE), query, {}, write=False)
+
+
+def _built_in(url: str) -> list[list[str]]:
+    """Return the communities that FalkorDB finds, of which those of one entity are left out."""
+    with opened(url) as memory:
+        rows = memory.driver.database.query(graph_key(LARGE), BUILT_IN, {}, write=False)
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for row in rows:
+        found[row["community"]].append(row["name"])
+    return sorted(sorted(each) for each in found.values() if len(each) > 1)
+
+
+def _measured(runs: list[list[list[str]]], truth: list[list[str]]) -> Figures:
+    first, second = runs
+    return {
+        "communities": len(first),
+        "largest": max(map(len, first)),
+        "agreement": round(agreement(first, truth), 3),
+        "the same twice": sorted(first) == sorted(second),
+    }
+
+
+def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
+    """Return how often the model was asked about a graph of 1,000 entities."""
+    data = planted(1_000, facts, SIZE, inside)
+    put(url, namespace, data)
+    one, other = strangers(data)
+    with opened(url) as memory:
+        first = memory.refresh_communities(namespace=namespace)
+        second = memory.refresh_communities(namespace=namespace)
+        memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
+        third = memory.refresh_communities(namespace=namespace)
+        memory.add(f"Newcomer knows {name(one)}", namespace=namespace)
+        fourth = memory.refresh_communities(namespace=namespace)
+    row = {"communities": first.communities, "first": first.asked, "unchanged": second.asked}
+    return {**row, "one more fact": third.asked, "one more entity": fourth.asked}
+
+
+def beside(url: str, facts: int, inside: float) -> Figures:
+    """Return Graphiti's figures on the same graph."""
+    graph = (url.removeprefix("unix://"), str(facts), str(inside))
+    command = [sys.executable, "-m", "benchmarks.communities_graphiti", *graph]
+    try:
+        done = subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as ended:
+        told = json.loads(ended.stdout.splitlines()[-1]) if ended.stdout else {}
+        return {"first": f"did not end in {PATIENCE} s", **told}
+    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def show(what: str, rows: dict[str, Figures]) -> None:
+    """Print the rows as a table."""
+    names = list(dict.fromkeys(each for figures in rows.values() for each in figures))
+    print(f"| {what} | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
+    for row, figures in rows.items():
+        print(f"| {row} | {' | '.join(str(figures.get(each, '')) for each in names)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""When communities are found anew by themselves: after so many episodes (Zep 2.3, C34)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kg_memory.effects import now, write
+from kg_memory.errors import KGMemoryError
+from kg_memory.falkor import community_cypher as cypher
+from kg_memory.flow import Flow
+from kg_memory.telemetry.failures import reason
+
+log = logging.getLogger("kg_memory.communities")
+
+
+def due(interval: int) -> Flow[bool]:
+    """Tell whether a refresh is due after so many episodes; only one of all who ask is told so."""
+    instant = yield from now()
+    return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))
+
+
+@contextmanager
+def let_pass() -> Iterator[None]:
+    """Let a refresh fail that nobody asked for: what was to be added is, and the next one finds what is left."""
+    try:
+        yield
+    except KGMemoryError as error:
+        log.warning("the communities were not found anew, and stay as they are: %s", reason(error))

@@ -1,0 +1,60 @@
+"""Step 11, link: entities that are new, with those that have names of near meaning (C50); off unless it is set."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kg_memory.effects import read, write
+from kg_memory.errors import DatabaseError
+from kg_memory.falkor import link_cypher as cypher
+from kg_memory.flow import Flow
+from kg_memory.ingestion.state import IngestionState
+from kg_memory.settings import Settings
+from kg_memory.telemetry.failures import reason
+
+AT_ONCE = 10
+"""For how many entities one query looks: the time is looked at in between."""
+UNSET = 1.0
+"""The threshold where none is set: an opened memory has one that suits its embedding model."""
+log = logging.getLogger("kg_memory.ingestion")
+
+
+def link(
+    state: IngestionState, settings: Settings, clock: Callable[[], float] = time.monotonic
+) -> Flow[dict[str, Any]]:
+    """Link the entities that the episode brought, or named anew, and return how many links there are.
+
+    The episode is done: what could not be `linked` in time, or by an error of the database, is left out, and is told.
+    """
+    new = [each["id"] for each in state["entities"] if not each["known"] or each["renamed"]]
+    end, linked = clock() + settings.note_link_seconds, 0
+    for first in range(0, len(new), AT_ONCE):
+        left = len(new) - first
+        if clock() >= end:
+            log.warning("no links of %d entities: there was no more time, raise note_link_seconds", left)
+            return {"linked": linked, "unlinked": left}
+        try:
+            linked += yield from _linked(new[first : first + AT_ONCE], settings)
+        except DatabaseError as error:
+            log.warning("no links of %d entities: %s", left, reason(error))
+            return {"linked": linked, "unlinked": left}
+    return {"linked": linked, "unlinked": 0}
+
+
+def _linked(ids: list[str], settings: Settings) -> Flow[int]:
+    threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
+    most = {"limit": settings.note_link_most + 1, "threshold": threshold}
+    found = yield from read(cypher.NEAR, ids=ids, **most)
+    if not found:
+        return 0
+    made = yield from write(cypher.LINK, links=_pairs(found))
+    return int(made[0]["n"])
+
+
+def _pairs(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return each pair once, whichever of the two found the other."""
+    pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in found}
+    return [{"one": one, "other": other, "similarity": each} for (one, other), each in sorted(pairs.items())]

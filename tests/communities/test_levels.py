@@ -1,0 +1,100 @@
+"""Communities of communities, stored, told from the summaries of their parts, and looked at."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kg_memory.communities import hierarchy
+from kg_memory.errors import AnswerError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.model import CommunityRefresh
+
+PARTS = "MATCH (p:Community)-[:PART_OF]->(c:Community) RETURN p.name AS part, c.name AS whole ORDER BY part"
+
+
+def circle(letter: str) -> list[str]:
+    """Four friends who all know each other."""
+    return [
+        f"{letter}0 knows {letter}1 and {letter}2 and {letter}3",
+        f"{letter}1 knows {letter}2 and {letter}3",
+        f"{letter}2 knows {letter}3",
+    ]
+
+
+@pytest.fixture
+def levels(memory, model, namespace, tell, monkeypatch):
+    """Four circles of friends, of which two and two have acquaintances; each is named by its letters."""
+    monkeypatch.setattr(hierarchy, "FEW", 3)
+
+    def named(fields):
+        letters = {letter for each in fields["community"] for letter in each.get("part") or each.get("entity", "")[:1]}
+        name = "".join(sorted(letters))
+        return {"communities": [{"name": name, "summary": f"All about {name}."}]}
+
+    model.rules["community"] = named
+    tell(*(sentence for letter in "ABCD" for sentence in circle(letter)), "A3 knows B3", "C3 knows D3")
+    return memory.refresh_communities(namespace=namespace)
+
+
+def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_these(
+    memory, model, namespace, levels, rows
+):
+    assert levels == CommunityRefresh(communities=6, levels=2, changed=6, asked=6)
+    assert [(row["part"], row["whole"]) for row in rows(PARTS)] == [
+        (part, whole) for whole in ("AB", "CD") for part in whole
+    ]
+    asked = [{each["part"]: each["summary"] for each in fields["community"]} for fields in model.asks("community")[4:]]
+    assert sorted(asked, key=str) == [{each: f"All about {each}." for each in whole} for whole in ("AB", "CD")]
+    assert memory.refresh_communities(namespace=namespace).asked == 0
+
+    listed = memory.communities(namespace=namespace)
+    assert [(each.name, each.level, each.parts) for each in listed[:2]] == [
+        ("AB", 1, ("A", "B")), ("CD", 1, ("C", "D")),
+    ]  # fmt: skip
+    assert [each.name for each in memory.communities(namespace=namespace, level=0)] == list("ABCD")
+    card = memory.community("a", namespace=namespace)
+    assert (card.community.name, card.community.members) == ("A", ("A0", "A1", "A2", "A3"))
+    assert len(card.facts) == 6
+    assert card.facts[0].sources[0].quote
+    above = asyncio.run(memory.acommunity(card.part_of.id, namespace=namespace, limit=5))
+    assert ([each.name for each in above.parts], above.facts, above.part_of) == (["A", "B"], (), None)
+    assert memory.community("x' OR true //", namespace=namespace) is None
+
+    found = memory.search("CD", namespace=namespace, recipe={"kinds": ["communities"]}).communities
+    assert (found[0].name, found[0].level) == ("CD", 1)
+
+
+def test_one_more_fact_asks_about_its_community_and_the_one_above(memory, model, namespace, levels, tell, rows):
+    tell("G9 knows A0 and A1")
+    asked = len(model.asks("community"))
+    assert memory.refresh_communities(namespace=namespace).asked == 2
+    [lower, higher] = model.asks("community")[asked:]
+    assert {"G9"} < {each.get("entity") for each in lower["community"]}
+    assert [each["part"] for each in higher["community"]] == ["AG", "B"]
+    assert ("AG", "ABG") in {(row["part"], row["whole"]) for row in rows(PARTS)}
+
+
+def test_communities_that_are_no_more_leave_no_trace_above(memory, namespace, levels, database, rows):
+    ended = "MATCH (e:Entity)-[:SUBJECT_OF]->(f)-[:HELD]->(b) WHERE e.name STARTS WITH $letter SET b.invalid_at = 1"
+    database.query(graph_key(namespace), ended, {"letter": "D"}, write=True)
+    done = memory.refresh_communities(namespace=namespace)
+    assert (done.communities, done.levels, done.removed, done.asked) == (3, 1, 3, 1), "D3 is with C now"
+    assert rows(PARTS) == []
+
+
+def test_what_rests_on_a_summary_by_rules_is_told_again_with_it(memory, model, namespace, levels, tell):
+    rule = model.rules["community"]
+
+    def refusing(fields):
+        if any(each.get("entity") == "A0" for each in fields["community"]):
+            raise AnswerError("the answer stayed invalid: try another model")
+        return rule(fields)
+
+    model.rules["community"] = refusing
+    tell("G9 knows A0 and A1")
+    assert memory.refresh_communities(namespace=namespace).asked == 2
+    model.rules["community"] = rule
+    assert memory.refresh_communities(namespace=namespace).asked == 2
+    assert memory.refresh_communities(namespace=namespace).asked == 0

@@ -1,0 +1,23 @@
+"""Eviction: what goes, and that nothing wrong comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kg_memory import GraphMemory
+
+
+def told(memory: GraphMemory, namespace: str, names: Iterable[str]) -> set[tuple[Any, ...]]:
+    """Return all that is told of *names* as so now, or later, and by whom."""
+    now = datetime.now(UTC)
+    return {
+        (
+            later, fact.sentence, fact.valid_at, fact.invalid_at, fact.known_from, fact.precision, fact.end_precision,
+            fact.reviewed, tuple((each.at, each.quote) for each in fact.sources),
+        )
+        for later in (0, 400)
+        for name in names
+        for fact in memory.facts_about(name, as_of=now + timedelta(days=later), namespace=namespace, limit=1000)
+    }  # fmt: skip

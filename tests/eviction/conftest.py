@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import GraphMemory
+from tests.review import World
+from tests.test_memory import Verbs
+
+
+@pytest.fixture
+def world(memory: GraphMemory, namespace: str) -> World:
+    """An empty namespace."""
+    return World(memory, namespace)
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def verbs(request: pytest.FixtureRequest, memory: GraphMemory, namespace: str) -> Verbs:
+    return Verbs(memory, namespace, asynchronous=request.param)

@@ -1,0 +1,306 @@
+"""Making room, on a real database: what goes, what it comes back by, and that it may be broken off at any time."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kg_memory.driver import Driver
+from kg_memory.effects import Query
+from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.eviction import cypher, evict
+from kg_memory.falkor import revival_cypher
+from kg_memory.falkor.connect import graph_key
+from kg_memory.forgetting.cypher import FORGET
+from kg_memory.settings import Settings
+from tests.eviction import told
+from tests.scripted import HashEmbeddings, Scripted
+from tests.whole_graph import whole
+
+MOVES = (("Oslo", "2020-01-01"), ("Paris", "2021-01-01"), ("Rome", "2022-01-01"))
+TRACES = {
+    "words": "MATCH (t:Term)-[]->(d) WHERE d.evicted IS NOT NULL RETURN t.s AS found",
+    "lost words": "MATCH (t:Term) WHERE outdegree(t) = 0 RETURN t.s AS found",
+    "vectors": "MATCH (d) WHERE d.evicted IS NOT NULL AND d.embedding IS NOT NULL RETURN d.id AS found",
+    "beliefs": "MATCH (f:Fact)-[:HELD|PROPOSED]->(b) WHERE f.evicted IS NOT NULL RETURN b.id AS found",
+    "beliefs of nothing": "MATCH (b:Belief) WHERE indegree(b) = 0 RETURN b.id AS found",
+    "lengths": """
+        MATCH (e:Entity) WHERE e.evicted IS NULL
+        OPTIONAL MATCH (t:Term)-[p:IN_ENTITY]->(e)
+        WITH e, sum(p.f) AS n
+        WHERE n <> e.n
+        RETURN e.name AS found""",
+}
+
+
+@pytest.fixture
+def moved(world):
+    """A namespace in which Ann moved twice, and knows Bob."""
+    for place, at in MOVES:
+        world.moves(place, at)
+    world.add("I know Bob.", speaker="Ann", at="2019-05-01")
+    return world
+
+
+def traces(rows):
+    return {name: found for name, query in TRACES.items() if (found := rows(query))}
+
+
+def test_what_is_over_goes_with_its_words_vectors_and_beliefs_and_the_messages_stay(moved, rows, verbs):
+    before = told(moved.memory, moved.namespace, ["Ann", "Oslo", "Paris", "Rome", "Bob"])
+    look = verbs.evict(expired_days=0, orphans=True, dry_run=True)
+    assert moved.stats().facts == 4
+    done = verbs.evict(expired_days=0, orphans=True)
+    assert (done.facts, done.entities, done.beliefs) == (look.facts, look.entities, look.beliefs)
+    assert (sorted(done.texts.values()), done.beliefs) == (
+        ["Ann lives in Oslo", "Ann lives in Paris", "Oslo", "Paris"],
+        2,
+    )
+    assert told(moved.memory, moved.namespace, ["Ann", "Oslo", "Paris", "Rome", "Bob"]) == before
+    assert [each.name for each in verbs.entities()] == ["Ann", "Rome", "Bob"]
+    stats = verbs.stats()
+    assert (stats.episodes, stats.entities, stats.facts, stats.current_facts) == (4, 3, 2, 2)
+    found = verbs.search("Who lives in Paris, and who in Oslo?", during=("2020-01-01", "2022-01-01"))
+    assert not {"Oslo", "Paris"} & {name for each in found.facts for name in each.objects}
+    assert not {"Oslo", "Paris"} & {each.name for each in found.entities}
+    assert {each.content for each in found.episodes} >= {"I moved to Paris.", "I moved to Oslo."}
+    assert traces(rows) == {}
+    assert verbs.evict(expired_days=0, orphans=True).facts == ()
+
+
+def test_an_old_message_that_comes_late_meets_what_was_evicted(moved):
+    moved.evict(expired_days=0, orphans=True)
+    moved.moves("Bergen", "2019-01-01")
+    assert moved.lived() == [
+        ("Ann lives in Bergen", "2019-01-01", "2020-01-01"), ("Ann knows Bob", "2019-05-01", None),
+        ("Ann lives in Rome", "2022-01-01", None),
+    ]  # fmt: skip
+
+
+def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
+    moved.evict(expired_days=0, orphans=True)
+    moved.moves("Oslo", "2023-01-01")
+    assert [each for each in moved.lived() if "Oslo" in each[0]] == [
+        ("Ann lives in Oslo", "2020-01-01", "2021-01-01"), ("Ann lives in Oslo", "2023-01-01", None),
+    ]  # fmt: skip
+    for recipe in ("words", "meaning"):
+        found = moved.search("Ann lives in Oslo", recipe=recipe)
+        assert found.facts[0].sentence == "Ann lives in Oslo"
+        assert "Oslo" in {each.name for each in found.entities}
+    assert traces(rows) == {}
+
+
+def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_sweep(moved, rows, monkeypatch):
+    moved.evict(expired_days=0)
+    database, ask = moved.memory._database, moved.memory._database.query
+
+    def killed(key, text, params, *, write):
+        if text == revival_cypher.REVIVE:
+            raise DatabaseUnavailable("killed")
+        return ask(key, text, params, write=write)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "query", killed)
+        with pytest.raises(DatabaseUnavailable):
+            moved.moves("Oslo", "2023-01-01")
+    assert "Ann lives in Oslo" in {each.sentence for each in moved.facts_about("Ann", as_of="2024")}
+    assert {each.sentence for each in moved.search("Oslo", recipe="words").facts} == set()
+    moved.evict(orphans=True)
+    assert moved.search("Ann lives in Oslo", recipe="words").facts[0].sentence == "Ann lives in Oslo"
+    assert traces(rows) == {}
+
+
+def test_what_is_so_again_as_its_end_is_forgotten_is_told_and_found_again(world, rows):
+    world.moves("Oslo", "2020-01-01")
+    ended = world.add("I lived in Oslo until 2021-02-01.", speaker="Ann", at="2022-01-01")
+    world.evict(expired_days=0)
+    assert world.lived() == []
+    world.forget(episode=ended.episode)
+    assert world.lived() == [("Ann lives in Oslo", "2020-01-01", None)]
+    assert world.search("Ann lives in Oslo", recipe="words").facts[0].sentence == "Ann lives in Oslo"
+    assert traces(rows) == {}
+
+
+def test_what_was_learned_lately_stays_and_so_does_what_waits_for_a_person(world):
+    world.moves("Oslo", "2020-01-01")
+    world.moves("Paris", "2021-01-01")
+    assert world.evict(expired_days=1, orphans=True).facts == ()
+    world.doubts()
+    world.moves("Rome", "2022-01-01")
+    assert world.evict(expired_days=0, orphans=True, max_entities=1).facts == ()
+    while found := world.reviews():
+        world.decide(found[0].id, "accept", by="Ann")
+    assert world.lived()[-1] == ("Ann lives in Rome", "2022-01-01", None)
+    assert sorted(world.evict(expired_days=0).texts.values()) == ["Ann lives in Oslo", "Ann lives in Paris"]
+    assert world.lived() == [("Ann lives in Rome", "2022-01-01", None)]
+
+
+def test_of_too_many_entities_those_go_first_that_have_fewest_facts_and_were_not_seen_for_longest(moved, rows):
+    assert moved.evict(max_entities=5).entities == ()
+    look = moved.evict(max_entities=2, dry_run=True)
+    done = moved.evict(max_entities=2)
+    assert (done.entities, done.facts) == (look.entities, look.facts)
+    assert [done.texts[id_] for id_ in done.entities] == ["Oslo", "Paris", "Bob"]
+    assert [each.name for each in moved.entities()] == ["Ann", "Rome"]
+    assert moved.lived() == [("Ann lives in Rome", "2022-01-01", None)]
+    assert traces(rows) == {}
+    moved.add("I know Bob.", speaker="Ann", at="2024-05-01")
+    assert "Ann knows Bob" not in {each.sentence for each in moved.facts_about("Ann")}
+    moved.add("I know Bob, still.", speaker="Ann")
+    assert "Ann knows Bob" in {each.sentence for each in moved.search("Bob", recipe="words").facts}
+
+
+def test_an_entity_of_which_nothing_is_known_is_removed_and_its_name_with_it(world, rows):
+    world.add("Zed.", at="2020-01-01")
+    assert list(world.evict(orphans=True, expired_days=0).texts.values()) == ["Zed"]
+    assert rows("MATCH (e:Entity) RETURN e.name AS name") == rows("MATCH (a:Alias) RETURN a.key AS key") == []
+    assert world.add("Zed knows Ann.", at="2024-01-01").facts == ("Zed knows Ann",)
+    assert traces(rows) == {}
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"expired_days": -1}, {"expired_days": float("nan")}, {"expired_days": "90"}, {"max_entities": 0}]
+)
+def test_what_cannot_be_asked_is_refused(world, asked):
+    with pytest.raises(InputError):
+        world.evict(**asked)
+
+
+def test_an_empty_namespace_has_nothing_to_evict(verbs):
+    done = verbs.evict(expired_days=0, orphans=True, max_entities=1, expired_episodes=True)
+    assert (done.beliefs, done.facts, done.entities, done.episodes) == (0, (), (), ())
+    assert verbs._namespace not in verbs.namespaces()
+
+
+def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_rest(memory, namespace, monkeypatch):
+    monkeypatch.setattr(evict, "AT_ONCE", 1)
+    monkeypatch.setattr(evict, "BELIEFS_AT_ONCE", 1)
+    names = ["Ann", "Bob", *(place for place, _ in MOVES)]
+    database, ask = memory._database, memory._database.query
+    ends = []
+    for last in (0, 1, 3, 4, 6):
+        space, left = f"{namespace} {last}", [last or 1000]
+        for place, at in MOVES:
+            memory.add(f"I moved to {place}.", speaker="Ann", at=at, namespace=space)
+        before = told(memory, space, names)
+
+        def dying(key, text, params, *, write, left=left):
+            left[0] -= write
+            if left[0] < 0:
+                raise DatabaseUnavailable("killed")
+            return ask(key, text, params, write=write)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(database, "query", dying)
+            try:
+                memory.evict(expired_days=0, orphans=True, namespace=space)
+            except DatabaseUnavailable:
+                assert last
+        assert told(memory, space, names) == before
+        memory.evict(expired_days=0, orphans=True, namespace=space)
+        ends.append(whole(lambda query, space=space: ask(graph_key(space), query, {}, write=False)))
+    assert all(each == ends[0] for each in ends)
+
+
+def test_what_is_said_while_room_is_made_is_kept(moved):
+    with ThreadPoolExecutor(4) as pool:
+        sweeping = [pool.submit(moved.evict, expired_days=0, orphans=True, max_entities=3) for _ in range(6)]
+        adding = [
+            pool.submit(moved.moves, place, f"2023-0{month}-01") for month, place in enumerate(("Oslo", "Kyoto"), 1)
+        ]
+        for each in (*sweeping, *adding):
+            each.result()
+    assert moved.search("Ann lives in Kyoto", recipe="words").facts[0].sentence == "Ann lives in Kyoto"
+    assert [each[0] for each in moved.lived(as_of="2024") if "lives" in each[0]] == ["Ann lives in Kyoto"]
+
+
+def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(world, monkeypatch):
+    world.moves("Oslo", "2020-01-01")
+    world.moves("Paris", "2021-01-01")
+    gone = world.moves("Rome", "2022-01-01")
+    database, ask, sweeps = world.memory._database, world.memory._database.query, ["one"]
+
+    def sweeping(key, text, params, *, write):
+        if text == FORGET and sweeps:
+            sweeps.clear()
+            world.evict(expired_days=0)
+        return ask(key, text, params, write=write)
+
+    monkeypatch.setattr(database, "query", sweeping)
+    world.forget(episode=gone.episode)
+    assert not sweeps
+    assert world.lived() == [("Ann lives in Paris", "2021-01-01", None)]
+    assert world.search("Paris", recipe="words").facts[0].sentence == "Ann lives in Paris"
+
+
+# What expires
+
+
+def test_a_message_that_expired_is_not_found_and_the_next_sweep_forgets_it(world, rows, verbs):
+    world.moves("Oslo", "2020-01-01")
+    gone = world.moves("Paris", "2021-01-01", " zebulon", expires_at=datetime.now(UTC) - timedelta(hours=1))
+    kept = world.moves("Rome", "2019-01-01", " zebulon", expires_at="2999-01-01")
+    assert [each.id for each in verbs.search("zebulon", recipe="words").episodes] == [kept.episode]
+    assert world.episodes(limit=3)[0].expires_at < datetime.now(UTC)
+    assert verbs.evict(expired_episodes=True, dry_run=True).texts == {gone.episode: "I moved to Paris zebulon."}
+    done = verbs.evict(expired_episodes=True)
+    assert (done.episodes, done.texts[gone.episode]) == ((gone.episode,), "")
+    assert world.lived()[-1] == ("Ann lives in Oslo", "2020-01-01", None)
+    assert verbs.evict(expired_episodes=True).episodes == ()
+
+
+def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(server, model, embeddings, namespace):
+    from kg_memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+
+    with GraphMemory(Settings(url=server.url, default_ttl=3600), model=model, embeddings=embeddings) as memory:
+        for each in ({"content": "One."}, {"content": "Two.", "expires_at": "2999-01-01T02:00+02:00"}):
+            memory.add_many([each], namespace=namespace)
+        two, one = memory.episodes(namespace=namespace)
+        assert one.expires_at - one.created_at == timedelta(hours=1)
+        assert two.expires_at == datetime(2999, 1, 1, tzinfo=UTC)
+        with pytest.raises(InputError, match="expires_at"):
+            memory.add("Three.", expires_at="soon", namespace=namespace)
+
+
+# The queries
+
+QUERIES = {
+    text: name
+    for module in (cypher, revival_cypher)
+    for name, text in vars(module).items()
+    if name.isupper() and not name.startswith("_") and isinstance(text, str)
+}
+SCANS = {"LAST", "KEPT", "FACTS_OVER", "ENTITIES"}
+"""The queries that read all there is: how many, or in pages of internal ids."""
+
+
+def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database, namespace):
+    for place, at in (*MOVES, ("Oslo", "2023-01-01")):
+        memory.add(f"I moved to {place}.", speaker="Ann", at=at, namespace=namespace)
+    memory.evict(expired_days=0, namespace=namespace)
+    key, driver = graph_key(namespace), Driver(Scripted(), HashEmbeddings(), database)
+    every = {"expired_days": 0.0, "orphans": True, "max_entities": 1, "expired_episodes": True}
+    asked = [evict.Asked(**every), evict.Asked(**every, dry_run=True)]
+    flows = [*(evict.evict(each, Settings(), namespace) for each in asked), evict.revive(["f"], ["e"])]
+    found: dict[str, Query] = {}
+    for flow in flows:
+        answer = None
+        try:
+            while True:
+                effect = flow.send(answer)
+                if isinstance(effect, Query) and effect.cypher in QUERIES:
+                    found[QUERIES[effect.cypher]] = effect
+                answer = driver._perform(key, effect)
+        except StopIteration:
+            pass
+    driver.close()
+    assert found.keys() == set(QUERIES.values())
+    for name, query in found.items():
+        plan = database.explain(key, query.cypher, query.params)
+        assert "All Node Scan" not in plan, plan
+        assert name in SCANS or "Label Scan" not in plan, plan
+        assert name in SCANS or "Node By Index Scan" in plan, plan
+        assert not re.search(r"Cartesian", plan), plan

@@ -1,0 +1,95 @@
+"""What is forgotten is not in the files of the embedded server any more, nor in what else it keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import QueryError
+from kg_memory.falkor import binaries
+from kg_memory.forgetting import erase
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+SAID = "I met Zebulonia in Kyotopolis."
+KEPT = "Bob said a word of his own: harbourside."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "database"
+
+
+@pytest.fixture
+def own(folder: Path) -> Iterator[GraphMemory]:
+    """A memory on an embedded database of its own."""
+    found = binaries.fetch()
+    settings = Settings(data_dir=folder, bin_dir=found.redis_server.parent, idle_seconds=0)
+    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        yield memory
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    """Return the files of the data folder that have *text* somewhere."""
+    return [each.name for each in folder.rglob("*") if each.is_file() and text.encode() in each.read_bytes()]
+
+
+@pytest.mark.parametrize("named", [{"thread": "t"}, {"everything": True}], ids=str)
+def test_the_bytes_are_gone_from_the_files(own, folder, named):
+    own.driver.database.command("CONFIG", "SET", "rdbcompression", "no")  # or nothing would be found at all
+    own.add(KEPT, speaker="Bob", namespace="kept" if "everything" in named else "n")
+    own.add(SAID, speaker="Ann", thread="t", namespace="n")
+    assert files_with(folder, "Zebulonia")
+    done = own.forget(**named, namespace="n", erase=False)
+    assert (done.erased, "BGREWRITEAOF" in done.advice, own.audit()[0].erased) == (False, True, False)
+    assert files_with(folder, "Zebulonia")
+    own.add(SAID, speaker="Ann", thread="t", namespace="n")
+    done = own.forget(**named, namespace="n")
+    assert (done.erased, done.advice, own.audit()[0].erased) == (True, "", True)
+    for text in ("Zebulonia", "zebulonia", "Kyotopolis", *done.episodes, *done.facts):
+        assert files_with(folder, text) == []
+    assert files_with(folder, "harbourside")
+    assert own.verify_audit(head=done.head).entries == 2
+
+
+def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
+    command = own.driver.database.command
+    command("GRAPH.CONFIG", "SET", "CMD_INFO", "yes")
+    command("CONFIG", "SET", "slowlog-log-slower-than", 0)
+    added = own.add(SAID, speaker="Ann", namespace="n")
+    assert added.episode in str(command("SLOWLOG", "GET", 1000))
+    done = own.forget(episode=added.episode, namespace="n")
+    stream = erase.STREAM.format("kg:n")
+    time.sleep(1.2)  # the queries of forgetting itself, which name ids, are written there later
+    kept = str(command("XRANGE", stream, "-", "+"))
+    kept += str(command("SLOWLOG", "GET", 1000)) + str(command("GRAPH.SLOWLOG", "kg:n"))
+    assert done.erased
+    assert not any(text in kept for text in ("Zebulonia", *done.episodes))
+
+
+@pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])
+def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkeypatch, refused):
+    database = memory.driver.database.__class__
+    real = database.command
+
+    def command(self: Any, *words: str) -> Any:
+        if words[0] == refused:
+            raise QueryError("FalkorDB refused a query: NOPERM this user has no permissions")
+        return real(self, *words)
+
+    monkeypatch.setattr(database, "command", command)
+    added = memory.add(SAID, speaker="Ann", namespace=namespace)
+    done = memory.forget(episode=added.episode, erase=True, namespace=namespace)
+    assert (done.erased, "NOPERM" in done.advice, "BGREWRITEAOF" in done.advice) == (False, True, True)
+    assert done.residue == ()
+
+
+def test_a_rewrite_that_began_before_is_waited_for_and_done_again(memory, namespace):
+    added = memory.add(SAID, speaker="Ann", namespace=namespace)
+    memory.driver.database.command("BGREWRITEAOF")
+    assert memory.forget(episode=added.episode, erase=True, namespace=namespace).erased

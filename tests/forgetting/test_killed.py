@@ -1,0 +1,129 @@
+"""Forgetting is killed before each effect that changes something: asked again it ends, and the log tells of it once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from itertools import count
+from typing import Any
+
+import pytest
+
+from kg_memory.effects import Command, Query
+from kg_memory.errors import InputError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.forgetting import forget as forgetting
+from kg_memory.forgetting import log, outbox
+from kg_memory.memory import GraphMemory
+from tests.faults import whole
+
+READING = {"GET", "HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "EXISTS", "INFO", "GRAPH.RO_QUERY", "GRAPH.CONFIG"}
+MESSAGES: list[dict[str, Any]] = [
+    {"content": "I moved to Oslo.", "speaker": "Ann", "at": "2024-01-01", "thread": "t", "source_id": "m0"},
+    {"content": "I moved to Paris.", "speaker": "Ann", "at": "2024-02-01", "thread": "u", "source_id": "m1"},
+    {"content": "I know Bob, I moved to Rome.", "speaker": "Ann", "at": "2024-03-01", "thread": "t", "source_id": "m2"},
+]
+NAMED: dict[str, dict[str, Any]] = {
+    "thread": {"thread": "t"},
+    "span": {"span": (12, 27)},
+    "everything": {"everything": True},
+}
+
+
+class Killed:
+    """A namespace in which the same is forgotten again and again, by children who are killed at different places."""
+
+    def __init__(self, memory: GraphMemory, namespace: str, kind: str) -> None:
+        self.memory, self.namespace, self.kind = memory, namespace, kind
+        self.named: dict[str, Any] = {}
+        self.since = memory.driver.clock()
+
+    def look(self, cypher: str) -> list[dict[str, Any]]:
+        return self.memory.driver.database.query(graph_key(self.namespace), cypher, {}, write=False)
+
+    def begin(self) -> None:
+        """Have the messages be there, and an empty log."""
+        database = self.memory.driver.database
+        database.command("DEL", log.LOG, outbox.POINTERS)
+        if self.namespace in self.memory.namespaces():
+            database.delete(graph_key(self.namespace))
+        messages = MESSAGES if self.kind == "thread" else MESSAGES[-1:]
+        added = self.memory.add_many(messages, namespace=self.namespace)
+        self.named = {**NAMED[self.kind], **({"episode": added[-1].episode} if self.kind == "span" else {})}
+
+    def forget(self) -> None:
+        self.memory.forget(**self.named, namespace=self.namespace)
+
+    def die(self, at: int) -> bool:
+        """Forget in a child that is killed before the effect *at* of those that change something; tell whether it was."""
+        child = os.fork()
+        if child == 0:
+            try:
+                self._die(at)
+            finally:
+                os._exit(7)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (-signal.SIGKILL, 0)
+        return status != 0
+
+    def _die(self, at: int) -> None:
+        driver, number = self.memory.driver, count()
+        perform = driver._perform
+        deleted = driver.database.delete
+
+        def arrive() -> None:
+            if next(number) == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def dying(key: str, effect: Any) -> Any:
+            match effect:
+                case Query(write=True):
+                    arrive()
+                case Command(words) if words[0] not in READING:
+                    arrive()
+            return perform(key, effect)
+
+        def delete(key: str) -> None:
+            arrive()
+            deleted(key)
+
+        driver._perform = dying  # type: ignore[method-assign]
+        driver.database.delete = delete  # type: ignore[method-assign]
+        self.forget()
+        os._exit(0)
+
+    def graph(self) -> Counter[str]:
+        """Return what there is once all is read and summarised."""
+        if self.namespace in self.memory.namespaces():
+            self.memory.resume(namespace=self.namespace)
+        return whole.graph(self.look, self.since)
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_killed_before_each_change_it_is_whole_and_ends_when_asked_again(memory, namespace, monkeypatch, kind):
+    monkeypatch.setattr(forgetting, "AT_ONCE", 1)
+    for module, name in ((log, "LOG"), (outbox, "POINTERS")):
+        monkeypatch.setattr(module, name, f"{getattr(module, name)}:{namespace}")
+    killed = Killed(memory, namespace, kind)
+    killed.begin()
+    killed.forget()
+    clean, gone = killed.graph(), memory.audit()[0].episodes
+    for at in count():
+        killed.begin()
+        dead = killed.die(at)
+        with monkeypatch.context() as patch:
+            patch.setattr(outbox, "ABANDONED", 0)
+            assert whole.flaws(killed.look) == []
+            told = memory.audit()
+            try:
+                killed.forget()
+            except InputError as error:
+                assert "forgotten" in str(error)  # noqa: PT017 - it may be gone already
+            entries = memory.audit()
+            assert sum(each.episodes for each in entries) == gone, (at, told, entries)
+            assert memory.verify_audit().ok
+            assert killed.graph() == clean, at
+        if not dead:
+            break
+    assert at > {"thread": 8, "span": 6, "everything": 5}[kind]

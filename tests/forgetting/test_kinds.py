@@ -1,0 +1,112 @@
+"""Whole threads, speakers, sources, people and namespaces are forgotten, and what others said stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.forgetting import forget as forgetting
+from kg_memory.identity import alias_key
+from tests.forgetting import residue
+
+TALK = [
+    {"content": "I moved to Oslo.", "speaker": "Ann", "thread": "a", "source": "mail"},
+    {"content": "I know Bob.", "speaker": "Ann", "thread": "a", "source": "chat"},
+    {"content": "I moved to Paris.", "speaker": "Bob", "thread": "b", "source": "chat"},
+    {"content": "I met Bob in Rome.", "speaker": "ann", "thread": "b", "source": "mail"},
+    {"content": "Bobby tables are fun.", "speaker": "Tom", "thread": "c", "source": "chat"},
+]
+
+
+def said(verbs: Any) -> list[str]:
+    """Return what is there still, earliest first."""
+    return [each.content for each in reversed(verbs.episodes())]
+
+
+@pytest.mark.parametrize(
+    ("named", "left"),
+    [
+        ({"thread": "a"}, [2, 3, 4]),
+        ({"speaker": "ANN"}, [2, 4]),
+        ({"source": "chat"}, [0, 3]),
+        ({"entity": "bob"}, [0, 4]),
+        ({"entity": "Paris"}, [0, 1, 3, 4]),
+    ],
+    ids=str,
+)
+def test_all_messages_of_one_kind_go_and_nothing_of_them_is_found(world, rows, monkeypatch, named, left):
+    at_once = 1 if "entity" in named else 50
+    monkeypatch.setattr(forgetting, "AT_ONCE", at_once)
+    messages = [{**each, "at": f"2024-01-0{day}"} for day, each in enumerate(TALK, 1)]
+    world.add_many(messages)
+    look = world.forget(**named, dry_run=True)
+    assert len(said(world)) == len(TALK)
+    progress: list[tuple[int, int]] = []
+    done = world.forget(**named, progress=lambda part, whole: progress.append((part, whole)))
+    gone = len(TALK) - len(left)
+    assert said(world) == [TALK[place]["content"] for place in left]
+    assert (set(done.episodes), set(done.entities)) == (set(look.episodes), set(look.entities))
+    assert progress == [(part, gone) for part in (range(1, gone + 1) if at_once == 1 else [gone])]
+    assert (done.parts, done.residue) == (len(progress), ())
+    assert residue(rows, *done.episodes, *done.facts, *done.entities) == []
+    with pytest.raises(InputError, match="forgotten"):
+        world.forget(**named)
+
+
+def test_a_person_goes_with_messages_that_name_them_and_were_never_read(world, rows, model):
+    world.add("I know Zoe.", speaker="Ann", at="2024-01-01")
+    world.save([{"content": "ask Zoe, not Zoella", "speaker": "Tom"}, {"content": "zoe? Zoella!", "speaker": "Tom"}])
+    assert len(world.forget(entity="Zoe").episodes) == 2
+    assert [each.content for each in world.episodes()] == ["zoe? Zoella!"]
+
+
+def test_of_two_people_of_one_name_one_is_forgotten_by_id(world, database):
+    world.add("I know Bob.", speaker="Ann", at="2024-01-01")
+    other = world.add("I know Robert.", speaker="Ann", at="2024-01-02")
+    named = "MATCH (n:Entity {name: 'Robert'}), (a:Alias {key: $key}) MERGE (a)-[:NAMES]->(n) SET n.aliases = ['Bob']"
+    database.query(graph_key(world.namespace), named, {"key": alias_key("Bob")}, write=True)
+    with pytest.raises(InputError, match="that of several entities"):
+        world.forget(entity="Bob")
+    [id_] = [each.id for each in world.entities() if each.name == "Robert"]
+    assert world.forget(entity=id_).episodes == (other.episode,)
+    assert [each.content for each in world.episodes()] == ["I know Bob."]
+
+
+def test_everything_goes_with_its_graph_and_what_comes_after_is_new(verbs, memory, namespace):
+    added = verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", thread="t")
+    look = verbs.forget(everything=True, dry_run=True)
+    assert (look.episodes, len(look.facts), len(look.entities)) == ((added.episode,), 1, 2)
+    saver = InMemorySaver()
+    saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, _checkpoint(), {}, {})
+    done = verbs.forget(everything=True, checkpointer=saver)
+    assert (done.kind, done.episodes, done.checkpoints) == ("everything", (added.episode,), ("t",))
+    assert namespace not in memory.namespaces()
+    assert list(saver.list(None)) == []
+    assert len(memory.driver.vectors._known) == 0
+    with pytest.raises(InputError, match="forgotten"):
+        verbs.forget(everything=True)
+    assert verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", thread="t").episode == added.episode
+    assert len(verbs.facts_about("Ann")) == 1
+
+
+def _checkpoint() -> Any:
+    return {"v": 1, "id": "1", "ts": "", "channel_values": {}, "channel_versions": {}, "versions_seen": {}}
+
+
+def test_a_thread_that_was_left_half_forgotten_goes_on_when_asked_again(world, monkeypatch):
+    monkeypatch.setattr(forgetting, "AT_ONCE", 2)
+    for day in range(1, 6):
+        world.moves("Oslo", f"2024-01-0{day}", thread="t")
+
+    def stop(part: int, whole: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        world.forget(thread="t", progress=stop)
+    assert len(world.episodes()) == 3
+    assert len(world.forget(thread="t").episodes) == 3
+    assert (world.episodes(), world.entities()) == ([], [])

@@ -1,0 +1,141 @@
+"""The log of what was forgotten: no entry can be changed unseen, none is lost, and none has text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from kg_memory import AuditCheck, GraphMemory
+from kg_memory.falkor.connect import graph_key
+from kg_memory.forgetting import cypher, log, outbox
+from kg_memory.forgetting import forget as forgetting
+from tests.review import World
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
+    """A log of the test's own."""
+    for module, name in ((log, "LOG"), (outbox, "POINTERS")):
+        monkeypatch.setattr(module, name, f"{getattr(module, name)}:{namespace}")
+
+
+@pytest.fixture
+def redis(memory: GraphMemory) -> Callable[..., Any]:
+    return memory.driver.database.command
+
+
+def forget_one(world: World, day: int = 1, **why: str) -> Any:
+    """Have a message be said and forgotten."""
+    return world.forget(episode=world.moves("Oslo", f"2024-01-0{day}").episode, **why)
+
+
+def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, namespace, redis):
+    for by, reason in (("Tom", "asked for, ticket 4711"), ("Ann", "Ann no longer lives in Oslo")):
+        added = verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01")
+        done = verbs.forget(episode=added.episode, by=by, reason=reason)
+    last, first = verbs.audit()
+    assert (first.number, first.by, first.reason) == (1, "Tom", "asked for, ticket 4711")
+    assert (last.number, last.before, last.hash) == (2, first.hash, done.head)
+    assert (last.by, last.reason) == (forgetting.UNSAID, forgetting.UNSAID)
+    assert (last.kind, last.episodes, last.facts, last.entities, last.residue) == ("episode", 1, 1, 2, 0)
+    assert verbs.audit(namespace="another") == []
+    kept = str(redis("HGETALL", log.LOG)).lower()
+    assert not any(text in kept for text in ("oslo", added.episode, namespace.lower(), *done.facts, *done.entities))
+    [message] = last.messages
+    assert message == log.masked(redis("GET", log.SALT), added.episode)
+    check = memory.verify_audit(head=done.head)
+    assert check == AuditCheck(entries=2, head=done.head)
+    assert redis("HGETALL", outbox.POINTERS) == {}
+
+
+def test_a_dry_run_is_not_in_the_log(world, memory):
+    world.forget(episode=world.moves("Oslo", "2024-01-01").episode, dry_run=True)
+    assert (world.audit(), memory.verify_audit()) == ([], AuditCheck(entries=0))
+
+
+def resealed(text: str, **changes: Any) -> str:
+    told = {**json.loads(text), **changes}
+    told.pop("hash")
+    return log.sealed(told)
+
+
+TAMPERING = {
+    "changed": (lambda texts: {"2": texts[1].replace('"by":"user"', '"by":"me"')}, "entry 2 does not have its hash"),
+    "changed with its hash": (lambda texts: {"2": resealed(texts[1], by="me")}, "entry 3 does not follow"),
+    "spoilt": (lambda texts: {"3": "{}"}, "entry 3 is no entry"),
+    "removed": (lambda texts: {"2": None}, "entry 2 is missing"),
+    "the first removed": (lambda texts: {"1": None}, "entry 1 is missing"),
+    "reordered": (lambda texts: {"2": texts[2], "3": texts[1]}, "entry 2 was entry 3"),
+    "cut off": (lambda texts: {"4": None}, "no entry has the hash"),
+    "cut off and written anew": (lambda texts: {"4": resealed(texts[3], by="me")}, "no entry has the hash"),
+    "put in": (lambda texts: {"5": resealed(texts[3], number=5)}, "entry 5 does not follow"),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERING)
+def test_who_tampers_with_it_is_found_out(memory, redis, how):
+    heads = [_append(memory, each) for each in "abcd"]
+    assert memory.verify_audit(head=heads[-1]) == AuditCheck(entries=4, head=heads[-1])
+    assert all(memory.verify_audit(head=each).ok for each in heads)
+    change, said = TAMPERING[how]
+    for field, text in change([redis("HGET", log.LOG, str(number)) for number in range(1, 5)]).items():
+        redis("HDEL", log.LOG, field) if text is None else redis("HSET", log.LOG, field, text)
+    check = memory.verify_audit(head=heads[-1])
+    assert not check.ok
+    assert said in check.problems[0], check
+    _append(memory, "later")  # goes on, and heals nothing
+    assert not memory.verify_audit(head=heads[-1]).ok
+
+
+def _append(memory: GraphMemory, receipt: str) -> str:
+    told = {"receipt": receipt, "kind": "episode", "what": "", "namespace": "", "by": "user", "at": "2024-01-01T00:00Z"}
+    return memory.driver.run(log.append(told), "default").hash
+
+
+def test_those_who_write_at_once_make_one_chain(memory):
+    with ThreadPoolExecutor(8) as pool:
+        heads = list(pool.map(lambda number: _append(memory, str(number)), range(60)))
+    check = memory.verify_audit(head=heads[0])
+    assert (check.ok, check.entries, len(set(heads))) == (True, 60, 60)
+
+
+@pytest.mark.parametrize("kind", ["episode", "everything"])
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
+    world, memory, redis, monkeypatch, kind, place
+):
+    added = world.moves("Oslo", "2024-01-01", thread="t")
+    real = memory.driver.database.__class__
+
+    def dying(ask: Any) -> Any:
+        def query(self: Any, *given: Any, **named: Any) -> Any:
+            if kind == "episode" and cypher.FORGET not in given:
+                return ask(self, *given, **named)
+            if place == "after":
+                ask(self, *given, **named)
+            raise KeyboardInterrupt
+
+        return query
+
+    with monkeypatch.context() as patch:
+        name = "delete" if kind == "everything" else "query"
+        patch.setattr(real, name, dying(getattr(real, name)))
+        with pytest.raises(KeyboardInterrupt):
+            world.forget(**({"everything": True} if kind == "everything" else {"episode": added.episode}), by="Tom")
+    assert (memory.verify_audit(), world.audit()) == (AuditCheck(entries=0, pending=1), [])
+    monkeypatch.setattr(outbox, "ABANDONED", 0)
+    for _ in range(2):
+        entries = world.audit()
+        assert len(entries) == (place == "after")
+    for entry in entries:
+        assert (entry.kind, entry.complete, entry.residue, entry.episodes) == (kind, False, None, 1)
+        assert "Tom" not in str(entry)
+    assert redis("HGETALL", outbox.POINTERS) == {}
+    noted = memory.driver.database.query(graph_key(world.namespace), outbox.NOTES, {}, write=False)
+    assert noted == []
+    assert memory.verify_audit().ok
+    assert len(world.episodes()) == (place == "before")

@@ -1,0 +1,110 @@
+"""What the cascade leaves behind is found by the search afterwards, whatever it is and wherever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kg_memory.forgetting import cypher, part
+from kg_memory.forgetting import forget as forgetting
+from kg_memory.identity import alias_key
+
+SAID = "My friend Zebulon, whom I met long ago by the old harbour bridge, lives with me in Kyoto."
+PLANTED = {
+    "a sentence": ("MATCH (f:Fact) SET f.sentence = 'Ann saw Zebulon'", ("Fact", "sentence", "word")),
+    "a summary": ("MATCH (n:Entity {name: 'Oslo'}) SET n.summary = 'kyoto is far'", ("Entity", "summary", "word")),
+    "an alias": ("MATCH (n:Entity {name: 'Ann'}) SET n.aliases = ['Zebulon']", ("Entity", "aliases", "word")),
+    "a reason": ("CREATE (:Verdict {id: 'v', reason: 'as zebulon said'})", ("Verdict", "reason", "word")),
+    "a word of the index": ("MATCH (e:Episode) CREATE (:Term {s: 'zebulon'})-[:IN_EPISODE]->(e)", ("Term", "s", "word")),
+    "an answer": (
+        "MATCH (e:Episode) SET e.answers = ['k', '{\"name\": \"Zebulon\"}']", ("Episode", "answers", "word"),
+    ),
+    "a community": ("CREATE (:Community {id: 'c', name: 'x', summary: 'Kyoto'})", ("Community", "summary", "word")),
+    "a relation": ("MATCH (e:Episode)-[s:STATES]->() SET s.note = 'zebulon'", ("STATES", "note", "word")),
+    "a property of ours": ("MATCH (m:Meta) SET m.last = 'zebulon'", ("Meta", "last", "word")),
+    "the id of the message": ("MATCH (b:Belief) SET b.cause = 'THE_ID'", ("Belief", "cause", "id")),
+    "an id in a text": ("CREATE (:Note {id: 'x', text: 'see THE_ID, please'})", ("Note", "text", "id")),
+    "the message": (
+        "CREATE (:Episode {id: 'THE_ID', content: 'nothing', at: 1, created_at: 1})", ("Episode", "id", "id"),
+    ),
+    "a name": ("CREATE (:Alias {key: '" + alias_key("Zebulon") + "'})", ("Alias", "key", "name")),
+    "its vector": ("MATCH (e:Episode) SET e.embedding = vecf32($vector)", ("Episode", "embedding", "vector")),
+}  # fmt: skip
+
+
+@pytest.fixture
+def searched() -> None:
+    """Let traces be found here."""
+
+
+@pytest.fixture
+def broken(world, database, monkeypatch) -> Callable[..., Any]:
+    """Forget while something is put back in the moment in which all is removed."""
+
+    def forget(episode: str, *queries: str, **params: Any) -> Any:
+        real = database.__class__.query
+
+        def planting(self, key, text, given, *, write):
+            found = real(self, key, text, given, write=write)
+            for query in queries if text == cypher.FORGET else ():
+                real(self, key, query, params, write=True)
+            return found
+
+        monkeypatch.setattr(database.__class__, "query", planting)
+        return world.forget(episode=episode)
+
+    return forget
+
+
+def test_traces_that_are_left_are_found_each_and_told_without_their_text(world, broken, embeddings):
+    world.moves("Oslo", "2024-01-01")
+    added = world.add(SAID, speaker="Ann", at="2024-02-01")
+    queries = [query.replace("THE_ID", added.episode) for query, _ in PLANTED.values()]
+    done = broken(added.episode, *queries, vector=embeddings.embed_query(f"Ann: {SAID}"))
+    found = {(each.label, each.name, each.trace) for each in done.residue}
+    assert {name for name, (_, expected) in PLANTED.items() if expected not in found} == set()
+    assert found <= {expected for _, expected in PLANTED.values()} | {("Term", "s", "word")}
+    assert "zebulon" not in str(done).lower()
+    assert added.episode not in str(done.residue)
+    [entry] = world.audit(limit=1)
+    assert entry.residue == len(done.residue)
+
+
+def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
+    said = "the cat sat near a dog and some bird ate an old fish while rain fell on green hills"
+    words = [each for each in said.split() if len(each) > 2]
+    for place, word in enumerate(words):
+        world.save([{"content": f"{word} {place}", "speaker": "Tom"}])
+    world.moves("Oslo", "2024-01-01")
+    added = world.save([{"content": said, "speaker": "Ann"}])[0]
+    done = broken(added.episode, "MATCH (n:Entity {name: 'Oslo'}) SET n.summary = $said", said=said)
+    assert {(each.label, each.name, each.trace) for each in done.residue} == {("Entity", "summary", "quote")}
+
+
+def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
+    world.moves("Oslo", "2024-01-01")
+    added = world.add("I know Zebulon.", speaker="Ann", at="2024-02-01")
+    real = forgetting.search
+
+    def search(traces, told):
+        def late(done: int, whole: int) -> None:
+            if done == 1:
+                world.add("I know Zebulon.", speaker="Tom", at="2024-03-01")
+
+        return real(traces, late)
+
+    monkeypatch.setattr(forgetting, "search", search)
+    assert world.forget(episode=added.episode).residue == ()
+
+
+def test_it_is_searched_in_pages_and_in_parts(world, monkeypatch):
+    monkeypatch.setattr(forgetting, "AT_ONCE", 2)
+    monkeypatch.setattr(forgetting, "MOST_TRACES", 10)
+    monkeypatch.setattr("kg_memory.forgetting.scan.PAGE", 40)
+    for day in range(1, 8):
+        world.add(f"I know Zebulon{day}.", speaker="Ann", at=f"2024-01-0{day}", thread="t" if day % 2 else "u")
+    done = world.forget(thread="t")
+    assert (done.parts, done.residue, len(done.episodes)) == (2, (), 4)
+    assert part.ATTEMPTS > 1

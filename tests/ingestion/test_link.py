@@ -1,0 +1,126 @@
+"""Step 11, link: near names are linked where that is asked for, within bounds, and never at the cost of an episode."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import DatabaseUnavailable
+from kg_memory.falkor import link_cypher as cypher
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.launch import Server
+from kg_memory.ingestion.link import link
+from kg_memory.settings import Settings
+from tests.ingestion.stepping import answered
+from tests.scripted import HashEmbeddings, Scripted
+
+NAMES = ("Big Red Barn Door", "Big Red Barn Gate", "Blue Sea")
+NEW = [{"id": f"e{number}", "known": False, "renamed": False} for number in range(25)]
+
+
+def told(names: tuple[str, ...] = NAMES) -> Callable[[Any], Any]:
+    """Return the rule of a model that reads *names* where they are written."""
+    return lambda fields: {
+        "entities": [{"name": each, "type": "Entity"} for each in names if each in fields["episode"]["content"]]
+    }
+
+
+@pytest.fixture
+def linking(server: Server) -> Iterator[GraphMemory]:
+    chosen = Settings(
+        url=server.url, merge_threshold=1.0, ask_threshold=0.99, note_linking=True, note_link_threshold=0.7
+    )
+    model = Scripted(extract_message=told(), facts=lambda _: {"facts": []})
+    with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
+        yield memory
+
+
+def names(memory: GraphMemory, name: str, namespace: str) -> list[str]:
+    return [each.name for each in memory.similar(name, namespace=namespace)]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_near_names_are_linked_both_ways_once_and_by_how_near_they_are(linking, namespace, rows, at_once):
+    if at_once:
+        linking.add_many([f"{each}." for each in NAMES], namespace=namespace)
+    else:
+        for each in (*NAMES, NAMES[0]):
+            linking.add(f"{each}.", namespace=namespace, source_id=each)
+    assert names(linking, NAMES[0], namespace) == [NAMES[1]]
+    [found] = linking.similar(NAMES[1], namespace=namespace)
+    assert (found.name, found.score) == (NAMES[0], 0.75)
+    assert names(linking, NAMES[2], namespace) == []
+    assert len(rows("MATCH ()-[s:SIMILAR_TO]->() RETURN s.similarity")) == 1
+
+
+def test_links_go_with_an_entity_and_with_its_vector(linking, namespace, rows):
+    gone, _ = (linking.add(f"{each}.", namespace=namespace) for each in NAMES[:2])
+    linking.reembed(namespace=namespace)
+    assert names(linking, NAMES[0], namespace) == []
+    third = "Big Red Barn Wall"
+    linking.driver.model.rules["extract_message"] = told((*NAMES, third))
+    linking.add(f"{third}.", namespace=namespace)
+    assert sorted(names(linking, third, namespace)) == list(NAMES[:2])
+    linking.forget(episode=gone.episode, namespace=namespace)
+    assert names(linking, third, namespace) == [NAMES[1]]
+    linking.evict(orphans=True, expired_days=0, namespace=namespace)
+    assert rows("MATCH ()-[s:SIMILAR_TO]->() RETURN s.similarity") == []
+
+
+def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, monkeypatch, caplog):
+    database, ask = linking._database, linking._database.query
+
+    def refusing(key, text, params, *, write):
+        if text == cypher.NEAR:
+            raise DatabaseUnavailable("no")
+        return ask(key, text, params, write=write)
+
+    monkeypatch.setattr(database, "query", refusing)
+    with caplog.at_level(logging.WARNING):
+        news = list(linking.ingestion.stream({"content": f"{NAMES[0]}.", "namespace": namespace}, stream_mode="custom"))
+    assert (news[-1]["step"], news[-1]["linked"], news[-1]["unlinked"]) == ("link", 0, 1)
+    assert "no links of 1 entities" in caplog.text
+    [episode] = linking.episodes(namespace=namespace)
+    assert episode.status == "done"
+
+
+def test_no_more_is_linked_than_there_is_time_for(caplog):
+    ticks = count(0.0, 2.0)
+    found = [{"one": "e1", "other": "e0", "similarity": 0.9}, {"one": "e0", "other": "e1", "similarity": 0.9}]
+    flow = link({"entities": NEW}, Settings(), lambda: next(ticks))
+    update, effects = answered(flow, found, [{"n": 1}], [])
+    assert update == {"linked": 1, "unlinked": 5}
+    assert [len(each.params["ids"]) for each in effects if each.cypher == cypher.NEAR] == [10, 10]
+    assert effects[1].params["links"] == [{"one": "e0", "other": "e1", "similarity": 0.9}]
+    assert "raise note_link_seconds" in caplog.text
+
+
+def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, namespace, monkeypatch):
+    assert "link" not in memory.ingestion.get_graph().nodes
+    memory.add("I know Eve.", speaker="Ann", namespace=namespace)
+    texts, ask = [], memory._database.query
+    monkeypatch.setattr(
+        memory._database, "query", lambda key, text, *rest, **how: (texts.append(text), ask(key, text, *rest, **how))[1]
+    )
+    memory.add("I know Bob.", speaker="Ann", namespace=namespace)
+    assert not set(texts) & {cypher.NEAR, cypher.LINK}
+
+
+def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
+    linking.add(f"{NAMES[0]}.", namespace=namespace)
+    [entity] = linking.entities(namespace=namespace)
+    pair = {"one": entity.id, "other": entity.id, "similarity": 1.0}
+    asked = {
+        cypher.NEAR: {"ids": [entity.id], "limit": 2, "threshold": 0.5},
+        cypher.LINK: {"links": [pair]},
+        cypher.SIMILAR: {"alias": "a", "limit": 1},
+    }
+    for query, params in asked.items():
+        plan = linking._database.explain(graph_key(namespace), query, params)
+        assert "Node By Index Scan" in plan, plan
+        assert "Label Scan" not in plan, plan

@@ -1,0 +1,183 @@
+"""A file that is wrong is refused with its line, what is wrong and what to do; nothing of it is ever seen."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
+from kg_memory.falkor.launch import Server
+from kg_memory.settings import Settings
+from kg_memory.transfer import file as files
+from tests.scripted import HashEmbeddings, Scripted
+from tests.transfer import exported, left_aside, whole
+
+FROM, TO = "a good one", "nobody's yet"
+
+
+@pytest.fixture(scope="module")
+def scripted(server: Server):
+    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=FROM)
+        memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=FROM)
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def good(scripted: GraphMemory) -> list[str]:
+    return exported(scripted, FROM).decode().splitlines()
+
+
+def signed(told: list[str]) -> bytes:
+    """Return the lines with an end that fits them, as somebody has it who means harm."""
+    body = "".join(f"{each}\n" for each in told[:-1]).encode()
+    end = {"record": "end", "counts": json.loads(told[-1])["counts"], "sha256": hashlib.sha256(body).hexdigest()}
+    return body + json.dumps(end).encode() + b"\n"
+
+
+def first(told: list[str], record: str) -> int:
+    """Return where the first line of a record stands."""
+    return next(place for place, each in enumerate(told) if each.startswith(f'{{"record":"{record}"'))
+
+
+def changed(record: str, **fields: object) -> Callable[[list[str]], bytes]:
+    """Return what changes fields of the first line of a record; ``...`` takes one out."""
+
+    def change(told: list[str]) -> bytes:
+        place = first(told, record)
+        line = {**json.loads(told[place]), **fields}
+        line = {name: value for name, value in line.items() if value is not ...}
+        return signed([*told[:place], json.dumps(line).replace(": ", ":", 1), *told[place + 1 :]])
+
+    return change
+
+
+def replaced(record: str, old: str, new: str) -> Callable[[list[str]], bytes]:
+    """Return what changes the text of the first line of a record."""
+
+    def change(told: list[str]) -> bytes:
+        place = first(told, record)
+        assert old in told[place]
+        return signed([*told[:place], told[place].replace(old, new, 1), *told[place + 1 :]])
+
+    return change
+
+
+def without(record: str) -> Callable[[list[str]], bytes]:
+    return lambda told: signed([each for place, each in enumerate(told) if place != first(told, record)])
+
+
+def twice(record: str) -> Callable[[list[str]], bytes]:
+    return lambda told: signed(
+        [
+            *told[: first(told, record)],
+            *told[first(told, record) : first(told, record) + 1] * 2,
+            *told[first(told, record) + 1 :],
+        ]
+    )
+
+
+WRONG = {
+    "cut off": (lambda told: signed(told)[:-400], "ends before its last line: copy or export it anew"),
+    "its end gone": (lambda told: signed(told).rsplit(b"\n", 2)[0] + b"\n", "ends before its last line"),
+    "a line gone": (without("alias"), r"not as it was written \(its checksum differs\): export it anew"),
+    "a letter changed": (lambda told: signed(told).replace(b"Oslo", b"Rome", 1), "checksum differs"),
+    "nothing": (lambda _: b"", "ends before its last line|no export"),
+    "a chat": (lambda _: b'{"content": "hello"}\n', "no export of kg-memory: give one, or say --from"),
+    "no text": (lambda _: bytes(range(256)) * 9, "no export of kg-memory"),
+    "a later format": (lambda told: signed([told[0].replace('"format":1', '"format":9'), *told[1:]]), "format 9, .*upgrade"),
+    "an unknown record": (replaced("alias", '"alias"', '"soul"'), ":.*no record 'soul': upgrade kg-memory"),
+    "no JSON": (replaced("entity", '"name"', "name"), "the file:2: .*JSON"),
+    "a field gone": (changed("entity", name=...), "the file:2: name: Field required"),
+    "a number as name": (changed("entity", name=7), "the file:2: name: .*string"),
+    "NaN": (replaced("fact", '"confidence":1.0', '"confidence":NaN'), "confidence: .*"),
+    "infinity": (replaced("fact", '"confidence":1.0', '"confidence":1e999'), "confidence: .*finite"),
+    "half a character": (replaced("entity", '"summary":"', '"summary":"\\ud800'), "the file:2: .*JSON"),
+    "a NUL": (replaced("entity", '"summary":"', '"summary":"\\u0000'), "summary: it has a NUL or half a character.*take it"),
+    "a map": (changed("entity", more={"a": 1}), "more"),
+    "Cypher as a field": (changed("entity", **{"x` SET n.id=1 //": 1}), "no name of a field: use letters"),
+    "an empty id": (changed("entity", id=""), "id: it is empty, padded or longer than 1000 bytes: give another"),
+    "a padded id": (changed("fact", id=" x"), "id: it is empty, padded"),
+    "no date": (changed("episode", at="yesterday"), "at: it is no date: write it as in 2024-05-01T10:00:00Z"),
+    "a number beyond all": (changed("statement", start=2**70), "start: "),
+    "another dimension": (changed("fact", embedding="AAAAAA=="), "no base64 of 64 singles: export it anew"),
+    "no vector": (changed("fact", embedding="*" * 12), "no base64 of 64 singles"),
+    "no direction": (changed("entity", embedding="A" * 341 + "="), "no base64|no direction: write true"),
+    "the same twice": (twice("entity"), "the file:3: this entity is there twice, or what it refers to"),
+    "a fact twice": (twice("fact"), "this fact is there twice"),
+    "a fact of nobody": (changed("fact", subject="nobody"), "what it refers to is not in a line before"),
+    "a fact of one who is not there": (changed("fact", objects=["nobody"]), "this fact .* not in a line before"),
+    "evidence of nothing": (changed("statement", fact="none"), "this statement .* not in a line before"),
+    "a belief of nothing": (changed("belief", fact="none"), "this belief .* not in a line before"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_file_changes_nothing_and_says_what_to_do(scripted: GraphMemory, good: list[str], name: str):
+    wrong, said = WRONG[name]
+    with pytest.raises(InputError, match=said):
+        scripted.import_(io.BytesIO(wrong(good)), namespace=TO)
+    assert not whole(scripted, TO)
+    assert TO not in scripted.namespaces()
+    assert left_aside(scripted.driver.database) == []
+
+
+def test_names_and_texts_that_look_like_cypher_are_names_and_texts(scripted: GraphMemory, good: list[str]):
+    evil = "'}) MATCH (n) DETACH DELETE n //"
+    data = changed("entity", name=evil, type="`:Fact", summary="\x01\u2028\U0001f4a7$rows")(good)
+    scripted.import_(io.BytesIO(data), namespace="evil")
+    assert evil in {each.name for each in scripted.entities(namespace="evil")}
+    assert len(scripted.entities(namespace="evil")) == len(scripted.entities(namespace=FROM))
+
+
+def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: GraphMemory, good: list[str]):
+    told = [json.loads(each) for each in good]
+    bare = [
+        told[0],
+        *({name: value for name, value in each.items() if name not in ("words", "n")} for each in told[1:]),
+    ]
+    for each in bare:
+        if "embedding" in each:
+            each["embedding"] = True
+    data = signed([json.dumps(each, separators=(",", ":")) for each in bare])
+    done = scripted.import_(io.BytesIO(data), namespace="by hand")
+    assert done.embedded == sum("embedding" in each for each in told)
+    found = scripted.search("Where does Ann live?", namespace="by hand")
+    assert [each.sentence for each in found.facts] == ["Ann lives in Paris"]
+    assert {each.content for each in found.episodes} == {"I moved to Oslo", "I moved to Paris"}
+
+
+def test_a_line_that_never_ends_is_not_read_to_its_end(scripted: GraphMemory, good: list[str], monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 5000)
+    endless = "".join(f"{each}\n" for each in good[:1]).encode() + b'{"record":"entity","id":"' + b"x" * 20_000
+    with pytest.raises(InputError, match="the file:2: the line is longer than 5000 bytes"):
+        scripted.import_(io.BytesIO(endless), namespace=TO)
+
+
+def test_a_compressed_file_that_is_cut_off_is_told(scripted: GraphMemory, good: list[str]):
+    packed = gzip.compress(signed(good))
+    with pytest.raises(InputError, match="no whole gzip file"):
+        scripted.import_(io.BytesIO(packed[:-200]), namespace=TO)
+    with pytest.raises(InputError, match=r"no whole gzip file|ends before|checksum"):
+        scripted.import_(io.BytesIO(packed[:60] + b"\xff" * 40 + packed[100:]), namespace=TO)
+    assert not whole(scripted, TO)
+
+
+def test_another_embedding_model_is_told_and_vectors_can_be_made_anew(scripted: GraphMemory, good: list[str]):
+    other = signed([good[0].replace('"model":"hash"', '"model":"other"'), *good[1:]])
+    with pytest.raises(
+        EmbeddingMismatch, match="vectors of 'other', not of 'hash': import with that model, or without"
+    ):
+        scripted.import_(io.BytesIO(other), namespace=TO)
+    scripted.import_(io.BytesIO(other), namespace="anew", embeddings=False)
+    assert scripted.search("Where does Ann live?", namespace="anew", recipe="meaning").facts
+    later = signed([good[0].replace('"schema":', '"schema":9'), *good[1:]])
+    with pytest.raises(SchemaError, match="upgrade kg-memory"):
+        scripted.import_(io.BytesIO(later), namespace=TO)

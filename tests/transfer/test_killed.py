@@ -1,0 +1,83 @@
+"""Export and import are killed at every command: nothing half is ever seen, and the next one leaves nothing behind."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.falkor.connect import MAKING, graph_key
+from kg_memory.falkor.launch import Server
+from kg_memory.settings import Settings
+from tests.faults.proxy import How, Plan, Proxy
+from tests.scripted import HashEmbeddings, Scripted
+from tests.transfer import exported, left_aside, whole
+from tests.transfer.lives import KEPT, NEW, Lives
+
+
+@pytest.fixture(scope="module")
+def scripted(server: Server):
+    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
+        memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=KEPT)
+        yield memory
+
+
+def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: Path):
+    plan = Plan()
+    kept, data = whole(scripted, KEPT), exported(scripted, KEPT)
+    scripted.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace="other")
+    (tmp_path / "in.jsonl").write_bytes(exported(scripted, "other"))
+    scripted.import_(tmp_path / "in.jsonl", namespace=NEW)
+    new = whole(scripted, NEW)
+    connection = scripted.driver.database.client().connection
+    with Proxy(plan, server.socket) as proxy, Lives(proxy.url, tmp_path) as lives:
+        plan.strike = lives.kill
+
+        def live(verb: str, at: int | None = None, how: How = "unsent") -> tuple[int, list[str]]:
+            """Let one life do *verb*, killed at command *at*; return how it ended, and the commands until then."""
+            if verb == "import":
+                connection.delete(graph_key(NEW))
+            plan.choose(at, how)
+            ended = lives.live(verb)
+            connection.delete(MAKING)  # as if the time of who died had run out
+            return ended, plan.seen[: None if at is None else at + 1]
+
+        assert live("export")[0] == 0
+        assert (tmp_path / "out.jsonl").read_bytes() == data
+        (tmp_path / "out.jsonl").unlink()
+        for at in chosen(plan.seen):
+            assert live("export", at)[0] == -9
+            assert not (tmp_path / "out.jsonl").exists()
+        assert (live("export")[0], left_aside(scripted.driver.database)) == (0, [])
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+        assert live("import")[0] == 0
+        left = False
+        for at in chosen(plan.seen):
+            ended, done = live("import", at, "unanswered")
+            assert ended == -9
+            assert whole(scripted, NEW) == (new if "EXEC" in done else {}), done[-1]
+            left |= bool(left_aside(scripted.driver.database))
+        assert left, "those that died left what they had made"
+        assert live("replace")[0] == 0
+        assert left_aside(scripted.driver.database) == [], "who lives takes it away"
+        scripted.import_(io.BytesIO(data), replace=True)
+        for at in chosen(plan.seen):
+            ended, done = live("replace", at)
+            assert ended == -9
+            assert (whole(scripted, KEPT) == kept) == ("EXEC" not in done[:-1]), done[-1]
+            if "EXEC" in done[:-1]:
+                scripted.import_(io.BytesIO(data), replace=True)
+    assert [each.sentence for each in scripted.facts_about("Ann", namespace=KEPT)] == ["Ann lives in Oslo"]
+
+
+def chosen(seen: list[str]) -> list[int]:
+    """Return at which commands to kill: the last ones, and some of the many before; each with KG_MEMORY_EVERY_COMMAND."""
+    if "KG_MEMORY_EVERY_COMMAND" in os.environ:
+        return list(range(len(seen)))
+    last = max(len(seen) - 4, 0)
+    return [*range(10, last, max(last // 2, 1)), *range(last, len(seen))]

@@ -1,0 +1,110 @@
+"""Mem0's and LangMem's sentences become episodes, dated and by their owners."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.transfer import langmem, mem0
+
+MEMORY = {
+    "id": "m1", "memory": "Lives in Oslo", "hash": "x", "metadata": {"category": "home"}, "score": None,
+    "created_at": "2024-01-01T10:00:00-07:00", "updated_at": None, "user_id": "ann", "run_id": "chat 1",
+}  # fmt: skip
+CHANGED = {**MEMORY, "id": "m2", "memory": "Lives in Paris", "updated_at": "2024-05-01T10:00:00Z", "metadata": None}
+HISTORY = [
+    {"id": "h1", "memory_id": "a", "old_memory": None, "new_memory": "Likes jazz", "event": "ADD", "created_at": "2024-01-01T00:00:00Z"},
+    {"id": "h2", "memory_id": "a", "old_memory": "Likes jazz", "new_memory": "Likes rock", "event": "UPDATE",
+     "created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-02-01T00:00:00Z", "actor_id": "ann"},
+    {"id": "h3", "memory_id": "b", "old_memory": None, "new_memory": "A secret", "event": "ADD", "created_at": "2024-01-01T00:00:00Z"},
+    {"id": "h4", "memory_id": "b", "old_memory": "A secret", "new_memory": None, "event": "DELETE", "created_at": "2024-01-01T00:00:00Z"},
+]  # fmt: skip
+ITEM = {
+    "namespace": ["memories", "ann"], "key": "k1", "created_at": "2024-01-01T10:00:00+00:00", "updated_at": "2024-01-02T10:00:00+00:00",
+    "value": {"kind": "Memory", "content": {"content": "Ann lives in Oslo"}},
+}  # fmt: skip
+SAID = {**ITEM, "key": "k2", "value": {"content": "Ann knows Bob"}}
+TYPED = {**ITEM, "key": "k3", "value": {"kind": "Profile", "content": {"name": "Ann", "age": 40}}}
+
+
+def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
+    path.write_text("\n".join(map(json.dumps, told)) if a_line_each else json.dumps(told), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", ["results", "bare", "lines"])
+def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(tmp_path: Path, form: str):
+    told = [MEMORY, CHANGED]
+    path = put(
+        tmp_path / "m.json",
+        {"results": told, "relations": []} if form == "results" else told,
+        a_line_each=form == "lines",
+    )
+    first, second = mem0.episodes(path)
+    assert (first.content, first.speaker, first.thread, first.source, first.source_id) == (
+        "Lives in Oslo",
+        "ann",
+        "chat 1",
+        "mem0",
+        "m1",
+    )
+    assert [each.at and each.at.isoformat() for each in (first, second)] == [
+        "2024-01-01T10:00:00-07:00",
+        "2024-05-01T10:00:00+00:00",
+    ]
+
+
+def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: Path):
+    found = list(mem0.episodes(put(tmp_path / "h.json", HISTORY)))
+    assert [(each.content, each.at and each.at.month, each.source_id) for each in found] == [
+        ("Likes jazz", 1, "h1"),
+        ("Likes rock", 2, "h2"),
+    ]
+
+
+def test_langmem_items_are_messages_or_records(tmp_path: Path):
+    found = list(langmem.episodes(put(tmp_path / "l.json", [ITEM, SAID, TYPED])))
+    assert [each.content for each in found] == ["Ann lives in Oslo", "Ann knows Bob", '{"age": 40, "name": "Ann"}']
+    assert [each.kind for each in found] == ["message", "message", "json"]
+    assert {(each.thread, each.source, each.at and each.at.day) for each in found} == {("memories/ann", "langmem", 2)}
+    assert found[0].source_id == "memories/ann/k1"
+
+
+def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
+    both = put(tmp_path / "m.json", [MEMORY, {**MEMORY, "id": "m3", "user_id": "bob", "memory": "Is Bob"}])
+    with pytest.raises(InputError, match=r"2 of them: say which user is meant \(--group\), such as \['ann', 'bob'\]"):
+        list(mem0.episodes(both))
+    assert [each.content for each in mem0.episodes(both, "bob")] == ["Is Bob"]
+    with pytest.raises(InputError, match="no user 'eve'"):
+        list(mem0.episodes(both, "eve"))
+    spaces = put(tmp_path / "l.json", [ITEM, {**SAID, "namespace": ["memories", "bob"]}])
+    assert [each.content for each in langmem.episodes(spaces, "memories/bob")] == ["Ann knows Bob"]
+
+
+@pytest.mark.parametrize(
+    ("read", "told", "said"),
+    [
+        (mem0, [], "has no records"),
+        (mem0, ["text"], "record 1: no object"),
+        (mem0, [{"id": "x"}], "record 1: it has no memory: give what get_all or history returns"),
+        (mem0, [{**MEMORY, "created_at": "soon"}], "record 1: no time .*write it as 2024"),
+        (mem0, [{**MEMORY, "metadata": "x"}], "record 1: it has no memory"),
+        (langmem, [{"key": "x"}], "record 1: it has no value: give items as Item.dict"),
+        (langmem, [{**ITEM, "updated_at": []}, {**ITEM, "updated_at": "x"}], "record 2: no time"),
+    ],
+)  # fmt: skip
+def test_a_wrong_record_is_named(tmp_path: Path, read: Any, told: Any, said: str):
+    with pytest.raises(InputError, match=said):
+        list(read.episodes(put(tmp_path / "x.json", told)))
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path: Path):
+    (tmp_path / "x.json").write_text(f"{json.dumps(MEMORY)}\nnonsense\n", "utf-8")
+    with pytest.raises(InputError, match=r"x.json:2: no JSON .*mend the line"):
+        list(mem0.episodes(tmp_path / "x.json"))
+    with pytest.raises(InputError, match="cannot be read"):
+        list(mem0.episodes(tmp_path / "none.json"))

@@ -1,0 +1,121 @@
+"""GraphML and Cytoscape JSON: whatever is in the names, other programs read it."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any, Literal
+from xml.etree import ElementTree as ET
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError
+from tests.scripted import Scripted
+from tests.transfer import exported
+
+SPACE = "{http://graphml.graphdrawing.org/xmlns}"
+EVIL = "Bob \x01\x0b</data> & \"'\ufffe\r\n💧"
+
+
+class Element(BaseModel):
+    """An element, as Cytoscape's schema has it: ids are text, and an edge has both ends."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    data: dict[str, str | float | bool | list[str]]
+
+
+class Elements(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    nodes: list[Element]
+    edges: list[Element]
+
+
+class Document(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    format_version: Literal["1.0"]
+    generated_by: str
+    target_cytoscapejs_version: str
+    directed: bool
+    multigraph: bool
+    data: dict[str, str]
+    elements: Elements
+
+
+@pytest.fixture
+def drawn(memory: GraphMemory, model: Scripted, namespace: str) -> GraphMemory:
+    memory.add("I lived in Oslo until 2020-01-01", speaker="Ann", at="2024-01-01", namespace=namespace)
+    memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
+    facts = model.rules["facts"]
+
+    def three(fields: Any) -> Any:
+        told = facts(fields)["facts"]
+        return {
+            "facts": [
+                {**told[0], "predicate": "introduces", "objects": [1, 2], "sentence": f"Ann introduces {EVIL} to Cid"}
+            ]
+        }
+
+    model.rules["facts"] = three
+    memory.add("Ann introduces Bob to Cid", at="2024-01-03", namespace=namespace)
+    memory.driver.database.query(
+        memory.driver.key(namespace), "MATCH (n:Entity {name: 'Bob'}) SET n.name = $evil", {"evil": EVIL}, write=True
+    )
+    return memory
+
+
+def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn: GraphMemory, namespace: str):
+    root = ET.fromstring(exported(drawn, namespace, form="graphml"))
+    keys = {each.get("id"): each.get("attr.name") for each in root.iter(f"{SPACE}key")}
+
+    def data(element: ET.Element) -> dict[str, str]:
+        return {str(keys[each.get("key")]): each.text or "" for each in element.iter(f"{SPACE}data")}
+
+    nodes = {each.get("id"): data(each) for each in root.iter(f"{SPACE}node")}
+    names = {told["name"]: id_ for id_, told in nodes.items()}
+    assert EVIL.translate(dict.fromkeys((1, 11, 0xFFFE), 0xFFFD)).replace("\r\n", "\r\n") in names
+    edges = [(each.get("source"), each.get("target"), data(each)) for each in root.iter(f"{SPACE}edge")]
+    assert all(source in nodes and target in nodes for source, target, _ in edges)
+    [paris] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Paris"])]
+    assert (paris["predicate"], paris["valid_at"], paris["reviewed"]) == (
+        "LIVES_IN",
+        "2024-01-02T00:00:00+00:00",
+        "true",
+    )
+    [episode] = [each for each in drawn.episodes(namespace=namespace) if "Paris" in each.content]
+    assert paris["evidence"] == episode.id
+    [oslo] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Oslo"])]
+    assert oslo["invalid_at"].startswith("2020-01-01")
+    [fact] = [id_ for id_, told in nodes.items() if told["kind"] == "fact"]
+    assert sorted(told["role"] for source, target, told in edges if fact in (source, target)) == [
+        "object",
+        "object",
+        "subject",
+    ]
+
+
+def test_cytoscape_json_is_as_its_schema_has_it(drawn: GraphMemory, namespace: str):
+    found = Document.model_validate_json(exported(drawn, namespace, form="cytoscape")).elements
+    ids = [each.data["id"] for each in (*found.nodes, *found.edges)]
+    assert len(set(ids)) == len(ids)
+    nodes = {each.data["id"]: each.data for each in found.nodes}
+    assert EVIL in {each["name"] for each in nodes.values()}
+    assert all(each.data["source"] in nodes and each.data["target"] in nodes for each in found.edges)
+    assert sum(each["kind"] == "fact" for each in nodes.values()) == 1
+    assert len(found.edges) == 5
+    assert all(isinstance(each.data["evidence"], list) and each.data["evidence"] for each in found.edges)
+
+
+def test_a_picture_is_no_export_and_of_nothing_there_is_none(drawn: GraphMemory, namespace: str):
+    with pytest.raises(InputError, match="no export of kg-memory"):
+        drawn.import_(io.BytesIO(exported(drawn, namespace, form="cytoscape")))
+    for form in ("graphml", "cytoscape"):
+        with pytest.raises(InputError, match="'nobody' holds nothing"):
+            drawn.export(io.BytesIO(), namespace="nobody", form=form)
+    with pytest.raises(InputError, match="the form is 'dot': use one of jsonl, graphml, cytoscape"):
+        drawn.export(io.BytesIO(), namespace=namespace, form="dot")
+    assert json.loads(exported(drawn, namespace, form="cytoscape"))["data"] == {"name": namespace}

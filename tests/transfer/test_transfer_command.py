@@ -1,0 +1,75 @@
+"""The commands export and import, as they are typed."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli_home import Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
+
+TALK = [
+    {"content": "I live in Bergen.", "speaker": "Nora", "at": "2023-03-04T18:20:00Z", "source_id": "m1"},
+    {"content": "I moved to Oslo.", "speaker": "Nora", "at": "2024-09-21T17:00:00Z", "source_id": "m2"},
+]
+
+
+@pytest.fixture
+def told(run: Run, tmp_path: Path) -> Path:
+    """A folder, once the talk was read."""
+    assert run("ingest", lines(tmp_path, TALK), "-n", "nora")[0] == 0
+    return tmp_path
+
+
+def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypatch: pytest.MonkeyPatch):
+    file = told / "nora.jsonl.gz"
+    code, out, err = run("export", file, "-n", "nora")
+    assert (code, out, "2 episode" in err) == (0, "", True)
+    assert result(run, "export", told / "again.jsonl.gz", "-n", "nora")["records"]["episode"] == 2
+    assert file.read_bytes() == (told / "again.jsonl.gz").read_bytes()
+    code, _, err = run("import", file)
+    assert (code, "holds something: name another, or replace it (--replace)" in err) == (1, True)
+    code, out, _ = run("import", file, "--replace")
+    assert (code, out.startswith("nora has come in the place of what was there: 3 entity")) == (0, True)
+    _, piped, _ = run("export", "-", "-n", "nora")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
+    assert result(run, "import", "-", "-n", "piped")["namespace"] == "piped"
+    assert [each["objects"] for each in result(run, "facts", "Nora", "-n", "piped")] == [["Oslo"], ["Bergen"]]
+
+
+def test_pictures_and_what_cannot_be_done(run: Run, told: Path):
+    assert run("export", told / "nora.graphml", "--format", "graphml", "-n", "nora")[0] == 0
+    assert (told / "nora.graphml").read_text("utf-8").endswith("</graphml>\n")
+    for arguments, said in (
+        (("export", told / "x.jsonl", "-n", "nobody"), "'nobody' holds nothing: check its name"),
+        (("export", told / "no" / "x.jsonl", "-n", "nora"), "cannot be written (No such file or directory)"),
+        (("import", told / "nora.graphml"), "is no export of kg-memory: give one, or say --from"),
+        (("import", told / "none.jsonl"), "cannot be read (No such file or directory)"),
+        (("import", told / "none.json", "--from", "mem0", "--replace"), "--replace is for graphs"),
+    ):
+        code, out, err = run(*arguments)
+        assert (code, out, said in err) == (1, "", True), err
+    assert not (told / "x.jsonl").exists()
+    assert not list(told.glob("*.part"))
+
+
+def test_sentences_of_others_are_read_or_only_saved(run: Run, told: Path):
+    memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
+    (told / "mem0.json").write_text(json.dumps({"results": memories}), "utf-8")
+    code, out, _ = run("import", told / "mem0.json", "--from", "mem0", "-n", "mem0")
+    assert (code, out) == (0, "1 sentence remembered, 1 fact read from them.\n")
+    items = [
+        {
+            "namespace": ["memories"],
+            "key": "k",
+            "value": {"content": "Nora lives in Rome."},
+            "created_at": "2024-01-01T00:00:00Z",
+        }
+    ]
+    (told / "store.json").write_text(json.dumps(items), "utf-8")
+    done = result(run, "import", told / "store.json", "--from", "langmem", "--no-read", "-n", "langmem")
+    assert (done["episodes"], done["facts"]) == (1, 0)
+    assert result(run, "stats", "-n", "langmem")["waiting"] == 1

@@ -1,0 +1,40 @@
+"""The plans of the queries of export and import: pages go by internal ids, what is referred to is found by an index."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.adapters.store import KGStore
+from kg_memory.falkor.connect import graph_key
+from kg_memory.items.schema import ITEMS
+from kg_memory.transfer import cypher, drawing
+
+PAGE = {"first": 0, "end": 10, "embeddings": True}
+READ = {**cypher.READ, "entities drawn": drawing.ENTITIES, "facts drawn": drawing.FACTS}
+WRITE = {**cypher.WRITE, **{f"words of {name}": query for name, query in cypher.POSTINGS.items()}}
+
+
+@pytest.fixture
+def key(memory: GraphMemory, namespace: str) -> str:
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    return memory.driver.key(namespace)
+
+
+def test_a_page_is_found_by_its_ids(memory: GraphMemory, key: str):
+    for name, query in READ.items():
+        used = {each: value for each, value in PAGE.items() if f"${each}" in query}
+        plan = memory.driver.database.explain(key, query, used)
+        assert plan.count("Scan") == 1, (name, plan)
+        assert "Label and ID Scan" in plan, (name, plan)
+
+
+def test_what_is_referred_to_is_found_by_an_index(memory: GraphMemory, key: str):
+    KGStore(memory, name=key).put(("a",), "k", {"n": 1}, index=False)
+    for name, query in WRITE.items():
+        place = graph_key(key, ITEMS.prefix) if name == "item" else key
+        plan = memory.driver.database.explain(place, query, {"rows": []})
+        scans = [line.strip() for line in plan.splitlines() if "Scan" in line]
+        assert all(line.startswith("Node By Index Scan") for line in scans), (name, plan)
+    for query, name in ((cypher.TERMS, "terms"), (cypher.ALIASES, "keys")):
+        assert "Node By Index Scan" in memory.driver.database.explain(key, query, {name: []})

@@ -1,0 +1,106 @@
+"""An export is of one moment, and an import takes nothing from those who write meanwhile."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.errors import InputError, SchemaError
+from kg_memory.falkor import aside
+from kg_memory.falkor.connect import Database
+from tests.transfer import exported, left_aside, lines, whole
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, begin: str, work: Any) -> None:
+    """Have *work* done once, before the first query that begins so."""
+    query, done = Database.query, []
+
+    def with_work(self: Database, key: str, cypher: str, params: Any, *, write: bool) -> Any:
+        if cypher.strip().startswith(begin) and not done:
+            done.append(key)
+            work()
+        return query(self, key, cypher, params, write=write)
+
+    monkeypatch.setattr(Database, "query", with_work)
+
+
+def test_an_export_is_of_one_moment_while_others_write(memory: GraphMemory, namespace: str, monkeypatch):
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    before = exported(memory, namespace)
+    meanwhile(
+        monkeypatch,
+        "MATCH (n:Fact)",
+        lambda: memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace),
+    )
+    during = exported(memory, namespace)
+    assert during != before
+    assert during == exported(memory, namespace), "it was done once more, from a copy, and a copy says the same"
+    assert left_aside(memory.driver.database) == []
+
+
+def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, namespace: str, monkeypatch):
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    data, other = exported(memory, namespace), f"{namespace} other"
+    meanwhile(monkeypatch, "UNWIND $rows", lambda: memory.add("I moved to Rome", speaker="Bob", namespace=other))
+    with pytest.raises(InputError, match="was written meanwhile: name another, or replace it"):
+        memory.import_(io.BytesIO(data), namespace=other)
+    assert [each.content for each in memory.episodes(namespace=other)] == ["I moved to Rome"]
+    assert left_aside(memory.driver.database) == []
+
+
+def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, namespace: str, monkeypatch):
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    data, seen = exported(memory, namespace), []
+    memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
+    old = whole(memory, namespace)
+    take_place = aside.Aside.take_place
+
+    def watched(self: aside.Aside, key: str) -> bool:
+        seen.append(whole(memory, namespace))
+        taken = take_place(self, key)
+        seen.append(whole(memory, namespace))
+        return taken
+
+    monkeypatch.setattr(aside.Aside, "take_place", watched)
+    memory.import_(io.BytesIO(data), replace=True)
+    assert seen[0] == old
+    assert exported(memory, namespace) == data
+    assert seen[1] == whole(memory, namespace)
+
+
+def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory, namespace: str):
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    look, key = memory.driver.database.query, memory.driver.key(namespace)
+    look(key, "CREATE (:Belief {id: 'of nothing'})", {}, write=True)
+    assert memory.export(io.BytesIO(), namespace=namespace).left_out == {"Belief": 1}
+    look(key, "CREATE (:Soul {id: 'x'})", {}, write=True)
+    with pytest.raises(SchemaError, match="the graph has 'Soul', which this package does not know: upgrade"):
+        exported(memory, namespace)
+
+
+def test_extra_fields_and_links_of_later_versions_are_kept(memory: GraphMemory, namespace: str):
+    memory.add("Ann moved to Oslo with Bob", speaker="Ann", at="2024-01-01", namespace=namespace)
+    memory.refresh_communities(namespace=namespace)
+    look, key = memory.driver.database.query, memory.driver.key(namespace)
+    for more in (
+        "MATCH (n:Entity) SET n.stars = 5, n.tags = ['a', 'b'], n.evicted = 1700000000000000",
+        "MATCH (f:Fact) SET f.used = 1.5, f.used_at = 1700000000000000, f.n = NULL",
+        "MATCH (a:Entity {name: 'Ann'}), (b:Entity {name: 'Bob'}) CREATE (a)-[:SIMILAR_TO {similarity: 0.9}]->(b)",
+        "MATCH (c:Community) CREATE (c)-[:PART_OF]->(:Community {id: 'up', name: 'All', summary: '', level: 1, n: 0})",
+        "MATCH (m:Meta {id: 'schema'}) SET m.refreshed_at = 1700000000000000",
+        "CREATE (:Answer {key: 'k', answer: '{}'})",
+        "CREATE (:Spent {day: 20000, calls: 3, input_tokens: 5})",
+    ):
+        look(key, more, {}, write=True)
+    before, data = whole(memory, namespace), exported(memory, namespace)
+    assert {'"similarity":0.9', '"evicted":"2023-11-14T22:13:20+00:00"'} <= {
+        each
+        for line in lines(data)
+        for each in ('"similarity":0.9', '"evicted":"2023-11-14T22:13:20+00:00"')
+        if each in line
+    }
+    memory.import_(io.BytesIO(data), replace=True)
+    assert whole(memory, namespace) == before
