@@ -154,7 +154,7 @@ class Settings:
     note_linking: bool = False
     """Whether entities that are new are linked with those that have names of near meaning, after each message (C50)."""
     note_link_threshold: float | None = None
-    """Cosine similarity of names from which two entities are linked; by the embedding model if ``None``, mostly 0.85."""
+    """Cosine similarity of names from which two entities are linked; ``None``: by the embedding model, mostly 0.85."""
     note_link_most: int = 10
     """With how many entities a new one is linked, at most."""
     note_link_seconds: float = 5.0
@@ -167,7 +167,7 @@ class Settings:
     """How many entities and facts are kept of one piece; the rest is dropped and reported."""
     community_refresh_interval: int = 0
     """After how many new episodes communities are found anew by themselves, at the end of the call that adds the last
-    of them (C34). 0 is never: a refresh asks about each community that changed, and is due in the middle of other work."""
+    of them (C34). 0 is never: a refresh asks about each community that changed, and comes due amid other work."""
     max_community_bytes: int = 8192
     """How much of a community one question tells, in bytes; a larger one is summarised in parts, then these (C39)."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES

@@ -8,7 +8,7 @@ every write to a graph; a copy needs the server to fork, which it cannot while i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -87,7 +87,8 @@ def aside(database: Database) -> Iterator[Aside]:
     try:
         with _translated():
             connection.client_setname(name)
-            _remove_orphans(connection)
+            for key in orphans(connection.execute_command("GRAPH.LIST"), connection.client_list()):
+                connection.delete(key)
         yield Aside(name, connection)
     finally:
         with suppress(redis.RedisError, OSError):
@@ -112,13 +113,10 @@ def at_one_moment(database: Database, key: str, take: Callable[[str], T]) -> T:
     return taken
 
 
-def _remove_orphans(connection: Any) -> None:
-    """Remove the graphs aside that belong to no connection that is there: those of processes that were killed."""
-    made = {key for key in connection.execute_command("GRAPH.LIST") if key.startswith(PREFIX)}
-    if made:
-        alive = {each["name"] for each in connection.client_list()}
-        for key in sorted(made - alive):
-            connection.delete(key)
+def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return which of *graphs* are aside and belong to none of *clients*: those of processes that were killed."""
+    alive = {each["name"] for each in clients}
+    return sorted(key for key in graphs if key.startswith(PREFIX) and key not in alive)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 from kg_memory.effects import command, work
 from kg_memory.errors import DatabaseError, QueryError
+from kg_memory.falkor.aside import orphans
 from kg_memory.flow import Flow
 
 STREAM = "telemetry{{{}}}"
@@ -21,7 +22,12 @@ REPLICAS = "the files of its replicas have the text until they are rewritten too
 
 
 def swept(key: str, mark: str) -> Flow[None]:
-    """Delete the stream of the latest queries on the graph *key*, once the one with *mark* is in it."""
+    """Delete copies of graphs that a killed export left, and the stream of the latest queries on the graph *key*.
+
+    The stream is deleted once the query with *mark* is in it.
+    """
+    for copy in orphans((yield from command("GRAPH.LIST")), (yield from command("CLIENT LIST"))):
+        yield from command("DEL", copy)
     stream = STREAM.format(key)
     told = yield from _asked("GRAPH.CONFIG", "GET", "CMD_INFO")
     if told is None or told[1]:

@@ -226,3 +226,13 @@ CREATE (t)-[:IN_{label.upper()} {{f: word.f}}]->(n)
 WORDED = {"entity": "Entity", "episode": "Episode", "fact": "Fact", "community": "Community"}
 """The labels of the records that have words and vectors."""
 POSTINGS = {record: postings(label) for record, label in WORDED.items()}
+
+NOTES = """
+MATCH (m:Meta {id: 'schema'})
+RETURN m.outbox AS notes
+"""
+
+KEEP_NOTES = """
+MATCH (m:Meta {id: 'schema'})
+SET m.outbox = $notes
+"""

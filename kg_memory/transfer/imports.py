@@ -106,6 +106,10 @@ def _reserved(driver: Driver, target: str, key: str, *, replace: bool) -> Iterat
         if held and not replace:
             raise InputError(f"{target!r} holds something: name another, or replace it (--replace)")
         yield made, held
+        # What was removed from it, and is not in the log of that yet, is noted in the graph itself.
+        [notes] = driver.database.query(key, cypher.NOTES, {}, write=False) or [{"notes": None}]
+        if notes["notes"]:
+            driver.database.query(made.key, cypher.KEEP_NOTES, notes, write=True)
         if not made.take_place(key):
             raise InputError(f"{target!r} was written meanwhile: name another, or replace it (--replace)")
 

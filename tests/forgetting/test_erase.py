@@ -11,7 +11,8 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import QueryError
-from kg_memory.falkor import binaries
+from kg_memory.falkor import aside, binaries
+from kg_memory.falkor.connect import graph_key
 from kg_memory.forgetting import erase
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
@@ -70,6 +71,17 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
     kept += str(command("SLOWLOG", "GET", 1000)) + str(command("GRAPH.SLOWLOG", "kg:n"))
     assert done.erased
     assert not any(text in kept for text in ("Zebulonia", *done.episodes))
+
+
+def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
+    added = memory.add(SAID, speaker="Ann", namespace=namespace)
+    database = memory.driver.database
+    with aside.aside(database) as alive, aside.aside(database) as dead:
+        alive.copy(graph_key(namespace))
+        dead.copy(graph_key(namespace))
+        dead._connection.client_setname("")  # as if its connection were no more
+        memory.forget(episode=added.episode, namespace=namespace)
+        assert [database.command("EXISTS", each.key) for each in (alive, dead)] == [1, 0]
 
 
 @pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])

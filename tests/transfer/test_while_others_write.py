@@ -10,7 +10,8 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SchemaError
 from kg_memory.falkor import aside
-from kg_memory.falkor.connect import Database
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.forgetting import outbox
 from tests.transfer import exported, left_aside, lines, whole
 
 
@@ -69,6 +70,15 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
     assert seen[0] == old
     assert exported(memory, namespace) == data
     assert seen[1] == whole(memory, namespace)
+
+
+def test_what_was_removed_and_is_not_in_the_log_yet_stays_noted(memory: GraphMemory, namespace: str, driver):
+    memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
+    data = exported(memory, namespace)
+    driver.run(outbox.put(graph_key(namespace), {"receipt": "r1"}), namespace)
+    memory.import_(io.BytesIO(data), replace=True)
+    assert driver.run(outbox._notes(graph_key(namespace)), namespace) == [{"receipt": "r1"}]
+    assert exported(memory, namespace) == data
 
 
 def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory, namespace: str):

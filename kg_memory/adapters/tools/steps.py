@@ -11,8 +11,8 @@ from kg_memory.adapters.tools.making import Answer, Here, call
 from kg_memory.errors import InputError
 from kg_memory.flow import Flow
 from kg_memory.model import Added, EpisodeInput, EpisodeKind, Found
-from kg_memory.receipts import Forgotten
 from kg_memory.reading import counted
+from kg_memory.receipts import Forgotten
 
 SOURCE = "tool"
 AGENT = "agent"
