@@ -1,7 +1,8 @@
 # Needs only Python 3.11 to 3.13 and make. Everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-RUN_TESTS = $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+# More at once than most machines have processors: tests wait for disks and for others more than they compute.
+RUN_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help

@@ -1,6 +1,7 @@
 """Communities: how long they take to find in a large graph, and how often a model is asked about them.
 
-    python -m benchmarks.communities [--entities 100000] [--facts 500000] [--no-graphiti] [--quick] [--out FILE.json]
+    python -m benchmarks.communities [--entities 100000] [--facts 500000] [--no-graphiti] [--questions] [--quick]
+        [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The graphs are synthetic, with planted
 groups of 20; see `communities_data`.
@@ -9,20 +10,25 @@ First, a large one is read and parted by kg-memory, in a process of its own, and
 ``algo.labelPropagation``, which gets an edge for each fact, each twice: seconds, megabytes, agreement with what was
 planted (normalised mutual information), and whether both runs found the same.
 
-Second, the questions to the model on a graph of 1,000 entities: for the first refresh, for the second, for one after
-one more fact within a community and for one after a newcomer, beside Graphiti on the same graph. Graphiti runs in a
-process of its own too, which is ended after four minutes: its propagation may not end.
+Second, and alone with ``--questions``, the questions to the model on a graph of 1,000 entities: for the first refresh,
+for the second, for one after one more fact within a community and for one after a newcomer, beside Graphiti on the same
+graph. Graphiti runs in a process of its own too, which is ended after four minutes: its propagation may not end.
+
+Then 200 random facts, half of them within a planted group, each added to the first of these graphs as it was: how many
+questions the refresh after each of them asked.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import resource
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +47,8 @@ LARGE, SMALL = "large", "small"
 SIZE = 20
 GRAPHS = {"facts between groups": (3_000, 0.8), "groups apart": (5_000, 1.0)}
 """Graphs of 1,000 entities: how many facts they have, and which share of these lies within a group."""
+MORE = 200
+"""Random facts, each added by itself."""
 PATIENCE = 240
 """Seconds after which Graphiti is ended."""
 EDGES = """
@@ -63,6 +71,7 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=500_000)
     parser.add_argument("--quick", action="store_true", help="a tenth of it, without Graphiti")
     parser.add_argument("--no-graphiti", action="store_true")
+    parser.add_argument("--questions", action="store_true", help="only the questions to the model")
     parser.add_argument("--out", type=Path, help="where to write the figures as JSON")
     parser.add_argument("--detect", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -71,16 +80,21 @@ def main() -> None:
         return
     share = 10 if options.quick else 1
     with fresh_database() as url:
-        large = in_a_large_graph(url, options.entities // share, options.facts // share)
-        show("one graph", large)
+        large = {}
+        if not options.questions:
+            large = in_a_large_graph(url, options.entities // share, options.facts // share)
+            show("one graph", large)
         asked: dict[str, Figures] = {}
         for graph, (facts, inside) in GRAPHS.items():
             asked[f"kg-memory, {graph}"] = questions(url, f"{SMALL} {graph}", facts, inside)
             if not (options.quick or options.no_graphiti):
                 asked[f"Graphiti, {graph}"] = beside(url, facts, inside)
         show("questions to the model", asked)
+        graph, (facts, inside) = next(iter(GRAPHS.items()))
+        more = each_by_itself(url, f"{SMALL} {graph}, {MORE} more", planted(1_000, facts, SIZE, inside), MORE // share)
+        show("questions after one fact", {f"kg-memory, {graph}": more})
     if options.out:
-        options.out.write_text(json.dumps({"large": large, "asked": asked}, indent=2) + "\n")
+        options.out.write_text(json.dumps({"large": large, "asked": asked, "more": more}, indent=2) + "\n")
 
 
 def opened(url: str) -> GraphMemory:
@@ -174,6 +188,35 @@ def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
         fourth = memory.refresh_communities(namespace=namespace)
     row = {"communities": first.communities, "first": first.asked, "unchanged": second.asked}
     return {**row, "one more fact": third.asked, "one more entity": fourth.asked}
+
+
+def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figures:
+    """Return after how many random facts so many questions were asked, each fact added to *data* as it was."""
+    put(url, namespace, data)
+    key, before = graph_key(namespace), graph_key(f"{namespace} before")
+    asked: Counter[int] = Counter()
+    with opened(url) as memory:
+        memory.refresh_communities(namespace=namespace)
+        memory.driver.database.command("GRAPH.COPY", key, before)
+        for one, other in unknown(data, count):
+            memory.driver.database.command("DEL", key)
+            memory.driver.database.command("GRAPH.COPY", before, key)
+            memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
+            asked[memory.refresh_communities(namespace=namespace).asked] += 1
+    return {f"{questions} asked": asked[questions] for questions in range(max(asked) + 1)}
+
+
+def unknown(data: Planted, count: int, seed: int = 7) -> Iterator[tuple[int, int]]:
+    """Return pairs that no fact of *data* joins, every other one of them of one group."""
+    dice = random.Random(seed)
+    known = set(data.facts)
+    for number in range(count):
+        while True:
+            group = dice.choice(data.groups)
+            one, other = dice.choice(group), dice.choice(group if number % 2 else dice.choice(data.groups))
+            if one != other and (min(one, other), max(one, other)) not in known:
+                yield one, other
+                break
 
 
 def beside(url: str, facts: int, inside: float) -> Figures:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from kg_memory.recipes import Recipe
     from kg_memory.retrieval.templates import Template
     from kg_memory.settings import EntityType, FactType, Settings
-    from kg_memory.surroundings import Neighbourhood
+    from kg_memory.surroundings import CommunityCard, Neighbourhood
+    from kg_memory.transfer.outcome import Exported, Imported
     from kg_memory.usage import DaySpent, StepUsage, Usage
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Budget",
     "Change",
     "Community",
+    "CommunityCard",
     "CommunityRefresh",
     "Context",
     "DaySpent",
@@ -57,12 +59,14 @@ __all__ = [
     "EpisodeStatus",
     "Estimate",
     "Evicted",
+    "Exported",
     "Fact",
     "FactType",
     "Forgotten",
     "Found",
     "GraphMemory",
     "Hit",
+    "Imported",
     "KGMemoryError",
     "Limits",
     "Moment",
@@ -84,13 +88,16 @@ _HOMES = {
     "AuditCheck": "receipts",
     "AuditEntry": "receipts",
     "Budget": "budgets",
+    "CommunityCard": "surroundings",
     "Context": "context_text",
     "DaySpent": "usage",
     "EntityType": "settings",
     "FactType": "settings",
     "Estimate": "estimate",
+    "Exported": "transfer.outcome",
     "Forgotten": "receipts",
     "GraphMemory": "memory",
+    "Imported": "transfer.outcome",
     "KGMemoryError": "errors",
     "Limits": "budgets",
     "Neighbourhood": "surroundings",

@@ -168,8 +168,8 @@ class Settings:
     community_refresh_interval: int = 0
     """After how many new episodes communities are found anew by themselves, at the end of the call that adds the last
     of them (C34). 0 is never: a refresh asks about each community that changed, and comes due amid other work."""
-    max_community_bytes: int = 8192
-    """How much of a community one question tells, in bytes; a larger one is summarised in parts, then these (C39)."""
+    max_community_bytes: int = 16_384
+    """How much one question tells of communities, in bytes: of several, or a part of one that is larger (C39)."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
     instructions: str = ""

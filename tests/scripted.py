@@ -183,8 +183,12 @@ def _summarise(fields: Fields) -> Any:
 
 
 def _community(fields: Fields) -> Any:
-    found = [each.get("entity") or each.get("part") for each in fields["community"] if "fact" not in each]
-    return {"communities": [{"name": " and ".join(found)[:100], "summary": f"All about {', '.join(found)[:500]}."}]}
+    told = []
+    for each in fields["communities"]:
+        found = [item.get("entity") or item.get("part") for item in each["items"] if "fact" not in item]
+        summary = f"All about {', '.join(found)[:500]}."
+        told.append({"community": each["community"], "name": " and ".join(found)[:100], "summary": summary})
+    return {"communities": told}
 
 
 def _score(fields: Fields) -> Any:

@@ -28,7 +28,7 @@ class CommunitiesContext(contexts.Context):
     """How this run summarises, where it is to differ from the memory's settings and prompts."""
 
     max_community_bytes: int = setting(
-        "max_community_bytes", "How much of a community one question tells, in bytes.", "summarise", ge=1
+        "max_community_bytes", "How much one question tells of communities, in bytes.", "summarise", ge=1
     )
     community_prompt: str = contexts.prompt(prompts.COMMUNITY, "summarise", "How communities are summarised.")
 

@@ -159,8 +159,10 @@ def _summarise(fields: Fields) -> dict[str, Any]:
 
 
 def _community(fields: Fields) -> dict[str, Any]:
-    name, summary = describe(fields["community"])
-    return {"communities": [{"name": name, "summary": summary}]}
+    described = [(each["community"], *describe(each["items"])) for each in fields["communities"]]
+    return {
+        "communities": [{"community": number, "name": name, "summary": summary} for number, name, summary in described]
+    }
 
 
 def _score(fields: Fields) -> dict[str, Any]:

@@ -223,11 +223,12 @@ class Summaries(BaseModel):
 class Description(BaseModel):
     """What a community of entities is about."""
 
+    community: int = Field(description="the number of the community")
     name: str = Field(description="two to eight key terms, as in a title", max_length=200)
     summary: str = Field(description="two to three sentences", max_length=1000)
 
 
 class Descriptions(BaseModel):
-    """The one description that is asked for."""
+    """One description a community."""
 
-    communities: list[Description] = Field(max_length=1)
+    communities: list[Description] = Field(max_length=MOST)

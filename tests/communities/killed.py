@@ -1,4 +1,4 @@
-"""A process that refreshes communities and is killed at each of its writes in turn: python -m tests.communities.killed URL NAMESPACE.
+"""A process that refreshes communities and is killed at each of its writes in turn: python -m tests.communities.killed URL NAMESPACE BYTES.
 
 For each life it tells lines of JSON: what it asked, and how it ended.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.effects import Ask, Query
+from tests.communities.told import names
 from tests.scripted import HashEmbeddings, Scripted
 
 
@@ -20,19 +21,18 @@ class Telling(Scripted):
     """Tells of each question at once, whoever is killed next."""
 
     def answer(self, ask: Ask) -> Any:
-        os.write(
-            1,
-            f"{json.dumps({'asked': [each['entity'] for each in ask.fields['community'] if 'entity' in each]})}\n".encode(),
-        )
+        os.write(1, f"{json.dumps({'asked': names(ask.fields)})}\n".encode())
         return super().answer(ask)
 
 
-def live(url: str, namespace: str, *, sent: bool) -> None:
-    """Refresh, and die at the first write: before it is *sent*, or after it was performed.
+def live(url: str, namespace: str, most: int, *, sent: bool) -> None:
+    """Refresh with questions of *most* bytes, and die at the first write: before it is *sent*, or after it was performed.
 
     To die between two writes is for the graph the same as before the second.
     """
-    memory = GraphMemory(Settings(url=url, parallel=1), model=Telling(), embeddings=HashEmbeddings())
+    memory = GraphMemory(
+        Settings(url=url, parallel=1, max_community_bytes=most), model=Telling(), embeddings=HashEmbeddings()
+    )
     perform = memory.driver._query
 
     def dying(key: str, asked: Any) -> Any:
@@ -47,14 +47,14 @@ def live(url: str, namespace: str, *, sent: bool) -> None:
     memory.refresh_communities(namespace=namespace)
 
 
-def main(url: str, namespace: str) -> None:
+def main(url: str, namespace: str, most: str) -> None:
     """Let one life follow another until one is not killed."""
     with GraphMemory(Settings(url=url), model=Telling(), embeddings=HashEmbeddings()) as first:
         first.refresh_communities(namespace=f"{namespace} warm")  # or each child would import it all
     for sent in cycle((False, True)):
         child = os.fork()
         if child == 0:
-            live(url, namespace, sent=sent)
+            live(url, namespace, int(most), sent=sent)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os.write(1, f"{json.dumps({'status': status})}\n".encode())

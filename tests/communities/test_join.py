@@ -12,6 +12,7 @@ from kg_memory.communities.drift import drift
 from kg_memory.communities.load import load
 from kg_memory.falkor.connect import graph_key
 from kg_memory.model import CommunityRefresh
+from tests.communities.told import names
 
 MEMBERSHIPS = (
     "MATCH (c:Community)-[m:HAS_MEMBER]->(e:Entity) RETURN e.name AS name, c.id AS id, m.joined_at > 0 AS joined"
@@ -42,8 +43,8 @@ def test_however_many_join_the_next_refresh_asks_once_and_knows_them(memory, mod
     tell("Gus knows Dora and Eve", "Hal knows Dora and Fay", "Ivy knows Eve and Fay")
     done = memory.refresh_communities(namespace=namespace)
     assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, asked=1)
-    told = {each["entity"] for each in model.asks("community")[-1]["community"] if "entity" in each}
-    assert told == {"Dora", "Eve", "Fay", "Gus", "Hal", "Ivy"}
+    [told] = names(model.asks("community")[-1])
+    assert set(told) == {"Dora", "Eve", "Fay", "Gus", "Hal", "Ivy"}
     assert sum(each.joined for each in memory.communities(namespace=namespace)) == 0
     assert memory.refresh_communities(namespace=namespace).asked == 0
 

@@ -1,16 +1,21 @@
-"""A community is described by one question, or a large one by several, in rounds, each within its budget."""
+"""Communities are described several in a question, and a large one by several, in rounds, each within its budget."""
 
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.communities.summarise import FACTS, MEMBERS, packed, summarise
-from kg_memory.effects import Ask
+from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, packed, summarise, together
+from kg_memory.effects import Ask, Reads
+from kg_memory.errors import AnswerError, BudgetSpent, ModelRefusal, ModelUnavailable
 from kg_memory.falkor import community_cypher as cypher
+from kg_memory.flow import Every
 from kg_memory.offline import OfflineModel
 from kg_memory.prompts import COMMUNITY
 from kg_memory.prompts.answers import Descriptions
@@ -20,8 +25,10 @@ from tests.ingestion.stepping import NOW, answered
 GROUP = {"id": "c", "level": 0, "members": ["a", "b"], "fingerprint": "f"}
 
 
-def description(name: str, summary: str = "They know each other.") -> Descriptions:
-    return Descriptions.model_validate({"communities": [{"name": name, "summary": summary}]})
+def descriptions(*named: tuple[int, str]) -> Descriptions:
+    """Return an answer with so many communities, each by its number."""
+    told = [{"community": number, "name": name, "summary": "They know each other."} for number, name in named]
+    return Descriptions.model_validate({"communities": told})
 
 
 def member(name: str, summary: str = "") -> dict[str, str]:
@@ -32,41 +39,150 @@ def size(items) -> int:
     return len(json.dumps(items, ensure_ascii=False).encode())
 
 
+def asked(effects):
+    """Return what each question told, community by community."""
+    return [[each["items"] for each in one.fields["communities"]] for one in effects if isinstance(one, Ask)]
+
+
+def stepped(names: Sequence[str], *answers: Any, **given: int) -> tuple[dict[str, Any], list[Any]]:
+    """Return what `summarise` finds of communities with one member each, so named, and what it asked."""
+    replies = deque(answers)
+
+    def drive(flow):
+        reply = None
+        try:
+            effect = next(flow)
+            while True:
+                match effect:
+                    case Every(flows):
+                        reply = [drive(each) for each in flows]
+                    case Reads(queries):
+                        members = queries[0].cypher == cypher.MEMBERS
+                        reply = [[member(each.params["ids"][0])] if members else [] for each in queries]
+                    case Ask():
+                        effects.append(effect)
+                        reply = replies.popleft()
+                    case _:
+                        reply = NOW
+                effect = flow.throw(reply) if isinstance(reply, Exception) else flow.send(reply)
+        except StopIteration as stop:
+            return stop.value
+
+    effects: list[Any] = []
+    groups = [{**GROUP, "id": each, "members": [each]} for each in names]
+    update = drive(summarise({"groups": groups, "asked": 0}, Settings(**given)))
+    assert not replies, "more answers than questions"
+    return update, asked(effects)
+
+
+def members(questions):
+    """Return the names of the members in each question."""
+    return [[item["entity"] for items in question for item in items] for question in questions]
+
+
 def test_a_small_community_is_one_question_with_its_members_and_their_facts():
     state = {"groups": [GROUP], "asked": 0}
-    rows = [member("Ann", "Ann sings."), member("Bob")], [{"sentence": "Ann knows Bob"}]
-    update, effects = answered(summarise(state, Settings()), *rows, description("Ann and Bob"))
+    rows = [[member("Ann", "Ann sings."), member("Bob")]], [[{"sentence": "Ann knows Bob"}]]
+    update, effects = answered(summarise(state, Settings()), *rows, descriptions((1, "Ann and Bob")))
     assert update == {
         "told": [{"id": "c", "name": "Ann and Bob", "summary": "They know each other.", "fingerprint": "f"}], "asked": 1,
     }  # fmt: skip
-    assert effects[1].cypher == cypher.FACTS_AMONG
-    assert effects[1].params == {"ids": ["a", "b"], "now": NOW, "limit": FACTS}
-    assert effects[2] == Ask(COMMUNITY, {"community": [
+    [facts] = effects[1].queries
+    assert facts.cypher == cypher.FACTS_AMONG
+    assert facts.params == {"ids": ["a", "b"], "now": NOW, "limit": FACTS}
+    assert effects[2] == Ask(COMMUNITY, {"communities": [{"community": 1, "items": [
         {"entity": "Ann", "type": "Person", "summary": "Ann sings."}, {"entity": "Bob", "type": "Person", "summary": ""},
         {"fact": "Ann knows Bob"},
-    ]})  # fmt: skip
+    ]}]})  # fmt: skip
 
 
 def test_a_large_community_is_described_in_parts_and_then_from_these():
-    rows = [member(f"N{each}", "x" * 100) for each in range(20)], []
-    parts = [description(f"Part {each}") for each in range(4)]
+    rows = [[member(f"N{each}", "x" * 100) for each in range(20)]], [[]]
+    parts = [descriptions((1, f"Part {each}")) for each in range(4)]
     update, effects = answered(
         summarise({"groups": [GROUP], "asked": 4}, Settings(max_community_bytes=1024)),
         *rows,
         *parts,
-        description("All"),
+        descriptions((1, "All")),
     )
-    asked = [each.fields["community"] for each in effects if isinstance(each, Ask)]
-    assert [each["entity"] for part in asked[:4] for each in part] == [f"N{each}" for each in range(20)]
-    assert all(size(each) <= 1024 for each in asked)
-    assert asked[4] == [{"part": f"Part {each}", "summary": "They know each other."} for each in range(4)]
+    told = [items for [items] in asked(effects)]
+    assert [each["entity"] for part in told[:4] for each in part] == [f"N{each}" for each in range(20)]
+    assert all(size(each) <= 1024 for each in told)
+    assert told[4] == [{"part": f"Part {each}", "summary": "They know each other."} for each in range(4)]
     assert (update["told"][0]["name"], update["asked"]) == ("All", 9)
 
 
 def test_of_a_huge_community_the_first_members_are_told():
     state = {"groups": [{**GROUP, "members": [str(each) for each in range(5000)]}], "asked": 0}
-    _, effects = answered(summarise(state, Settings()), [member("Ann")], [], description("Ann"))
-    assert effects[0].params["ids"] == effects[1].params["ids"] == [str(each) for each in range(MEMBERS)]
+    _, effects = answered(summarise(state, Settings()), [[member("Ann")]], [[]], descriptions((1, "Ann")))
+    first = [str(each) for each in range(MEMBERS)]
+    assert effects[0].queries[0].params["ids"] == effects[1].queries[0].params["ids"] == first
+
+
+def test_several_communities_are_one_question_whose_answers_are_told_apart_by_their_numbers():
+    update, questions = stepped(["Ann", "Bob", "Cy"], descriptions((3, "Three"), (1, "One"), (2, "Two")))
+    assert members(questions) == [["Ann", "Bob", "Cy"]]
+    assert [(each["id"], each["name"]) for each in update["told"]] == [("Ann", "One"), ("Bob", "Two"), ("Cy", "Three")]
+    assert update["asked"] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ([(1, "Ann"), (2, "Bob"), (3, "Cy")], []),
+        ([(1, "Ann"), (3, "Cy")], ["Bob"]),
+        ([(1, "Ann"), (2, "Bob"), (2, "Bob again"), (3, "Cy")], ["Bob"]),
+        ([(0, "None"), (1, "Ann"), (2, "Bob"), (4, "Dora"), (-1, "Eve")], ["Cy"]),
+        ([], ["Ann", "Bob", "Cy"]),
+        (AnswerError("the answer stayed invalid: try another model"), ["Ann", "Bob", "Cy"]),
+        (ModelRefusal("declined: try another model"), ["Ann", "Bob", "Cy"]),
+    ],
+    ids=["all", "left out", "twice", "unknown", "none", "invalid", "refused"],
+)
+def test_what_an_answer_leaves_open_is_asked_about_once_more_by_itself(first, again):
+    names = ["Ann", "Bob", "Cy"]
+    first = first if isinstance(first, Exception) else descriptions(*first)
+    update, questions = stepped(names, first, *(descriptions((1, each)) for each in again))
+    assert members(questions) == [names, *([each] for each in again)]
+    assert [each["name"] for each in update["told"]] == names
+    assert update["asked"] == 1 + len(again)
+    assert all(each["fingerprint"] == "f" for each in update["told"])
+
+
+def test_one_bad_text_costs_the_others_nothing_and_is_told_by_itself_until_the_next_refresh():
+    refused = ModelRefusal("declined: try another model")
+    update, _ = stepped(["Ann", "Bad", "Cy"], refused, descriptions((1, "One")), refused, descriptions((1, "Three")))
+    assert [(each["name"], each["fingerprint"]) for each in update["told"]] == [
+        ("One", "f"),
+        ("Bad", ""),
+        ("Three", "f"),
+    ]
+    assert update["asked"] == 4
+
+
+def test_questions_that_a_budget_has_no_room_for_are_not_counted():
+    spent = BudgetSpent("no room: raise the budget")
+    update, questions = stepped(["Ann", "Bob"], spent, spent, descriptions((1, "Bob")))
+    assert len(questions) == 3
+    assert update["asked"] == 1
+    assert [each["fingerprint"] for each in update["told"]] == ["", "f"]
+
+
+def test_an_outage_is_raised_at_once():
+    with pytest.raises(ModelUnavailable):
+        stepped(["Ann", "Bob"], ModelUnavailable("down: try again later"))
+
+
+def test_a_small_limit_makes_them_go_one_by_one_and_a_large_one_so_many_at_most():
+    names = [f"N{each}" for each in range(TOGETHER + 2)]
+    _, questions = stepped(names, *[descriptions((1, "One"))] * len(names), max_community_bytes=60)
+    assert members(questions) == [[each] for each in names]
+    answers = [
+        descriptions(*((place, "One") for place in range(1, TOGETHER + 1))),
+        descriptions((1, "One"), (2, "Two")),
+    ]
+    _, questions = stepped(names, *answers, max_community_bytes=10**6)
+    assert members(questions) == [names[:TOGETHER], names[TOGETHER:]]
 
 
 quick = settings(max_examples=50, deadline=None)
@@ -82,6 +198,21 @@ def test_parts_hold_everything_in_order_within_the_budget_and_are_ever_fewer(ite
     assert len(told) == len(items)
     assert all(len(part) > 1 for part in parts[:-1])
     assert all(len(part) == 2 or size(part) <= most for part in parts)
+
+
+@quick
+@given(
+    st.lists(st.lists(st.fixed_dictionaries({"fact": texts}), max_size=12), max_size=40), st.sampled_from([256, 1024])
+)
+def test_every_community_is_in_one_question_that_holds_no_more_than_it_may(material, most):
+    found = [packed(each, most) for each in material]
+    questions = together(found, most)
+    assert sorted(place for question in questions for place in question) == list(range(len(material)))
+    for question in questions:
+        assert 0 < len(question) <= TOGETHER
+        if len(question) > 1:
+            assert all(len(found[place]) == 1 for place in question)
+            assert sum(size(item) for place in question for item in found[place][0]) <= most
 
 
 CIRCLE = {
@@ -101,9 +232,10 @@ CIRCLE = {
 
 @pytest.mark.parametrize("name", CIRCLE)
 def test_offline_a_community_is_named_by_its_members_and_told_by_its_own_sentences(name):
-    answer = OfflineModel().answer(Ask(COMMUNITY, {"community": CIRCLE[name]}))
-    [told] = answer.communities
-    assert told.name == name
+    given = [{"community": number, "items": items} for number, items in enumerate(CIRCLE.values(), 1)]
+    answer = OfflineModel().answer(Ask(COMMUNITY, {"communities": given}))
+    assert [each.community for each in answer.communities] == [1, 2, 3]
+    [told] = [each for each in answer.communities if each.name == name]
     sentences = [each.get("fact") or each.get("summary") for each in CIRCLE[name]]
     assert told.summary
     assert any(sentence and sentence[:6] in told.summary for sentence in sentences)
@@ -113,4 +245,5 @@ def test_offline_a_community_is_named_by_its_members_and_told_by_its_own_sentenc
     "items", [[], [{"entity": "x" * 600, "type": "t", "summary": ""}], [{"part": "", "summary": ""}]]
 )
 def test_offline_a_strange_community_is_no_error(items):
-    assert len(OfflineModel().answer(Ask(COMMUNITY, {"community": items})).communities) == 1
+    given = [{"community": 1, "items": items}]
+    assert len(OfflineModel().answer(Ask(COMMUNITY, {"communities": given})).communities) == 1

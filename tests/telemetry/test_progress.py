@@ -10,11 +10,11 @@ import pytest
 LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))
 
 
-def streamed(graph: Any, given: Any, way: str) -> list[dict[str, Any]]:
+def streamed(graph: Any, given: Any, way: str, **run: Any) -> list[dict[str, Any]]:
     async def everything() -> list[dict[str, Any]]:
-        return [each async for each in graph.astream(given, stream_mode="custom")]
+        return [each async for each in graph.astream(given, stream_mode="custom", **run)]
 
-    return asyncio.run(everything()) if way == "async" else list(graph.stream(given, stream_mode="custom"))
+    return asyncio.run(everything()) if way == "async" else list(graph.stream(given, stream_mode="custom", **run))
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -37,7 +37,8 @@ def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, mod
 def test_communities_tell_how_many_are_summarised(memory, namespace, way):
     for one, other in (("Bob", "Cid"), ("Dora", "Eve"), ("Finn", "Gus")):
         memory.add(f"{one} knows {other}.", namespace=namespace, at="2024-05-01")
-    told = streamed(memory.communities_graph, {"namespace": namespace}, way)
+    one_by_one = {"context": {"max_community_bytes": 200}}
+    told = streamed(memory.communities_graph, {"namespace": namespace}, way, **one_by_one)
     parts = [(each["done"], each["of"]) for each in told if each["step"] == "summarise" and "of" in each]
     assert sorted(parts) == [(1, 3), (2, 3), (3, 3)]
 

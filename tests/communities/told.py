@@ -1,0 +1,28 @@
+"""What a question about communities tells of, and how it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.scripted import Rule
+
+Items = list[Mapping[str, str]]
+
+
+def describing(described: Callable[[Items], tuple[str, str]]) -> Rule:
+    """Return a rule that gives each community the name and the summary that are *described* for its items."""
+
+    def rule(fields: Mapping[str, Any]) -> Any:
+        found = [(each["community"], *described(each["items"])) for each in fields["communities"]]
+        return {"communities": [{"community": one, "name": name, "summary": summary} for one, name, summary in found]}
+
+    return rule
+
+
+def names(fields: Mapping[str, Any]) -> list[list[str]]:
+    """Return the members, or the parts, of each community that was asked about."""
+    return [
+        [each.get("entity") or each["part"] for each in one["items"] if "fact" not in each]
+        for one in fields["communities"]
+    ]
