@@ -21,7 +21,7 @@ from kg_memory.ingestion.waiting import all_waiting, wait
 from kg_memory.ingestion.window import Window
 from kg_memory.model import Added, Episode
 from kg_memory.telemetry.episodes import log_failure
-from kg_memory.usage import StepUsage, Usage
+from kg_memory.usage import StepUsage
 from kg_memory.verbs import Verbs
 
 Given = tuple[dict[str, Any], str | None]
@@ -164,8 +164,7 @@ class Remembering(Verbs):
         asking, began = Asking(namespace, Kept()), time.perf_counter()
         old = refresh(since=0, before=self.driver.clock())
         yield from telemetry.spanned("ingestion", "summarise", namespace, asking.through(old))
-        spent = dict(sum(asking.spent, Usage()))
-        return StepUsage(step="summarise", seconds=round(time.perf_counter() - began, 6), **spent)
+        return asking.took("summarise", began)
 
 
 def _told(given: dict[str, Any], namespace: str) -> IngestionState:

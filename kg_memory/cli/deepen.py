@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.read_again import told
 from kg_memory.cli.screen import Screen, counted
 
 
@@ -25,11 +26,6 @@ def deepen(arguments: Namespace, screen: Screen) -> int:
         with Meter(len(wanted), screen) as meter:
             added = memory.deepen(arguments.to, progress=meter.progress, **how)
         facts = memory.stats(namespace=namespace).facts - facts
-    failed = [each for each in added if each.problem]
-    if screen.as_json:
-        screen.json([each.model_dump(mode="json") for each in added])
-        return bool(failed)
-    screen.line(f"{counted(len(added) - len(failed), 'episode')} read again, {counted(facts, 'fact')} found anew")
-    for each in failed:
-        screen.note(f"{each.episode}: {each.problem}")
-    return bool(failed)
+    return told(
+        added, screen, lambda read, _: f"{counted(read, 'episode')} read again, {counted(facts, 'fact')} found anew"
+    )

@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.read_again import told
 from kg_memory.cli.screen import Screen, counted
 
 
@@ -19,11 +20,8 @@ def retry(arguments: Namespace, screen: Screen) -> int:
             added = memory.retry(
                 namespace=namespace, episodes=arguments.ids or None, skipped=arguments.skipped, progress=meter.progress
             )
-    again = [each for each in added if each.problem]
-    if screen.as_json:
-        screen.json([each.model_dump(mode="json") for each in added])
-        return bool(again)
-    screen.line(f"{counted(len(added) - len(again), 'episode')} read, {counted(len(again), 'episode')} failed again")
-    for each in again:
-        screen.note(f"{each.episode}: {each.problem}")
-    return bool(again)
+    return told(
+        added,
+        screen,
+        lambda read, failed: f"{counted(read, 'episode')} read, {counted(failed, 'episode')} failed again",
+    )

@@ -88,37 +88,17 @@ WHERE e.created_at >= $since
 RETURN e.speaker AS speaker, e.content AS content, e.at AS at
 """
 
-MADE_SINCE = """
+MADE_SINCE = "UNION".join(
+    f"""
 UNWIND $ids AS id
-MATCH (n:Entity {id: id})
-WHERE n.created_at >= $since
-RETURN DISTINCT id
-UNION
-UNWIND $ids AS id
-MATCH (n:Entity {key: id})
-WHERE n.created_at >= $since
-RETURN DISTINCT id
-UNION
-UNWIND $ids AS id
-MATCH (n:Fact {id: id})
-WHERE n.created_at >= $since
-RETURN DISTINCT id
-UNION
-UNWIND $ids AS id
-MATCH (n:Episode {id: id})
-WHERE n.created_at >= $since
-RETURN DISTINCT id
-UNION
-UNWIND $ids AS id
-MATCH (n:Belief {id: id})
-WHERE n.created_at >= $since
-RETURN DISTINCT id
-UNION
-UNWIND $ids AS id
-MATCH (n:Verdict {id: id})
+MATCH (n:{label} {{{name}: id}})
 WHERE n.created_at >= $since
 RETURN DISTINCT id
 """
+    for label, name in (
+        ("Entity", "id"), ("Entity", "key"), ("Fact", "id"), ("Episode", "id"), ("Belief", "id"), ("Verdict", "id"),
+    )
+)  # fmt: skip
 """Which ids are those of something that was made since."""
 
 HELD = """

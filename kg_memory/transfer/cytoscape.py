@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import IO, Any
 
-from kg_memory.falkor.aside import at_one_moment
-from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.connect import Database
 from kg_memory.transfer.drawing import edges, last_of, nodes
-from kg_memory.transfer.export import What
-from kg_memory.transfer.file import Target, rewritable, zipped
 from kg_memory.transfer.outcome import Exported
 
 HEAD = {"format_version": "1.0", "generated_by": "kg-memory", "target_cytoscapejs_version": "~3", "directed": True}
 
 
-def cytoscape(
-    database: Database, what: What, target: Target, progress: Callable[[int, int], None] | None = None
-) -> Exported:  # fmt: skip
-    """Write the namespace into *target*, and return how many nodes and edges there are; *progress* is not told."""
-    del progress
-    with rewritable(target) as file:
-
-        def written(key: str) -> Exported:
-            with zipped(file, target) as stream:
-                return _written(database, key, what.namespace, stream)
-
-        return at_one_moment(database, graph_key(what.namespace), written)
-
-
-def _written(database: Database, key: str, namespace: str, stream: IO[bytes]) -> Exported:
+def cytoscape(database: Database, key: str, namespace: str, stream: IO[bytes]) -> Exported:
+    """Write the graph *key* of *namespace* into *stream*, and return how many nodes and edges there are."""
     last = last_of(database, key, namespace)
     head = json.dumps({**HEAD, "multigraph": True, "data": {"name": namespace}})
     size = stream.write(f'{head[:-1]}, "elements": {{\n"nodes": ['.encode())

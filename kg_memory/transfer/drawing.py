@@ -5,16 +5,21 @@ A fact over more than two entities is a node itself, with an edge to each of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from kg_memory.errors import InputError
-from kg_memory.falkor.connect import Database
+from kg_memory.falkor.aside import at_one_moment
+from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.temporal import OPEN_END, instant
 from kg_memory.transfer import cypher
-from kg_memory.transfer.export import PAGE
+from kg_memory.transfer.export import PAGE, What
+from kg_memory.transfer.file import Target, rewritable, zipped
+from kg_memory.transfer.outcome import Exported
 
+Draws = Callable[[Database, str, str, IO[bytes]], Exported]
+"""What writes the graph with that key, of that namespace, into a stream."""
 Data = Mapping[str, str | float | bool | list[str]]
 
 ENTITIES = """
@@ -44,6 +49,20 @@ WITH n, subject, objects, beliefs, collect(DISTINCT x.id) AS evidence
 RETURN n {{.id, .predicate, .sentence, .confidence, .edge_type}} AS fact, subject, objects, beliefs, evidence
 ORDER BY id(n)
 """
+
+
+def draw(
+    draws: Draws, database: Database, what: What, target: Target, progress: Callable[[int, int], None] | None = None
+) -> Exported:  # fmt: skip
+    """Draw the namespace into *target*, and return how many nodes and edges there are; *progress* is not told."""
+    del progress
+    with rewritable(target) as file:
+
+        def drawn(key: str) -> Exported:
+            with zipped(file, target) as stream:
+                return draws(database, key, what.namespace, stream)
+
+        return at_one_moment(database, graph_key(what.namespace), drawn)
 
 
 class Node(NamedTuple):

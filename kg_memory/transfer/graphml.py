@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
-from kg_memory.falkor.aside import at_one_moment
-from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.connect import Database
 from kg_memory.transfer.drawing import Data, edges, last_of, nodes
-from kg_memory.transfer.export import What
-from kg_memory.transfer.file import Target, rewritable, zipped
 from kg_memory.transfer.outcome import Exported
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -26,21 +22,8 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 """
 
 
-def graphml(
-    database: Database, what: What, target: Target, progress: Callable[[int, int], None] | None = None
-) -> Exported:  # fmt: skip
-    """Write the namespace into *target*, and return how many nodes and edges there are; *progress* is not told."""
-    del progress
-    with rewritable(target) as file:
-
-        def written(key: str) -> Exported:
-            with zipped(file, target) as stream:
-                return _written(database, key, what.namespace, stream)
-
-        return at_one_moment(database, graph_key(what.namespace), written)
-
-
-def _written(database: Database, key: str, namespace: str, stream: IO[bytes]) -> Exported:
+def graphml(database: Database, key: str, namespace: str, stream: IO[bytes]) -> Exported:
+    """Write the graph *key* of *namespace* into *stream*, and return how many nodes and edges there are."""
     last = last_of(database, key, namespace)
     counts = {"node": 0, "edge": 0}
     size = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ from kg_memory.falkor.connect import SCHEMES, Database
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.opening import NamedServer
 from kg_memory.transfer.cytoscape import cytoscape
+from kg_memory.transfer.drawing import draw
 from kg_memory.transfer.export import What, export
 from kg_memory.transfer.file import Target
 from kg_memory.transfer.graphiti import from_database, from_dump, only
@@ -23,8 +25,10 @@ from kg_memory.verbs import Verbs
 Form = Literal["jsonl", "graphml", "cytoscape"]
 GRAPH = "default_db"
 """What Graphiti calls its graph, unless it is told otherwise."""
-FORMS = {"jsonl": export, "graphml": graphml, "cytoscape": cytoscape}
 Progress = Callable[[int, int], None]
+FORMS: Mapping[str, Callable[[Database, What, Target, Progress | None], Exported]] = {
+    "jsonl": export, "graphml": partial(draw, graphml), "cytoscape": partial(draw, cytoscape),
+}  # fmt: skip
 
 
 class Transferring(Verbs):

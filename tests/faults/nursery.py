@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,11 +26,11 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 class Nursery:
-    """Gives birth to children that use the database at *url* and the models at *models*; see `serve`."""
+    """Gives birth to children, by a process that does the code *serving* with *given* in its arguments; see `served`."""
 
-    def __init__(self, url: str, models: str) -> None:
+    def __init__(self, *given: str, serving: str = SERVE) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, url, models],
+            [sys.executable, "-c", serving, *given],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -74,7 +75,7 @@ class Nursery:
 
 
 def serve(url: str, models: str) -> None:
-    """Fork a child for each verb that is read; tell its process id, and its status when it has ended."""
+    """Serve verbs on the database at *url*, with the models at *models*."""
     where = Settings(url=url, base_url=models, api_key="k", model="scripted", embedding_model="hash")
     settings = where.with_(merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(settings) as first:  # or each child would import what is imported at its first use
@@ -83,12 +84,17 @@ def serve(url: str, models: str) -> None:
     memory = GraphMemory(settings)
     memory._adding  # noqa: B018 - compiled once, for all children
     gc.freeze()
+    served(lambda verb: [VERBS[each](memory) for each in verb.split("+")])
+
+
+def served(do: Callable[[str], object]) -> None:
+    """Fork a child that does each verb that is read; tell its process id, and its status when it has ended."""
     tell("ready")
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
             tell(str(os.getpid()))
-            _live(memory, line.strip())
+            _live(do, line.strip())
         tell(f"ended {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}")
 
 
@@ -97,11 +103,10 @@ def tell(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def _live(memory: GraphMemory, verb: str) -> None:
+def _live(do: Callable[[str], object], verb: str) -> None:
     status = 1
     try:
-        for each in verb.split("+"):
-            VERBS[each](memory)
+        do(verb)
         status = 0
     except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
         traceback.print_exc()

@@ -12,10 +12,11 @@ from kg_memory import GraphMemory
 from kg_memory.falkor.connect import MAKING, graph_key
 from kg_memory.falkor.launch import Server
 from kg_memory.settings import Settings
+from tests.faults.nursery import Nursery
 from tests.faults.proxy import How, Plan, Proxy
 from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
-from tests.transfer.lives import KEPT, NEW, Lives
+from tests.transfer.lives import KEPT, NEW, SERVE
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
     scripted.import_(tmp_path / "in.jsonl", namespace=NEW)
     new = whole(scripted, NEW)
     connection = scripted.driver.database.client().connection
-    with Proxy(plan, server.socket) as proxy, Lives(proxy.url, tmp_path) as lives:
+    with Proxy(plan, server.socket) as proxy, Nursery(proxy.url, str(tmp_path), serving=SERVE) as lives:
         plan.strike = lives.kill
 
         def live(verb: str, at: int | None = None, how: How = "unsent") -> tuple[int, list[str]]:
@@ -42,7 +43,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
             if verb == "import":
                 connection.delete(graph_key(NEW))
             plan.choose(at, how)
-            ended = lives.live(verb)
+            ended, _ = lives.live(verb)
             connection.delete(MAKING)  # as if the time of who died had run out
             return ended, plan.seen[: None if at is None else at + 1]
 
