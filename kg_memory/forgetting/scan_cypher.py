@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-SHARED_WORDS = """
+SHARED_WORDS = "UNION".join(
+    f"""
 UNWIND $words AS word
-MATCH (t:Term {s: word})
+MATCH (t:Term {{s: word}})
 WITH t
-MATCH (t)-[:IN_FACT]->(f:Fact)
-WHERE NOT f.id IN $facts
-RETURN DISTINCT t.s AS word
-UNION
-UNWIND $words AS word
-MATCH (t:Term {s: word})
-WITH t
-MATCH (t)-[:IN_ENTITY]->(n:Entity)
-WHERE NOT n.id IN $entities
-RETURN DISTINCT t.s AS word
-UNION
-UNWIND $words AS word
-MATCH (t:Term {s: word})
-WITH t
-MATCH (t)-[:IN_COMMUNITY]->(c:Community)
-WHERE NOT c.id IN $gone
+MATCH (t)-[:{posting}]->(n:{label})
+WHERE NOT n.id IN ${touched}
 RETURN DISTINCT t.s AS word
 """
+    for posting, label, touched in (
+        ("IN_FACT", "Fact", "facts"), ("IN_ENTITY", "Entity", "entities"), ("IN_COMMUNITY", "Community", "gone"),
+    )
+)  # fmt: skip
 """Which words facts, entities and communities have that are not touched."""
 
 SHARED_NAMES = """

@@ -17,6 +17,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.forgetting.cypher import FORGET
 from kg_memory.settings import Settings
 from tests.eviction import told
+from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
 from tests.whole_graph import whole
 
@@ -287,15 +288,7 @@ def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database
     flows = [*(evict.evict(each, Settings(), namespace) for each in asked), evict.revive(["f"], ["e"])]
     found: dict[str, Query] = {}
     for flow in flows:
-        answer = None
-        try:
-            while True:
-                effect = flow.send(answer)
-                if isinstance(effect, Query) and effect.cypher in QUERIES:
-                    found[QUERIES[effect.cypher]] = effect
-                answer = driver._perform(key, effect)
-        except StopIteration:
-            pass
+        found |= {QUERIES[each.cypher]: each for each in queries(flow, driver, key) if each.cypher in QUERIES}
     driver.close()
     assert found.keys() == set(QUERIES.values())
     for name, query in found.items():

@@ -13,6 +13,7 @@ from kg_memory.forgetting import asked_cypher, cypher, outbox_cypher, scan_cyphe
 from kg_memory.forgetting.forget import Asked, forget
 from kg_memory.ingestion.graph import build
 from kg_memory.settings import Settings
+from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
 
 QUERIES = {text: name for name, text in vars(cypher).items() if name.isupper() and not name.startswith("_")}
@@ -34,15 +35,7 @@ def test_each_query_finds_what_it_needs_by_an_index(database: Database):
     [fact] = database.query(key, "MATCH (f:Fact {sentence: 'Ann lives in Oslo'}) RETURN f.id AS id", {}, write=False)
     flows.append(forget(Asked("fact", fact["id"]), settings, "forgetting plans"))
     for flow in flows:
-        answer = None
-        try:
-            while True:
-                effect = flow.send(answer)
-                if isinstance(effect, Query) and effect.cypher in QUERIES:
-                    found[QUERIES[effect.cypher]] = effect
-                answer = driver._perform(key, effect)
-        except StopIteration:
-            pass
+        found |= {QUERIES[each.cypher]: each for each in queries(flow, driver, key) if each.cypher in QUERIES}
     driver.close()
     assert found.keys() == set(QUERIES.values())
     for name, query in found.items():
