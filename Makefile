@@ -4,6 +4,8 @@ BIN := .venv/bin
 # More at once than most machines have processors: tests wait for disks and for others more than they compute.
 RUN_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Where it is set, each of the many processes of the tests would compile all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage test-wire test-matrix check format bench clean

@@ -106,9 +106,9 @@ def dated(given: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int
 
 def given(
     episodes: Iterable[EpisodeInput | Mapping[str, Any] | str], clock: Callable[[], int]
-) -> Iterator[tuple[dict[str, Any], None]]:
-    """Yield each of *episodes* as the ingestion graph takes it, with no id: none is known to be saved before."""
-    return ((dated(each, clock), None) for each in episodes)
+) -> Iterator[dict[str, Any]]:
+    """Yield each of *episodes* as the ingestion graph takes it."""
+    return (dated(each, clock) for each in episodes)
 
 
 def received(
@@ -147,14 +147,13 @@ def saved(state: Mapping[str, Any]) -> Added:
     return Added(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
 
 
-def unread(
-    given: Mapping[str, Any], settings: Settings, began: int, error: KGMemoryError, known: str | None = None
-) -> Flow[Added]:
+def unread(given: Mapping[str, Any], settings: Settings, began: int, error: KGMemoryError) -> Flow[Added]:
     """Return what became of a dated input that failed with *error* after it was saved, perhaps before *began*.
 
-    *known* is the id of one that was saved by an earlier call: that too may fail by its input, as when a limit was
-    lowered meanwhile. Errors: *error* itself when it is not about this episode, or nothing was saved.
+    One that is `known`, as an earlier call saved it, may also fail by its input, as when a limit was lowered meanwhile.
+    Errors: *error* itself when it is not about this episode, or nothing was saved.
     """
+    known = given.get("known")
     about_it = isinstance(error, UNREADABLE) or (known is not None and isinstance(error, InputError))
     if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):
         raise error

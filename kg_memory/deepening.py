@@ -54,7 +54,7 @@ class Deepening(Verbs):
         for each in found:
             episode = self._run(wanted.reopened(each.episode), namespace)
             if episode is not None:
-                tally.count(self._remember(calls.again(episode), namespace, episode.id, wanted.context))
+                tally.count(self._remember(calls.again(episode), namespace, wanted.context))
         self._run(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
@@ -77,18 +77,14 @@ class Deepening(Verbs):
         for each in found:
             episode = await self._arun(wanted.reopened(each.episode), namespace)
             if episode is not None:
-                tally.count(await self._aremember(calls.again(episode), namespace, episode.id, wanted.context))
+                tally.count(await self._aremember(calls.again(episode), namespace, wanted.context))
         await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
-    def _remember(
-        self, given: dict[str, Any], namespace: str, known: str | None = None, context: dict[str, Any] | None = None
-    ) -> Added:
+    def _remember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
         raise NotImplementedError
 
-    async def _aremember(
-        self, given: dict[str, Any], namespace: str, known: str | None = None, context: dict[str, Any] | None = None
-    ) -> Added:
+    async def _aremember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
         raise NotImplementedError
 
 

@@ -187,9 +187,7 @@ class GraphMemory(
         One that the models cannot read does not keep the others waiting: its `Added` has a `problem`.
         """
         tally = calls.Tally(calls.several(episodes), progress)
-        self._read_waiting(namespace)
-        self._remember_all(calls.given(episodes, self.driver.clock), namespace, tally)
-        return self._fresh(tally.added, namespace)
+        return self._add_given(calls.given(episodes, self.driver.clock), namespace, tally)
 
     async def aadd_many(
         self,
@@ -231,7 +229,7 @@ class GraphMemory(
         """Finish what was saved but not read to the end, earliest first, and old summaries; see `add_many`."""
         tally = calls.Tally(self.stats(namespace=namespace).waiting, progress)
         while waiting := self._run(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
-            self._remember_all(((calls.again(each), each.id) for each in waiting), namespace, tally)
+            self._remember_all(map(calls.again, waiting), namespace, tally)
         self._run(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
@@ -241,7 +239,7 @@ class GraphMemory(
         """`resume`, for asyncio."""
         tally = calls.Tally((await self.astats(namespace=namespace)).waiting, progress)
         while waiting := await self._arun(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
-            await self._aremember_all(((calls.again(each), each.id) for each in waiting), namespace, tally)
+            await self._aremember_all(map(calls.again, waiting), namespace, tally)
         await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
@@ -260,7 +258,7 @@ class GraphMemory(
         wanted = self._run(reading.reopened(calls.RETRIED[skipped], episodes), namespace)
         tally = calls.Tally(len(wanted), progress)
         for each in wanted:
-            tally.count(self._remember(calls.again(each), namespace, each.id, calls.READ_ALL if skipped else None))
+            tally.count(self._remember(calls.again(each), namespace, calls.READ_ALL if skipped else None))
         return tally.added
 
     async def aretry(
@@ -276,7 +274,7 @@ class GraphMemory(
         tally = calls.Tally(len(wanted), progress)
         for each in wanted:
             context = calls.READ_ALL if skipped else None
-            tally.count(await self._aremember(calls.again(each), namespace, each.id, context))
+            tally.count(await self._aremember(calls.again(each), namespace, context))
         return tally.added
 
     # The namespaces, the graphs, and upkeep
@@ -316,20 +314,22 @@ class GraphMemory(
             if end is not None:
                 end()
 
-    def _remember(
-        self, given: dict[str, Any], namespace: str, known: str | None = None, context: dict[str, Any] | None = None
-    ) -> Added:
+    def _add_given(self, given: Iterable[dict[str, Any]], namespace: str, tally: calls.Tally) -> list[Added]:
+        """Remember dated inputs, behind what waits, and return what became of all that the *tally* has."""
+        self._read_waiting(namespace)
+        self._remember_all(given, namespace, tally)
+        return self._fresh(tally.added, namespace)
+
+    def _remember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
             return calls.added(self._adding.invoke(given, context=context))
         except KGMemoryError as error:
-            return self._run(calls.unread(given, self.settings, began, error, known), namespace)
+            return self._run(calls.unread(given, self.settings, began, error), namespace)
 
-    async def _aremember(
-        self, given: dict[str, Any], namespace: str, known: str | None = None, context: dict[str, Any] | None = None
-    ) -> Added:
+    async def _aremember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
             return calls.added(await self._adding.ainvoke(given, context=context))
         except KGMemoryError as error:
-            return await self._arun(calls.unread(given, self.settings, began, error, known), namespace)
+            return await self._arun(calls.unread(given, self.settings, began, error), namespace)

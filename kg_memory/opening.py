@@ -9,7 +9,7 @@ from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.cross_encoders import CrossEncoder, HTTPReranker, ModelScorer, PairScorer
+from kg_memory.cross_encoders import CrossEncoder, ModelScorer, PairScorer
 from kg_memory.effects import Model
 from kg_memory.embeddings import Steady, embedding_model, steady, vector_model_name
 from kg_memory.errors import SettingsError
@@ -157,6 +157,8 @@ def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEnc
     if named is None:
         return ModelScorer(model)
     if named.startswith(("http://", "https://")):
+        from kg_memory.cross_encoders.http import HTTPReranker  # noqa: PLC0415 - its client takes 0.2 s to import
+
         return HTTPReranker(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
     return ModelScorer(OfflineModel() if named == OFFLINE else _chat(named, settings))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -19,13 +19,10 @@ from kg_memory.ingestion.state import IngestionState
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.ingestion.waiting import all_waiting, wait
 from kg_memory.ingestion.window import Window
-from kg_memory.model import Added, Episode
+from kg_memory.model import Added
 from kg_memory.telemetry.episodes import log_failure
 from kg_memory.usage import StepUsage
 from kg_memory.verbs import Verbs
-
-Given = tuple[dict[str, Any], str | None]
-"""A dated input as the ingestion graph takes it, and the id of its episode where an earlier call saved it."""
 
 
 class Remembering(Verbs):
@@ -39,41 +36,41 @@ class Remembering(Verbs):
         """Save an episode to be read with others of its thread, and read them if they are due."""
         state, due = self._run(wait(_told(given, namespace), self.settings), namespace)
         tally = Tally(None, None)
-        self._remember_all(_again(due), namespace, tally)
+        self._remember_all(map(calls.again, due), namespace, tally)
         return _of(state, tally)
 
     def _read_waiting(self, namespace: str) -> None:
         """Read what waits for others: what comes next does not wait, and is not to be read before it."""
         if self.settings.plan == "economy":
-            self._remember_all(_again(self._run(all_waiting(), namespace)), namespace, Tally(None, None))
+            self._remember_all(map(calls.again, self._run(all_waiting(), namespace)), namespace, Tally(None, None))
 
     async def _await(self, given: dict[str, Any], namespace: str) -> Added:
         """`_wait`, for asyncio."""
         state, due = await self._arun(wait(_told(given, namespace), self.settings), namespace)
         tally = Tally(None, None)
-        await self._aremember_all(_again(due), namespace, tally)
+        await self._aremember_all(map(calls.again, due), namespace, tally)
         return _of(state, tally)
 
     async def _aread_waiting(self, namespace: str) -> None:
         """`_read_waiting`, for asyncio."""
         if self.settings.plan == "economy":
             waiting = await self._arun(all_waiting(), namespace)
-            await self._aremember_all(_again(waiting), namespace, Tally(None, None))
+            await self._aremember_all(map(calls.again, waiting), namespace, Tally(None, None))
 
     @cached_property
     def _finishing(self) -> Any:
         return build(self.driver, self.settings, received=True).compile(name="ingestion", checkpointer=False)
 
-    def _remember_all(self, episodes: Iterable[Given], namespace: str, tally: Tally) -> None:
-        """Remember *episodes*, and count each; those before one that cannot be received are remembered first."""
+    def _remember_all(self, episodes: Iterable[dict[str, Any]], namespace: str, tally: Tally) -> None:
+        """Remember *episodes*, dated inputs, and count each; those before one that is refused are remembered first."""
         window = Window(self.settings.parallel)
         try:
-            for given, known in episodes:
+            for given in episodes:
                 try:
                     state = self._run(self._received(given, namespace), namespace)
                 except InputError as error:
                     self._read(window.take(), namespace, tally)
-                    tally.count(self._run(self._refused(given, error, known), namespace))
+                    tally.count(self._run(self._refused(given, error), namespace))
                     continue
                 if window.holds(state):
                     self._read(window.take(), namespace, tally)
@@ -101,16 +98,16 @@ class Remembering(Verbs):
         except KGMemoryError as error:
             return self._run(self._unread(state, error), namespace)
 
-    async def _aremember_all(self, episodes: Iterable[Given], namespace: str, tally: Tally) -> None:
+    async def _aremember_all(self, episodes: Iterable[dict[str, Any]], namespace: str, tally: Tally) -> None:
         """`_remember_all`, for asyncio."""
         window = Window(self.settings.parallel)
         try:
-            for given, known in episodes:
+            for given in episodes:
                 try:
                     state = await self._arun(self._received(given, namespace), namespace)
                 except InputError as error:
                     await self._aread(window.take(), namespace, tally)
-                    tally.count(await self._arun(self._refused(given, error, known), namespace))
+                    tally.count(await self._arun(self._refused(given, error), namespace))
                     continue
                 if window.holds(state):
                     await self._aread(window.take(), namespace, tally)
@@ -152,12 +149,12 @@ class Remembering(Verbs):
         asked = ahead(window, self.settings, self.driver.model_name)
         return telemetry.spanned("ingestion", "ahead", namespace, asked)
 
-    def _refused(self, given: dict[str, Any], error: InputError, known: str | None) -> Flow[Added]:
-        return calls.unread(given, self.settings, self.driver.clock(), error, known)
+    def _refused(self, given: dict[str, Any], error: InputError) -> Flow[Added]:
+        return calls.unread(given, self.settings, self.driver.clock(), error)
 
     def _unread(self, state: IngestionState, error: KGMemoryError) -> Flow[Added]:
         began = state["episode"]["created_at"] + (not state["new"])
-        return calls.unread(state, self.settings, began, error, state["episode"]["id"])
+        return calls.unread({"known": state["episode"]["id"]}, self.settings, began, error)
 
     def _summaries(self, namespace: str) -> Flow[StepUsage]:
         """Refresh the summaries that are old, and return what that took."""
@@ -169,10 +166,6 @@ class Remembering(Verbs):
 
 def _told(given: dict[str, Any], namespace: str) -> IngestionState:
     return cast("IngestionState", {**given, "namespace": namespace})
-
-
-def _again(episodes: Iterable[Episode]) -> Iterator[Given]:
-    return ((calls.again(each), each.id) for each in episodes)
 
 
 def _of(state: Mapping[str, Any], tally: Tally) -> Added:

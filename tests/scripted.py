@@ -78,6 +78,15 @@ class Scripted:
         return [each.fields for each in self.asked if each.prompt.name == prompt]
 
 
+def raising(error: Exception) -> Rule:
+    """Return the rule of a model that fails with *error*."""
+
+    def answer(_: Fields) -> Any:
+        raise error
+
+    return answer
+
+
 class HashEmbeddings(Embeddings):
     """Each word is a direction of its own, by its hash; texts without a word share one direction."""
 

@@ -17,8 +17,8 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from kg_memory.chat import ChatModel
-from kg_memory.cross_encoders import CrossEncoder, HTTPReranker, ModelScorer, PairScorer, checked
-from kg_memory.cross_encoders.http import BATCH
+from kg_memory.cross_encoders import CrossEncoder, ModelScorer, PairScorer, checked
+from kg_memory.cross_encoders.http import BATCH, HTTPReranker
 from kg_memory.cross_encoders.model import LONGEST_TEXT
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.memory import GraphMemory

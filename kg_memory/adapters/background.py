@@ -23,7 +23,7 @@ from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputErr
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.memory import GraphMemory
 from kg_memory.model import Added, EpisodeInput
-from kg_memory.reading import UNREAD, stored
+from kg_memory.reading import UNREAD
 from kg_memory.retries import Failure as Outage
 from kg_memory.retries import Patience
 from kg_memory.scopes import Closing, renew_in_children
@@ -42,7 +42,6 @@ KEPT_FAILURES = 1000
 AT_ONCE = 1000
 NOW = 0.0
 """When that is due which nothing postpones any more."""
-FORGOTTEN = "it was forgotten before it was read"
 CLOSED = "this background memory was closed: open another"
 
 
@@ -306,10 +305,8 @@ class BackgroundMemory(Closing):
 
     def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[Added]:
         """Read the episode with that id, unless it was forgotten since it was saved."""
-        told = {name: value for name, value in given.items() if name != "known"}
-        if self.memory._run(stored(id_), namespace) is None:  # noqa: SLF001 - no verb lists one episode
-            return [Added(episode=id_, new=False, skipped=FORGOTTEN)]
-        return self.memory.add_many([told], namespace=namespace)
+        told = {**given, "known": id_}
+        return self.memory._add_given([told], namespace, calls.Tally(None, None))  # noqa: SLF001 - no verb takes an id
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return what *task* has to read, with the ids."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import Literal
 
@@ -35,8 +36,8 @@ class EventMention:
     event: AskedEvent
 
 
-Row = tuple[str, Edge | None, re.Pattern[str]]
-"""A predicate, the edge of its period that the words tell (``None``: the whole period), and the words."""
+Row = tuple[str, Edge | None, str]
+"""A predicate, the edge of its period that the words tell (``None``: the whole period), and the words' pattern."""
 
 _RELATIONS: dict[str, Relation] = {
     "before": "before",
@@ -98,7 +99,7 @@ def _filled(words: str, slots: dict[str, str]) -> str:
 
 
 def _row(predicate: str, edge: Edge | None, words: str) -> Row:
-    return predicate, edge, re.compile(rf"{_SUBJECT}(?P<verb>{_filled(words, _SLOTS)})", re.IGNORECASE)
+    return predicate, edge, rf"(?i){_SUBJECT}(?P<verb>{_filled(words, _SLOTS)})"
 
 
 _ROWS: tuple[Row, ...] = (
@@ -168,7 +169,7 @@ _OWNER = r"(?:(?P<subject>her|his|my|our|their|your|the|[\w.-]{1,30}(?:\s[\w.-]{
 
 
 def _noun(predicate: str, edge: Edge | None, words: str) -> Row:
-    return predicate, edge, re.compile(rf"{_OWNER}(?P<verb>{_filled(words, _SLOTS)})", re.IGNORECASE)
+    return predicate, edge, rf"(?i){_OWNER}(?P<verb>{_filled(words, _SLOTS)})"
 
 
 _NOUNS: tuple[Row, ...] = (
@@ -205,7 +206,7 @@ _WHO = (
 
 
 def _chinese(predicate: str, edge: Edge | None, words: str) -> Row:
-    return predicate, edge, re.compile(_WHO + rf"(?P<verb>{_filled(words, _CHINESE_SLOTS)})了?{_MARKER}")
+    return predicate, edge, _WHO + rf"(?P<verb>{_filled(words, _CHINESE_SLOTS)})了?{_MARKER}"
 
 
 _CHINESE: tuple[Row, ...] = (
@@ -227,6 +228,10 @@ _CHINESE: tuple[Row, ...] = (
 )
 
 
+_compiled = cache(re.compile)
+"""A pattern, compiled when it is first needed: all of them take a fifth of a second, which no import is to take."""
+
+
 def find_events(text: str) -> list[EventMention]:
     """Return the events that *text* takes a time from, in order, without overlaps."""
     found = [mention for match in _CONJUNCTION.finditer(text) if (mention := _english_event(text, match)) is not None]
@@ -245,7 +250,7 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
         return EventMention(start, alone.end(), AskedEvent(relation, "STUDIES_AT", "end", None, None))
     rows = _NOUNS if word == "during" else _ROWS if relation == "while" else _ROWS + _NOUNS
     for predicate, edge, pattern in rows:
-        match = pattern.match(text, conjunction.end())
+        match = _compiled(pattern).match(text, conjunction.end())
         if match is not None and _speaks(match):
             event = _event(relation, predicate, edge, match)
             return EventMention(start, match.end(), event) if event else None
@@ -279,8 +284,10 @@ def _subject(words: str | None) -> str | None:
 
 
 def _chinese_events(text: str) -> Iterator[EventMention]:
+    if text.isascii():
+        return
     for predicate, edge, pattern in _CHINESE:
-        for match in pattern.finditer(text):
+        for match in _compiled(pattern).finditer(text):
             event = _event(_MARKERS[match["marker"]], predicate, edge, match)
             if event is not None:
                 yield EventMention(match.start(), match.end(), event)

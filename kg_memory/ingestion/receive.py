@@ -42,6 +42,7 @@ MONTHS = (
 )  # fmt: skip
 READ = ("done", "skipped")
 """The states of episodes that are not read again."""
+FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
@@ -120,7 +121,7 @@ def _saved(
         if found:
             return found[0], before
         if known is not None and not (yield from read(cypher.STATUS, id=known)):
-            raise InputError("the episode was forgotten before it was read: nothing of it is kept")
+            raise InputError(FORGOTTEN)
 
 
 def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[Neighbour], list[Neighbour]]]:

@@ -33,6 +33,7 @@ class IngestionInput(TypedDict, total=False):
     trust: Annotated[float, shown("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
     expires_at: Annotated[str | None, shown("When it is to be forgotten, in ISO 8601; never if left out.", None)]
     namespace: Annotated[str, shown("Whose memory it goes into.", DEFAULT_NAMESPACE)]
+    known: Annotated[str | None, shown("Its id, if it was saved before: then it is read only if it is there.", None)]
 
 
 class IngestionContext(contexts.Context):
@@ -174,16 +175,16 @@ class IngestionState(IngestionInput, total=False):
     """The input, and what each step adds to it.
 
     `forgotten` is how often something had been forgotten when the episode was saved, and `predicates_at` when one was
-    learned or corrected last; `again` tells that more was since then, and so the episode is read anew; `known` is its
-    id where it was saved before. `stated` are the facts where they are read together with the entities, before these
-    are resolved; `skipped` tells why nothing was asked about the episode, `skips` how many right before it in its
-    thread were not asked about, and `status` how far it is. `answers` are what the model answered before, when
-    reading it was broken off or ahead of its turn; so were entities `identified` and predicates `learned`. `judged`
-    is what the model said of each pair of a new fact and a known one, and `based_on` the revisions of the entities
-    that it was based on. `touched`, `closed`, `beliefs`, `ended`, `waiting` and `revived` are those of
-    `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait again. `stale` are the entities that are to be
-    summarised, as `cypher.SAVE` tells them. `linked` is how many links between entities were made, and `unlinked` for
-    how many there was no time. `steps` are what each step took, as dumped `kg_memory.usage.StepUsage`.
+    learned or corrected last; `again` tells that more was since then, and so the episode is read anew. `stated` are the
+    facts where they are read together with the entities, before these are resolved; `skipped` tells why nothing was
+    asked about the episode, `skips` how many right before it in its thread were not asked about, and `status` how far
+    it is. `answers` are what the model answered before, when reading it was broken off or ahead of its turn; so were
+    entities `identified` and predicates `learned`. `judged` is what the model said of each pair of a new fact and a
+    known one, and `based_on` the revisions of the entities that it was based on. `touched`, `closed`, `beliefs`,
+    `ended`, `waiting` and `revived` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait
+    again. `stale` are the entities that are to be summarised, as `cypher.SAVE` tells them. `linked` is how many links
+    between entities were made, and `unlinked` for how many there was no time. `steps` are what each step took, as
+    dumped `kg_memory.usage.StepUsage`.
     """
 
     episode: dict[str, Any]
@@ -192,7 +193,6 @@ class IngestionState(IngestionInput, total=False):
     forgotten: int
     predicates_at: int
     again: bool
-    known: str
     previous: list[dict[str, Any]]
     skips: int
     pieces: list[Piece]

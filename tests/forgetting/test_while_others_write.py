@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kg_memory.adapters.background import FORGOTTEN, BackgroundMemory
-from kg_memory.errors import DatabaseUnavailable, InputError
+from kg_memory.adapters.background import BackgroundMemory
+from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError
 from kg_memory.forgetting import cypher, part
+from kg_memory.ingestion.receive import FORGOTTEN
 from tests.forgetting import residue
+from tests.scripted import raising
 
 
 def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(world, rows):
@@ -96,6 +98,22 @@ def test_what_is_forgotten_while_it_waits_to_be_read_does_not_come_back(world, r
     first, second = world.resume()
     assert (first.skipped, second.episode, "forgotten" in str(second.skipped)) == (None, saved[1].episode, True)
     assert residue(rows, "zebulon2", saved[1].episode) == []
+
+
+def test_what_is_forgotten_while_it_is_to_be_tried_again_does_not_come_back(verbs, memory, rows, model, namespace):
+    whole = dict(model.rules)
+    model.rules["extract_message"] = raising(AnswerError("no use: use a better one"))
+    given = [{"content": f"I know Zebulon{place}.", "speaker": "Ann", "at": f"2024-01-0{place}"} for place in (1, 2)]
+    _, last = verbs.add_many(given)
+    model.rules = whole
+
+    def forget_the_last(read):
+        if read.done == 1:
+            memory.forget(episode=last.episode, namespace=namespace)
+
+    first, second = verbs.retry(progress=forget_the_last)
+    assert (first.status, second.skipped) == ("done", FORGOTTEN)
+    assert residue(rows, "zebulon2", last.episode) == []
 
 
 def test_what_is_forgotten_while_it_is_queued_does_not_come_back(world, rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable
 from kg_memory.model import Episode, EpisodeStatus
 from kg_memory.usage import Usage
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, raising
 
 AT = "2024-05-01T10:00:00Z"
 
@@ -21,13 +20,6 @@ def memory(server: Any, model: Scripted) -> GraphMemory:
     settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
         yield opened
-
-
-def raising(error: Exception) -> Callable[[Any], Any]:
-    def answer(_: Any) -> Any:
-        raise error
-
-    return answer
 
 
 def only(memory: GraphMemory, namespace: str) -> Episode:
