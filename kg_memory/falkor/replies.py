@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-INTEGER = 3
-"""Types up to this one, null and strings, are what they are sent as."""
+INTEGER, NUMBER = 3, 5
+"""Types up to integers, null and strings, are what they are sent as."""
 
 
 def rows(answer: Sequence[Any]) -> list[dict[str, Any]]:
@@ -25,7 +25,9 @@ def rows(answer: Sequence[Any]) -> list[dict[str, Any]]:
 
 def _values(cells: Iterable[tuple[int, Any]]) -> list[Any]:
     """Return what *cells* hold, each a type and what was sent."""
-    return [sent if type_ <= INTEGER else _value(type_, sent) for type_, sent in cells]
+    return [
+        sent if type_ <= INTEGER else float(sent) if type_ == NUMBER else _value(type_, sent) for type_, sent in cells
+    ]
 
 
 def _value(type_: int, sent: Any) -> Any:
@@ -36,9 +38,8 @@ def _value(type_: int, sent: Any) -> Any:
 
 _READ: Mapping[int, Callable[[Any], Any]] = {
     4: lambda sent: sent in ("true", True),
-    5: float,
     6: _values,
     10: lambda sent: dict(zip(sent[::2], _values(sent[1::2]), strict=True)),
     12: lambda sent: [float(each) for each in sent],
 }
-"""How booleans, numbers, lists, maps and vectors are read; no node, relation or path is ever returned."""
+"""How booleans, lists, maps and vectors are read; no node, relation or path is ever returned."""

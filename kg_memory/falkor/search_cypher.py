@@ -45,17 +45,17 @@ def sizes(kinds: Iterable[Kind]) -> str:
     return "\n".join(("CALL db.meta.stats() YIELD labels", *calls, f"RETURN labels, {{{lengths}}} AS lengths"))
 
 
-def terms(kinds: Iterable[Kind]) -> str:
-    """Return the query that tells in how many of each of *kinds* the ``$terms`` are: each costs the server time."""
-    often = "".join(f", outdegree(t, '{POSTINGS[kind]}') AS {kind}" for kind in kinds)
+def terms(kind: Kind) -> str:
+    """Return the query that tells in how many of *kind* the ``$terms`` are: those that any has."""
+    # Counted so, an edge takes half the time that it does with `outdegree`.
     return f"""
-MATCH (t:Term)
+MATCH (t:Term)-[:{POSTINGS[kind]}]->(d)
 WHERE t.s IN $terms
-RETURN t.s AS term{often}
+RETURN t.s AS term, count(d) AS often
 """
 
 
-SIZES, TERMS = sizes(KINDS), terms(KINDS)
+SIZES, TERMS = sizes(KINDS), terms("facts")
 
 _BEST = """
 WITH d, score ORDER BY score DESC, d.id LIMIT $limit
@@ -83,33 +83,64 @@ CARRIED = ("d", "score", "vector")
 """What the rows of a search by meaning hold where a filter leaves some of them; those by words have no vector."""
 
 
-def by_words(kind: Kind, passing: str = "", first: str = "", *, tied: bool = False) -> str:
-    """Return the query that ranks by BM25: all of *kind*, or those that *first* finds; *passing* leaves some of them.
-
-    Of the best ``$examined`` it takes the best ``$limit`` that pass, and are believed. ``$base + $length * d.n`` is
-    ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out.
-
-    Reading how often a term stands in a text takes most of the time. So the ``$leading`` terms choose ``$looked``
-    texts, by the sum of their rarities, and all ``$terms`` are weighed in these only. Where these sums are *tied*, as
-    those by one leading term are, the shortest texts are chosen: the best of those that have it once.
-    """
-    if first:
-        scored = f"""{first}
+def by_words_among(kind: Kind, first: str) -> str:
+    """Return the query that ranks by BM25 those of *kind* that *first* finds; as in `by_words`."""
+    return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
-WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score"""
-    else:
-        scored = f"""
-UNWIND $leading AS q
-MATCH (:Term {{s: q.term}})-[:{POSTINGS[kind]}]->(d)
-WITH d, sum(q.idf) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMIT $looked
+WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score{_best_by_words(kind)}"""
+
+
+def by_words(kind: Kind, looked_at: str, passing: str = "") -> str:
+    """Return the query that ranks by BM25 those of *kind* that are *looked_at*; *passing* leaves some of them.
+
+    Of the best ``$examined`` it takes the best ``$limit`` that pass, and are believed. ``$base + $length * d.n`` is
+    ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out. Reading how often a term
+    stands in a text takes most of the time, so it is done for what is looked at only.
+    """
+    return f"""{looked_at}
 WITH collect(d) AS texts
 UNWIND $terms AS q
-MATCH (t:Term {{s: q.term}})
+WITH texts, q.term AS s, q.idf AS weight
+MATCH (t:Term {{s: s}})
 UNWIND texts AS d
 MATCH (t)-[p:{POSTINGS[kind]}]->(d)
-WITH d, sum(q.idf * p.f / (p.f + $base + $length * d.n)) AS score"""
-    return scored + _EXAMINED + passing + (_TRUE if kind == "facts" else "") + _BEST
+WITH d, sum(weight * p.f / (p.f + $base + $length * d.n)) AS score{_best_by_words(kind, passing)}"""
+
+
+def with_rare_words(kind: Kind) -> str:
+    """Return how those of *kind* are found that have one of the ``$rare`` terms, or both of one of the ``$pairs``."""
+    return f"""
+CALL {{
+  UNWIND $rare AS s
+  MATCH (:Term {{s: s}})-[:{POSTINGS[kind]}]->(d)
+  RETURN d
+  UNION
+  UNWIND $pairs AS pair
+  MATCH (one:Term {{s: pair[0]}})
+  MATCH (other:Term {{s: pair[1]}})
+  WITH one, other
+  MATCH (one)-[:{POSTINGS[kind]}]->(d)
+  WITH other, d
+  MATCH (other)-[:{POSTINGS[kind]}]->(d)
+  RETURN d
+}}"""
+
+
+def with_most_words(kind: Kind, *, tied: bool) -> str:
+    """Return how ``$looked`` of *kind* are found: those whose ``$leading`` terms have the largest sums of rarities.
+
+    Where these sums are *tied*, as those by one term are, the shortest are: the best of those that have it once.
+    """
+    return f"""
+UNWIND $leading AS q
+WITH q.term AS s, q.idf AS rarity
+MATCH (:Term {{s: s}})-[:{POSTINGS[kind]}]->(d)
+WITH d, sum(rarity) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMIT $looked"""
+
+
+def _best_by_words(kind: Kind, passing: str = "") -> str:
+    return _EXAMINED + passing + (_TRUE if kind == "facts" else "") + _BEST
 
 
 def by_meaning(kind: Kind, passing: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, combinations
 from typing import Any
 
 from kg_memory.falkor import search_cypher as cypher
@@ -16,13 +17,15 @@ MOST_POSTINGS = 6000
 """Rare words first, until so many postings are read: common words cost much, and tell little of where to look."""
 LOOKED_AT, WEIGHED = 200, 4000
 """How many texts are looked at, at least, and more for few words: about so many times a word is weighed in a text."""
+CHECKS, PAIR = 2, 20
+"""How many lookups of whether a text has a word cost as much as a posting that is counted, and how many a pair does."""
 MOST_WEIGHED = 64
 """How many words are weighed: the rarest of a long text that is asked with."""
 # k1 and b did best on turns of conversation.
 K1, B = 0.9, 0.4
 
 Frequencies = Sequence[Mapping[str, Any]]
-"""Rows of `search_cypher.terms`: a term, and in how many of each kind it is."""
+"""A row a term: in how many of each kind that is asked about it is."""
 
 
 def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: float | None) -> Flow[list[Scored]]:
@@ -33,14 +36,21 @@ def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: fl
     constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
     if scope.few is not None:
         constants |= {"weights": {each["term"]: each["idf"] for each in terms}, **scope.few.params}
-        hits = yield from scope.best(cypher.by_words(scope.kind, first=scope.few.cypher), scope.count, **constants)
+        hits = yield from scope.best(cypher.by_words_among(scope.kind, scope.few.cypher), scope.count, **constants)
         return hits
-    count, postings = leading(frequencies, scope.kind)
     passing = scope.passing("d", "score")
-    query = cypher.by_words(scope.kind, passing.cypher, tied=count == 1)
-    constants |= {"terms": terms[:MOST_WEIGHED], "leading": terms[:count], **passing.params}
+    constants |= {"terms": terms[:MOST_WEIGHED], **passing.params}
     looked = max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED))
-    hits = yield from scope.best(query, postings, looked=looked, **constants)
+    count, postings = leading(frequencies, scope.kind)
+    rare, pairs = telling(frequencies, scope.kind, looked)
+    if rare:
+        query = cypher.by_words(scope.kind, cypher.with_rare_words(scope.kind), passing.cypher)
+        are_all = len(rare) == count
+        hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **constants)
+        if are_all or len(hits) >= scope.wanted:
+            return hits
+    query = cypher.by_words(scope.kind, cypher.with_most_words(scope.kind, tied=count == 1), passing.cypher)
+    hits = yield from scope.best(query, postings, looked=looked, leading=terms[:count], **constants)
     return hits
 
 
@@ -60,6 +70,23 @@ def leading(frequencies: Frequencies, kind: Kind) -> tuple[int, int]:
             break
         count, postings = count + 1, postings + often
     return count, postings
+
+
+def telling(frequencies: Frequencies, kind: Kind, looked: int) -> tuple[list[str], list[list[str]]]:
+    """Return the leading terms that are so rare that *looked* have them all together, and all pairs of the others.
+
+    What has one of the first, or two of the others, has the best chances, and that is looked up much faster than who
+    has most of them. There are none where the rarest term is not rare, or the pairs would take longer after all.
+    """
+    count, postings = leading(frequencies, kind)
+    terms = _rarest_first(frequencies, kind)[:count]
+    having = list(accumulate(often for often, _ in terms))
+    place = sum(each <= looked for each in having)
+    others = terms[place:]
+    checks = sum((often + PAIR) * (len(others) - 1 - rank) for rank, (often, _) in enumerate(others))
+    if not place or checks > CHECKS * postings:
+        return [], []
+    return [term for _, term in terms[:place]], [[one, other] for (_, one), (_, other) in combinations(others, 2)]
 
 
 def _rarest_first(frequencies: Frequencies, kind: Kind) -> list[tuple[int, str]]:

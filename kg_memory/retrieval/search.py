@@ -87,13 +87,13 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     keys += [alias_key(clean(center))] if center else []
     means = any(chosen.weights(kind).meaning for kind in KINDS)
     worded = [kind for kind in KINDS if chosen.weights(kind).words]
-    sizes, frequencies, named, recent, names = yield from in_step(
+    sizes, named, recent, names, *often = yield from in_step(
         (
             read(cypher.sizes(worded)),
-            read(cypher.terms(worded), terms=terms),
             _named(keys),
             _recent(state.get("thread")),
             _names(where),
+            *(read(cypher.terms(kind), terms=terms) for kind in worded),
         )
     )
     if not sizes:
@@ -103,10 +103,20 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
             f"the center is {center!r}, and nothing here is called that: give a name that `entities` lists"
         )
     counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
+    frequencies = _joined(dict(zip(worded, often, strict=True)))
     vectors = yield from embed([question] if means else [], role="query")
     return Looked(
         terms, vectors[0] if vectors else None, counts, sizes[0]["lengths"], frequencies, named, recent, names
     )
+
+
+def _joined(often: Mapping[Kind, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return a row a term, with in how many of each kind it is."""
+    found: dict[str, dict[str, Any]] = {}
+    for kind, rows in often.items():
+        for row in rows:
+            found.setdefault(row["term"], {"term": row["term"], **dict.fromkeys(often, 0)})[kind] = row["often"]
+    return list(found.values())
 
 
 def _goes_by_names(chosen: Recipe) -> bool:

@@ -20,6 +20,7 @@ from kg_memory.retrieval.by_words import (
     coverage,
     leading,
     rarity,
+    telling,
     weighed,
 )
 from kg_memory.retrieval.scope import Scope, sized
@@ -50,6 +51,31 @@ def test_common_terms_do_not_lead_once_there_are_too_many_postings() -> None:
 
 def test_a_term_that_is_everywhere_leads_where_there_is_no_other() -> None:
     assert leading(frequencies(MOST_POSTINGS * 2), "facts") == (1, MOST_POSTINGS * 2)
+
+
+def test_rare_terms_tell_by_themselves_and_common_ones_by_pairs() -> None:
+    assert telling(frequencies(90, 1, 10, 100, 80), "facts", 11) == (
+        ["t1", "t2"],
+        [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
+    )
+    assert telling(frequencies(90, 1, 10), "facts", 101) == (["t1", "t2", "t0"], [])
+    assert telling(frequencies(90, 1, 10), "facts", 11) == (["t1", "t2"], [])
+
+
+def test_nothing_tells_by_itself_where_no_term_is_rare_or_the_pairs_are_too_many() -> None:
+    assert telling(frequencies(), "facts", 10) == ([], [])
+    assert telling(frequencies(11, 90), "facts", 10) == ([], [])
+    assert telling(frequencies(1, *[90] * 20), "facts", 10) == ([], [])
+
+
+@given(st.lists(NUMBERS, max_size=80), st.integers(1, 2000))
+def test_what_tells_by_itself_is_within_bounds_and_in_no_pair(counts: list[int], looked: int) -> None:
+    rows = frequencies(*counts)
+    often = {row["term"]: row["facts"] for row in rows}
+    rare, pairs = telling(rows, "facts", looked)
+    assert sum(often[term] for term in rare) <= looked
+    assert not set(rare) & {term for pair in pairs for term in pair}
+    assert all(often[one] <= often[other] for one, other in pairs)
 
 
 @given(NUMBERS, NUMBERS)
@@ -105,6 +131,25 @@ def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
     rows = [{"term": "oslo", "facts": MOST_POSTINGS}, {"term": "rain", "facts": 2}]
     found = many.run(by_words(Scope("facts", 32, 10, INSTANTS), rows, 2 * MOST_POSTINGS, 4.0))
     assert [id_ for id_, _ in found] == ["both", "one"]
+
+
+def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(
+    many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
+    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+    many.facts(
+        [{"id": f"r{i:02}", "n": 90, "terms": {"rain": 1}} for i in range(15)]
+        + [{"id": f"o{i:02}", "n": 9, "terms": {"oslo": 1}} for i in range(39)]
+        + [{"id": f"s{i:02}", "n": 9, "terms": {"sun": 1}} for i in range(39)]
+        + [{"id": "two", "n": 9, "terms": {"oslo": 1, "sun": 1}}]
+    )
+    rows = [{"term": "oslo", "facts": 40}, {"term": "rain", "facts": 15}, {"term": "sun", "facts": 40}]
+    assert telling(rows, "facts", 20) == (["rain"], [["oslo", "sun"]])
+    found = many.run(by_words(Scope("facts", 94, 10, INSTANTS), rows, 94, 9.0))
+    assert [id_ for id_, _ in found] == ["two", *(f"r{i:02}" for i in range(9))]
+    found = many.run(by_words(Scope("facts", 94, 30, INSTANTS), rows, 94, 9.0))
+    assert len(found) == 30  # of which few have two: those with one are found as well
 
 
 def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(

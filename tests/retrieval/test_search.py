@@ -23,17 +23,16 @@ SIZES = [
         "lengths": dict.fromkeys(("facts", "entities", "communities", "episodes"), 10.0),
     }
 ]
-WORDS: Any = {"term": "oslo", **dict.fromkeys(KINDS, 1)}
 LIVES = "Where does Ann live?"
-BEGINNING = len("CALL db.meta.stats() YIELD labels")
-"""Characters by which a query is known, whatever kinds it is about."""
+BEGINNINGS = {"SIZES": "CALL db.meta.stats()", "TERMS": cypher.TERMS.partition("IN_")[0]}
+"""How queries begin that differ by the kinds that they are about."""
 
 
 class Database:
     """Answers queries by rows given for them, else by none, and keeps what was asked of it."""
 
     def __init__(self, **answers: list[dict[str, Any]]) -> None:
-        self.answers = {getattr(cypher, name)[:BEGINNING]: rows for name, rows in answers.items()}
+        self.answers = {BEGINNINGS.get(name, getattr(cypher, name)): rows for name, rows in answers.items()}
         self.trips: list[tuple[Query, ...]] = []
         self.embedded: list[Embed] = []
 
@@ -43,8 +42,12 @@ class Database:
             return [[1.0] for _ in effect.texts]
         queries = effect.queries if isinstance(effect, Reads) else (effect,)
         self.trips.append(queries)
-        rows = [self.answers.get(query.cypher[:BEGINNING], []) for query in queries]
+        rows = [self.rows(query) for query in queries]
         return rows if isinstance(effect, Reads) else rows[0]
+
+    def rows(self, query: Query) -> list[dict[str, Any]]:
+        """Return what is answered to *query*."""
+        return next((rows for beginning, rows in self.answers.items() if query.cypher.startswith(beginning)), [])
 
     @property
     def queries(self) -> list[Query]:
@@ -61,7 +64,7 @@ def asked(question: Any, database: Database, **given: Any) -> dict[str, Any]:
 
 
 def full() -> Database:
-    return Database(SIZES=SIZES, TERMS=[WORDS])
+    return Database(SIZES=SIZES, TERMS=[{"term": "oslo", "often": 1}])
 
 
 @pytest.mark.parametrize("question", ["", None, "?!", "\ud800\x00", 17 * "🎉"])

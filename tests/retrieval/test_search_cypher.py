@@ -17,7 +17,8 @@ from kg_memory.model import KINDS
 from tests.retrieval.conftest import DIMENSION, Talk
 
 PARAMETERS: dict[str, Any] = {
-    "ids": ["1"], "keys": ["1"], "terms": [{"term": "ann", "idf": 1.0}], "leading": [{"term": "ann", "idf": 1.0}], "entities": ["1"], "thread_key": "1",
+    "ids": ["1"], "keys": ["1"], "terms": [{"term": "ann", "idf": 1.0}], "leading": [{"term": "ann", "idf": 1.0}],
+    "rare": ["ann"], "pairs": [["ann", "oslo"]], "entities": ["1"], "thread_key": "1",
     "since": 1, "until": 2, "believed_at": 1, "lenient": False, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
     "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "most": 5, "sources": 5,
     "base": 0.5, "length": 0.01, "weights": {"ann": 1.0}, "examined": 20, "looked": 20, "hub": 5, "share": 0.3, "gap": 1,
@@ -45,14 +46,16 @@ def made() -> dict[str, tuple[str, dict[str, Any]]]:
         first = where and candidates(where, kind, NAMES)
         if first:
             start, params = first.cypher, dict(first.params)
-            found[f"{kind} by words, few {name}"] = search_cypher.by_words(kind, first=start), params
+            found[f"{kind} by words, few {name}"] = search_cypher.by_words_among(kind, start), params
             found[f"{kind} by exact meaning, few {name}"] = search_cypher.by_exact_meaning(kind, first=start), params
             found[f"{kind} counted, {name}"] = start + COUNT, params
         by_words = condition(where, kind, NAMES) if where else None
         by_meaning = condition(where, kind, NAMES, search_cypher.CARRIED) if where else None
         words, word_params = (by_words.cypher, dict(by_words.params)) if by_words else ("", {})
         meaning, meaning_params = (by_meaning.cypher, dict(by_meaning.params)) if by_meaning else ("", {})
-        found[f"{kind} by words, {name}"] = search_cypher.by_words(kind, words), word_params
+        for looked_at in (search_cypher.with_rare_words(kind), search_cypher.with_most_words(kind, tied=True)):
+            query = search_cypher.by_words(kind, looked_at, words)
+            found[f"{kind} by words, {'rare' if 'rare' in looked_at else 'most'}, {name}"] = query, word_params
         found[f"{kind} by meaning, {name}"] = search_cypher.by_meaning(kind, meaning), meaning_params
         found[f"{kind} by exact meaning, {name}"] = search_cypher.by_exact_meaning(kind, meaning), meaning_params
         found[f"{kind} among, {name}"] = search_cypher.among(kind, words), word_params
