@@ -38,5 +38,5 @@ def test_a_dry_run_tells_what_would_go_and_the_run_what_went(run: Run, told: str
 
 def test_where_nothing_is_asked_nothing_goes_and_it_says_so(run: Run, told: str) -> None:
     code, _, err = run("evict", "-n", told)
-    assert (code, "nothing is to be evicted" in err) == (1, True)
+    assert (code, "give --expired-days, --orphans, --max-entities or --expired-episodes" in err) == (1, True)
     assert run("evict", "--max-entities", "many", "-n", told)[0] == 2

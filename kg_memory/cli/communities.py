@@ -47,7 +47,7 @@ def _said(done: CommunityRefresh) -> str:
     drift = f" {done.drift:.1%} of the entities had been elsewhere before." if done.drift else ""
     return (
         f"{counted(done.changed, 'community')} summarised, {done.unchanged} unchanged, "
-        f"{done.removed} removed; {counted(done.asked, 'question')} to the model.{drift}"
+        f"{done.removed} removed; {counted(done.asked, 'question')} asked.{drift}"
     )
 
 

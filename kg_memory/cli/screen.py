@@ -112,7 +112,8 @@ def day(moment: datetime | None) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return *number* with *noun* in its right form."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun[:-1] + 'ies' if noun.endswith('y') else noun + 's'}"
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
+    return f"{number} {noun if number == 1 else plural}"
 
 
 def width(text: str) -> int:

@@ -30,7 +30,7 @@ def export(arguments: Namespace, screen: Screen) -> int:
     if screen.as_json and arguments.file != "-":
         screen.json(done.model_dump(mode="json"))
         return 0
-    parts = ", ".join(f"{number} {record}" for record, number in done.records.items())
+    parts = ", ".join(counted(number, record) for record, number in done.records.items())
     screen.note(f"{done.namespace} written, {done.bytes:,} bytes: {parts}.")
     for label, number in done.left_out.items():
         screen.note(f"left out: {counted(number, label)} that belongs to nothing")
@@ -46,7 +46,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
         return 0
-    parts = ", ".join(f"{number} {record}" for record, number in done.records.items())
+    parts = ", ".join(counted(number, record) for record, number in done.records.items())
     instead = " in the place of what was there" if done.replaced else ""
     screen.line(f"{done.namespace} has come{instead}: {parts}.")
     if done.embedded:

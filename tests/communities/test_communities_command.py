@@ -30,7 +30,7 @@ def test_communities_are_found_listed_and_kept(run, namespace, tmp_path):
     code, shown, said = run("communities", "--refresh", "-n", namespace)
     assert code == 0
     assert "Fjord Labs" in shown
-    assert "2 communities summarised, 0 unchanged, 0 removed; 1 question to the model." in said
+    assert "2 communities summarised, 0 unchanged, 0 removed; 1 question asked." in said
     found = result(run, "communities", "-n", namespace)
     assert [sorted(each["members"]) for each in found if "Nora" in each["members"]] == [
         ["Bergen", "Fjord Labs", "Nora"]

@@ -33,7 +33,7 @@ def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypa
     code, _, err = run("import", file)
     assert (code, "holds something: name another, or replace it (--replace)" in err) == (1, True)
     code, out, _ = run("import", file, "--replace")
-    assert (code, out.startswith("nora has come in the place of what was there: 3 entity")) == (0, True)
+    assert (code, out.startswith("nora has come in the place of what was there: 3 entities, 3 aliases")) == (0, True)
     _, piped, _ = run("export", "-", "-n", "nora")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode())))
     assert result(run, "import", "-", "-n", "piped")["namespace"] == "piped"
