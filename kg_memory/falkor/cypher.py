@@ -11,18 +11,16 @@ from kg_memory.falkor import spent_cypher as spent
 from kg_memory.falkor.community_cypher import JOIN
 from kg_memory.temporal import OPEN_END, OPEN_START
 
-_KNOWN_MAP = part.ENTITY_MAP.replace(".created_at}", ".created_at, .evicted}")
-
 SIMILAR_ENTITIES = f"""
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
-RETURN row.new AS new, {_KNOWN_MAP} AS entity, 1.0 AS score
+RETURN row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
 UNION ALL
 UNWIND $names AS row
 CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
 WITH row, e, 1.0 - distance AS score
 WHERE score >= $threshold
-RETURN row.new AS new, {_KNOWN_MAP} AS entity, score
+RETURN row.new AS new, {part.KNOWN_MAP} AS entity, score
 UNION ALL
 UNWIND $names AS row
 OPTIONAL MATCH (known:Alias {{key: row.alias}})
@@ -35,7 +33,7 @@ WITH new, e, count(t) AS hits
 ORDER BY hits DESC, e.id
 WITH new, collect(e)[0..$limit] AS found
 UNWIND found AS e
-RETURN new, {_KNOWN_MAP} AS entity, 0.0 AS score
+RETURN new, {part.KNOWN_MAP} AS entity, 0.0 AS score
 """
 """The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
 

@@ -13,7 +13,9 @@ def beginning(text: str) -> str:
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
 
-ENTITY_MAP = "e {.id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at}"
+_ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
+ENTITY_MAP, KNOWN_MAP = f"e {{{_ENTITY}}}", f"e {{{_ENTITY}, .evicted}}"
+"""An entity ``e``, and the same with whether it was evicted."""
 
 FACT_MAP = """f {.id, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
 
