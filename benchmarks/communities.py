@@ -38,6 +38,7 @@ from benchmarks.search_scale_load import Writer
 from kg_memory.communities.detect import grouped
 from kg_memory.communities.load import load
 from kg_memory.falkor import schema
+from kg_memory.falkor.aside import Aside
 from kg_memory.falkor.connect import graph_key
 from kg_memory.memory import GraphMemory
 from kg_memory.settings import Settings
@@ -201,10 +202,11 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
     asked: Counter[int] = Counter()
     with opened(url) as memory:
         memory.refresh_communities(namespace=namespace)
-        memory.driver.database.command("GRAPH.COPY", key, before)
+        connection = memory.driver.database.client().connection
+        Aside(before, connection).copy(key)
         for one, other in unknown(data, count):
             memory.driver.database.command("DEL", key)
-            memory.driver.database.command("GRAPH.COPY", before, key)
+            Aside(key, connection).copy(before)
             memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
             asked[memory.refresh_communities(namespace=namespace).asked] += 1
     return {f"{questions} asked": asked[questions] for questions in range(max(asked) + 1)}

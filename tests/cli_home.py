@@ -16,6 +16,8 @@ import pytest
 
 from kg_memory.cli import main
 from kg_memory.falkor import binaries
+from kg_memory.opening import EmbeddedServer
+from kg_memory.settings import Settings
 
 COMMAND = [sys.executable, "-m", "kg_memory.cli"]
 Run = Callable[..., tuple[int, str, str]]
@@ -23,7 +25,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(name="home", scope="module")
 def home_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for the database, which stops with the tests; all runs are offline."""
+    """A folder for the database, which runs until the last test, and no run has to start it; all are offline."""
     folder = tmp_path_factory.mktemp("memory")
     if "KG_MEMORY_BIN_DIR" not in os.environ:
         binaries.fetch()
@@ -33,7 +35,10 @@ def home_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
         patch.setenv("KG_MEMORY_DATA_DIR", str(folder))
         patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
         patch.setenv("KG_MEMORY_MODEL", "offline")
+        kept = EmbeddedServer(Settings(data_dir=folder, idle_seconds=0), say=lambda _: None)
+        kept.url()
         yield folder
+        kept.close()
 
 
 @pytest.fixture(name="run")

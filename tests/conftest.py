@@ -19,6 +19,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As where a shell runs the tests in the background: the commands that tests stop by Ctrl-C would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONG = (
+    "test_examples", "test_cli", "test_scenarios", "test_order", "test_cli_review", "test_model_failures",
+    "test_hostile_messages", "test_ahead", "test_past", "test_client_killed", "test_server_killed", "test_demo",
+    "test_cli_past", "test_temporal_properties", "test_messages",
+)  # fmt: skip
+"""The files that take longest: they come first, so that none of the processes is left alone with one in the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG)
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[launch.Server]:

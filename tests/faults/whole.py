@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import redis
-
+from kg_memory.falkor.aside import Aside
 from kg_memory.falkor.connect import MAKING, Database, graph_key
 from kg_memory.temporal import OPEN_END
 from tests.faults.nursery import NAMESPACE
 
 Look = Callable[[str], list[dict[str, Any]]]
 """Reads a graph: rows by query."""
-MOST_FORKS = 200
-"""How often it is tried to copy a graph, twenty times a second."""
 
 FLAWS = {
     "an episode twice": "MATCH (e:Episode) WITH e.id AS what, count(e) AS n WHERE n > 1",
@@ -129,17 +126,7 @@ class Tenant:
         self._copy(self.COPY, self.KEY)
 
     def _copy(self, source: str, target: str) -> None:
-        """Copy a graph: the server forks for that, which it cannot while it forks for something else."""
-        for _ in range(MOST_FORKS):
-            try:
-                self._direct().client().connection.execute_command("GRAPH.COPY", source, target)
-            except redis.ResponseError as error:
-                if "could not fork" not in str(error):
-                    raise
-                time.sleep(0.05)
-            else:
-                return
-        raise AssertionError("the server never came to copying the graph")
+        Aside(target, self._direct().client().connection).copy(source)
 
     def flaws(self) -> list[dict[str, Any]]:
         return flaws(self.look)
