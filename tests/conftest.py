@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 from kg_memory.driver import Driver
@@ -14,6 +16,10 @@ from kg_memory.falkor import binaries, launch
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.settings import Settings
 from tests.scripted import At, HashEmbeddings, Scripted
+
+# How long a machine takes says nothing of what is tested, and the first example may compile patterns, or load a model.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As where a shell runs the tests in the background: the commands that tests stop by Ctrl-C would ignore it too.
@@ -29,6 +35,11 @@ LONG = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem not in LONG)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # or the collector of garbage looks through thousands of tests, again and again
 
 
 @pytest.fixture(scope="session")
