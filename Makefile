@@ -57,9 +57,10 @@ clean:  ## remove what make made here
 	@$(BIN)/kg-memory setup
 	@touch $@
 
+# Not compiled: most of what it installs no test ever imports.
 .venv/.dev: .venv/.made pyproject.toml
 	@echo "installing kg-memory and its development tools into .venv (a few minutes, once) ..."
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
 	@$(BIN)/kg-memory setup
 	@touch $@ .venv/.demo
 
