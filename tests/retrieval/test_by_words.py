@@ -29,6 +29,12 @@ from tests.retrieval.many import INSTANTS, Many
 NUMBERS = st.integers(0, 10**6)
 
 
+@pytest.fixture
+def twenty_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
+    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+
+
 def frequencies(*counts: int) -> list[dict[str, Any]]:
     return [{"term": f"t{place}", "facts": count} for place, count in enumerate(counts)]
 
@@ -133,11 +139,8 @@ def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
     assert [id_ for id_, _ in found] == ["both", "one"]
 
 
-def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(
-    many: Many, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
-    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+@pytest.mark.usefixtures("twenty_looked_at")
+def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(many: Many) -> None:
     many.facts(
         [{"id": f"r{i:02}", "n": 90, "terms": {"rain": 1}} for i in range(15)]
         + [{"id": f"o{i:02}", "n": 9, "terms": {"oslo": 1}} for i in range(39)]
@@ -152,11 +155,8 @@ def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(
     assert len(found) == 30  # of which few have two: those with one are found as well
 
 
-def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(
-    many: Many, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
-    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+@pytest.mark.usefixtures("twenty_looked_at")
+def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(many: Many) -> None:
     many.facts(
         [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
     )
@@ -165,9 +165,8 @@ def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(9, 100, 10)]
 
 
-def test_of_texts_that_have_but_one_word_the_shortest_are_chosen(many: Many, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
-    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+@pytest.mark.usefixtures("twenty_looked_at")
+def test_of_texts_that_have_but_one_word_the_shortest_are_chosen(many: Many) -> None:
     many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
     found = many.run(by_words(Scope("facts", 200, 10, INSTANTS), [{"term": "oslo", "facts": 200}], 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
