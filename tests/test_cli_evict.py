@@ -36,6 +36,11 @@ def test_a_dry_run_tells_what_would_go_and_the_run_what_went(run: Run, told: str
     }  # fmt: skip
 
 
+def test_no_day_is_a_number_of_days_too(run: Run, told: str) -> None:
+    code, out, _ = run("evict", "--expired-days", 0, "-n", told)
+    assert (code, "Evicted: 0 messages, 1 fact, 0 entities and 1 belief of the past." in out) == (0, True)
+
+
 def test_where_nothing_is_asked_nothing_goes_and_it_says_so(run: Run, told: str) -> None:
     code, _, err = run("evict", "-n", told)
     assert (code, "give --expired-days, --orphans, --max-entities or --expired-episodes" in err) == (1, True)

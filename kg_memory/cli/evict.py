@@ -7,6 +7,7 @@ from argparse import Namespace
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
+from kg_memory.eviction.evict import Asked
 
 _COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
 
@@ -15,9 +16,10 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict what is asked, or tell what would go."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
     asked = {name: getattr(arguments, name) for name in names}
-    if not any(value not in (None, False) for name, value in asked.items() if name != "dry_run"):
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in names[:-2])
-        raise InputError(f"nothing is to be evicted: give {options} or --{names[-2].replace('_', '-')}")
+    if Asked(**asked).is_nothing:
+        raise InputError(
+            "nothing is to be evicted: give --expired-days, --orphans, --max-entities or --expired-episodes"
+        )
     with open_memory(arguments, screen) as memory:
         done = memory.evict(**asked, namespace=namespace_of(arguments))
     if screen.as_json:

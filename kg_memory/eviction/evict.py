@@ -53,6 +53,11 @@ class Asked:
     dry_run: bool = False
     tell: Callable[[Evicted], None] | None = None
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is to be evicted; of what is over for 0 days, something is."""
+        return self.expired_days is self.max_entities is None and not self.orphans and not self.expired_episodes
+
 
 @dataclass(slots=True)
 class Sweep:
@@ -114,7 +119,7 @@ def evict(asked: Asked, settings: Settings, namespace: str) -> Flow[Evicted]:
 
 
 def _check(asked: Asked) -> None:
-    if asked.expired_days is asked.max_entities is None and not asked.orphans and not asked.expired_episodes:
+    if asked.is_nothing:
         raise InputError("nothing is to be evicted: give expired_days, orphans, max_entities or expired_episodes")
     days = asked.expired_days
     if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST):
