@@ -65,10 +65,6 @@ RETURN d.id AS id, score
 # by id as well would cost a fifth.
 _EXAMINED = """
 WITH d, score ORDER BY score DESC LIMIT $examined"""
-_TRUE = f"""
-MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
-WITH DISTINCT d, score"""
 # A WHERE behind OPTIONAL MATCH, or a label of its end, would have it done for each row by itself: five times as long.
 _WITH_NEIGHBOURS = """
 OPTIONAL MATCH (d)-[:NEXT]-(other)
@@ -83,18 +79,32 @@ CARRIED = ("d", "score", "vector")
 """What the rows of a search by meaning hold where a filter leaves some of them; those by words have no vector."""
 
 
-def by_words_among(kind: Kind, first: str) -> str:
+def believed(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
+    """Return the step that leaves the facts that were believed, see `fragments.HOLDS`; other kinds all are.
+
+    It asks only what has to be asked: the relation as a variable and a condition more take as long again.
+    """
+    if kind != "facts":
+        return ""
+    return f"""
+MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
+  AND {"b.valid_at" if lenient else "b.known_from"} < $until
+WITH DISTINCT d, score"""
+
+
+def by_words_among(kind: Kind, first: str, sifting: str) -> str:
     """Return the query that ranks by BM25 those of *kind* that *first* finds; as in `by_words`."""
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
-WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score{_best_by_words(kind)}"""
+WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score{_EXAMINED}{sifting}{_BEST}"""
 
 
-def by_words(kind: Kind, looked_at: str, passing: str = "") -> str:
-    """Return the query that ranks by BM25 those of *kind* that are *looked_at*; *passing* leaves some of them.
+def by_words(kind: Kind, looked_at: str, sifting: str) -> str:
+    """Return the query that ranks by BM25 those of *kind* that are *looked_at*; *sifting* leaves some of them.
 
-    Of the best ``$examined`` it takes the best ``$limit`` that pass, and are believed. ``$base + $length * d.n`` is
+    Of the best ``$examined`` it takes the best ``$limit`` that are left. ``$base + $length * d.n`` is
     ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out. Reading how often a term
     stands in a text takes most of the time, so it is done for what is looked at only.
     """
@@ -105,7 +115,7 @@ WITH texts, q.term AS s, q.idf AS weight
 MATCH (t:Term {{s: s}})
 UNWIND texts AS d
 MATCH (t)-[p:{POSTINGS[kind]}]->(d)
-WITH d, sum(weight * p.f / (p.f + $base + $length * d.n)) AS score{_best_by_words(kind, passing)}"""
+WITH d, sum(weight * p.f / (p.f + $base + $length * d.n)) AS score{_EXAMINED}{sifting}{_BEST}"""
 
 
 def with_rare_words(kind: Kind) -> str:
@@ -139,19 +149,15 @@ MATCH (:Term {{s: s}})-[:{POSTINGS[kind]}]->(d)
 WITH d, sum(rarity) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMIT $looked"""
 
 
-def _best_by_words(kind: Kind, passing: str = "") -> str:
-    return _EXAMINED + passing + (_TRUE if kind == "facts" else "") + _BEST
-
-
-def by_meaning(kind: Kind, passing: str = "") -> str:
+def by_meaning(kind: Kind, sifting: str) -> str:
     """Return the query that ranks by cosine similarity in the vector index; as in `by_words`."""
     return f"""
 WITH vecf32($vector) AS vector
 CALL db.idx.vector.queryNodes('{LABELS[kind]}', 'embedding', $examined, vector) YIELD node AS d, score AS distance
-WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, passing)}"""
+WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
-def by_exact_meaning(kind: Kind, passing: str = "", first: str = "") -> str:
+def by_exact_meaning(kind: Kind, sifting: str, first: str = "") -> str:
     """Return the query that ranks by cosine similarity, comparing each of *kind*, or each that *first* finds.
 
     It asks the vector index for one first: where that is not there, all is being embedded anew by another model.
@@ -165,11 +171,11 @@ WITH count(node) AS indexed{first or every}
 WITH d, vecf32($vector) AS vector
 WHERE d.embedding IS NOT NULL
 WITH d, 1.0 - vec.cosineDistance(d.embedding, vector) AS score, vector
-ORDER BY score DESC LIMIT $examined{_best_by_meaning(kind, passing)}"""
+ORDER BY score DESC LIMIT $examined{_best_by_meaning(kind, sifting)}"""
 
 
-def _best_by_meaning(kind: Kind, passing: str) -> str:
-    return passing + {"facts": _TRUE, "episodes": _WITH_NEIGHBOURS}.get(kind, "") + _BEST
+def _best_by_meaning(kind: Kind, sifting: str) -> str:
+    return sifting + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
 
 
 def among(kind: Kind, passing: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from kg_memory.effects import Vector
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
-from kg_memory.retrieval.scope import Scope
+from kg_memory.retrieval.scope import EVERYTHING, Scope
 from kg_memory.retrieval.state import Scored
 from kg_memory.temporal import SITTING
 
@@ -28,16 +28,14 @@ def by_meaning(scope: Scope, vector: Vector) -> Flow[list[Scored]]:
     is_lines = scope.kind == "episodes"
     if is_lines:
         constants |= {"share": NEIGHBOUR_SHARE, "gap": SITTING}
-    passing = scope.passing(*cypher.CARRIED)
+    sifting = scope.sifting(*cypher.CARRIED)
     if scope.few is None and scope.count > (LINES_COMPARED if is_lines else COMPARED):
-        query = cypher.by_meaning(scope.kind, passing.cypher)
+        query = cypher.by_meaning(scope.kind, sifting.cypher)
         examined = max(scope.examined, LINES_EXAMINED if is_lines else 0)
-        hits = yield from scope.best(query, MOST_NEIGHBOURS, examined, **constants, **passing.params)
+        hits = yield from scope.best(query, MOST_NEIGHBOURS, examined, **constants, **sifting.params)
         if len(hits) >= scope.wanted or not scope.is_sifted:
             return hits
-    if scope.few is not None:
-        query, params = cypher.by_exact_meaning(scope.kind, first=scope.few.cypher), scope.few.params
-    else:
-        query, params = cypher.by_exact_meaning(scope.kind, passing.cypher), passing.params
-    hits = yield from scope.best(query, scope.count, scope.count, **constants, **params)
+    first = scope.few or EVERYTHING
+    query = cypher.by_exact_meaning(scope.kind, sifting.cypher, first.cypher)
+    hits = yield from scope.best(query, scope.count, scope.count, **constants, **first.params, **sifting.params)
     return hits

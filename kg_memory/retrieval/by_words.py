@@ -34,22 +34,23 @@ def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: fl
     if not terms or not scope.count:
         return []
     constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
+    sifting = scope.sifting("d", "score")
     if scope.few is not None:
         constants |= {"weights": {each["term"]: each["idf"] for each in terms}, **scope.few.params}
-        hits = yield from scope.best(cypher.by_words_among(scope.kind, scope.few.cypher), scope.count, **constants)
+        query = cypher.by_words_among(scope.kind, scope.few.cypher, sifting.cypher)
+        hits = yield from scope.best(query, scope.count, **constants)
         return hits
-    passing = scope.passing("d", "score")
-    constants |= {"terms": terms[:MOST_WEIGHED], **passing.params}
+    constants |= {"terms": terms[:MOST_WEIGHED], **sifting.params}
     looked = max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED))
     count, postings = leading(frequencies, scope.kind)
     rare, pairs = telling(frequencies, scope.kind, looked)
     if rare:
-        query = cypher.by_words(scope.kind, cypher.with_rare_words(scope.kind), passing.cypher)
+        query = cypher.by_words(scope.kind, cypher.with_rare_words(scope.kind), sifting.cypher)
         are_all = len(rare) == count
         hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **constants)
         if are_all or len(hits) >= scope.wanted:
             return hits
-    query = cypher.by_words(scope.kind, cypher.with_most_words(scope.kind, tied=count == 1), passing.cypher)
+    query = cypher.by_words(scope.kind, cypher.with_most_words(scope.kind, tied=count == 1), sifting.cypher)
     hits = yield from scope.best(query, postings, looked=looked, leading=terms[:count], **constants)
     return hits
 

@@ -39,6 +39,13 @@ class Scope:
             return EVERYTHING
         return condition(self.where, self.kind, self.names, carried)
 
+    def sifting(self, *carried: str) -> Step:
+        """Return the step that leaves what passes the filter, as `few` do anyway, and is believed."""
+        passing = EVERYTHING if self.few else self.passing(*carried)
+        lenient, unreviewed = self.instants["lenient"], self.instants["unreviewed"]
+        believed = cypher.believed(self.kind, lenient=lenient, unreviewed=unreviewed)
+        return Step(passing.cypher + believed, passing.params)
+
     @property
     def is_sifted(self) -> bool:
         """Whether some of what a search finds is left out afterwards."""

@@ -42,6 +42,7 @@ def test_without_a_filter_everything_passes_and_nothing_is_counted() -> None:
     result, asked = answered(sized(scope()))
     assert (result, asked) == (scope(), [])
     assert scope().passing("d", "score") is EVERYTHING
+    assert scope().sifting("d", "score") == EVERYTHING
 
 
 def test_where_there_is_nothing_nothing_is_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -13,7 +14,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.filter_cypher import COUNT, candidates, condition
 from kg_memory.filters import checked
 from kg_memory.identity import alias_key
-from kg_memory.model import KINDS
+from kg_memory.model import KINDS, Kind
 from tests.retrieval.conftest import DIMENSION, Talk
 
 PARAMETERS: dict[str, Any] = {
@@ -38,31 +39,37 @@ FILTERS = {
 NAMES = {alias_key("Ann"): ["1"]}
 
 
-def made() -> dict[str, tuple[str, dict[str, Any]]]:
+def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[str, Any]]]:
     """Every form of query that is put together, with the parameters of its filter."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
-    for kind, (name, given) in product(KINDS, FILTERS.items()):
+    for kind, (name, given) in product(kinds, FILTERS.items()):
         where = checked(given)
+        believed = search_cypher.believed(kind, lenient=doubtful, unreviewed=doubtful)
         first = where and candidates(where, kind, NAMES)
         if first:
             start, params = first.cypher, dict(first.params)
-            found[f"{kind} by words, few {name}"] = search_cypher.by_words_among(kind, start), params
-            found[f"{kind} by exact meaning, few {name}"] = search_cypher.by_exact_meaning(kind, first=start), params
+            found[f"{kind} by words, few {name}"] = search_cypher.by_words_among(kind, start, believed), params
+            found[f"{kind} by exact meaning, few {name}"] = (
+                search_cypher.by_exact_meaning(kind, believed, start),
+                params,
+            )
             found[f"{kind} counted, {name}"] = start + COUNT, params
         by_words = condition(where, kind, NAMES) if where else None
         by_meaning = condition(where, kind, NAMES, search_cypher.CARRIED) if where else None
         words, word_params = (by_words.cypher, dict(by_words.params)) if by_words else ("", {})
         meaning, meaning_params = (by_meaning.cypher, dict(by_meaning.params)) if by_meaning else ("", {})
         for looked_at in (search_cypher.with_rare_words(kind), search_cypher.with_most_words(kind, tied=True)):
-            query = search_cypher.by_words(kind, looked_at, words)
+            query = search_cypher.by_words(kind, looked_at, words + believed)
             found[f"{kind} by words, {'rare' if 'rare' in looked_at else 'most'}, {name}"] = query, word_params
-        found[f"{kind} by meaning, {name}"] = search_cypher.by_meaning(kind, meaning), meaning_params
-        found[f"{kind} by exact meaning, {name}"] = search_cypher.by_exact_meaning(kind, meaning), meaning_params
+        found[f"{kind} by meaning, {name}"] = search_cypher.by_meaning(kind, meaning + believed), meaning_params
+        query = search_cypher.by_exact_meaning(kind, meaning + believed)
+        found[f"{kind} by exact meaning, {name}"] = query, meaning_params
         found[f"{kind} among, {name}"] = search_cypher.among(kind, words), word_params
     return found
 
 
-MADE = made()
+DOUBTFUL = {f"doubtful {name}": each for name, each in made(("facts",), doubtful=True).items()}
+MADE = made(KINDS, doubtful=False) | DOUBTFUL
 
 
 def told(story: Talk, cypher: str, **params: Any) -> str:
