@@ -109,23 +109,25 @@ CALL {{{{
   UNWIND stale AS e
   MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
   WITH e, f ORDER BY f.said_at DESC
-  WITH e, collect(f)[0..$latest] AS said
-  UNWIND said AS f
+  WITH e, collect(f) AS said
+  WITH e, said[0..$latest] AS latest, size(said) AS total
+  UNWIND latest AS f
   MATCH (f)-[:HELD]->(b:Belief)
   WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
-  WITH e, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
-  ORDER BY said_at DESC, f.sentence
-  WITH e, collect(CASE WHEN until > $now THEN f.sentence END)[0..$limit] AS facts,
+  WITH e, total, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
+  ORDER BY said_at DESC, f.created_at DESC, f.sentence
+  WITH e, total, collect(CASE WHEN until > $now THEN f.sentence END)[0..$limit] AS facts,
     collect(CASE WHEN until <= $now THEN {{{{sentence: f.sentence, until: until}}}} END)[0..$past] AS past
-  RETURN collect({{{{key: e.key, facts: facts, past: past}}}}) AS told
+  RETURN collect({{{{key: e.key, total: total, facts: facts, past: past}}}}) AS told
 }}}}
 UNWIND CASE WHEN size(stale) = 0 THEN [NULL] ELSE stale END AS e
 WITH {{carried}}e, [each IN told WHERE each.key = e.key] AS own
-WITH {{carried}}e, CASE WHEN size(own) = 0 THEN [] ELSE own[0].facts END AS facts,
+WITH {{carried}}e, CASE WHEN size(own) = 0 THEN 0 ELSE own[0].total END AS total,
+  CASE WHEN size(own) = 0 THEN [] ELSE own[0].facts END AS facts,
   CASE WHEN size(own) = 0 THEN [] ELSE own[0].past END AS past"""
 """Of stale entities, the latest facts: a MATCH reads all at once, which an OPTIONAL one does row by row."""
 
-_STALE_MAP = "e {.key, .name, .type, .aliases, .summary, .stale, facts: facts, past: past}"
+_STALE_MAP = "e {.key, .name, .type, .aliases, .summary, .worded, .stale, total: total, facts: facts, past: past}"
 
 SAVE = (
     spent.ADD
@@ -289,7 +291,7 @@ STALE_ENTITIES = f"""
 MATCH (e:Entity)
 WHERE e.stale > 0 AND (e.stale = $since OR e.stale < $before)
 {_TOLD_OF_STALE.format(carried="")}
-WITH e, facts, past
+WITH e, total, facts, past
 WHERE e IS NOT NULL
 RETURN {_STALE_MAP} AS entity
 """
@@ -298,7 +300,7 @@ SAVE_SUMMARIES = f"""{spent.ADD}
 UNWIND $summaries AS row
 MATCH (e:Entity {{key: row.key}})
 WHERE e.stale = row.stale
-SET e.stale = NULL, e.summary = row.summary, e.n = row.n
+SET e.stale = NULL, e.summary = row.summary, e.worded = row.worded, e.n = row.n
 WITH row, e
 WHERE row.changed
 WITH e, row.terms AS terms, [each IN row.terms | each.term] AS said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import re
 from collections.abc import Iterable
@@ -24,6 +26,12 @@ log = logging.getLogger("kg_memory.ingestion")
 
 LONGEST = 400
 """Characters up to which the facts themselves are the summary, and no model is asked."""
+AFRESH = 5
+"""Every so many facts the model is asked for a summary anew."""
+MOST_TOLD = STALE["limit"] - AFRESH + 1
+"""How many facts it is told."""
+Summary = tuple[str, str | None]
+"""A text; and how much of it the model made, and of what, where it did."""
 _STOPS = (".", "!", "?", "…", "。", "！", "？", "．", "｡", "।", "॥", "؟", "۔", "։", "።")
 _CLOSING = "\"'”’»)]』」）】》 "
 _WORD = re.compile(r"[^\W\d_]+")
@@ -57,27 +65,73 @@ def _told_anew(rows: list[dict[str, Any]]) -> Flow[None]:
     """Summarise the entities of *rows*."""
     if rows:
         summaries = yield from _summaries(rows)
-        stored = [_stored(row, summaries[row["key"]]) for row in rows]
+        stored = [_stored(row, *summaries[row["key"]]) for row in rows]
         yield from write(cypher.SAVE_SUMMARIES, summaries=stored, **NOTHING)
 
 
-def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, str]]:
-    """Return the summaries by entity key: the facts themselves while few, else what the model makes of them."""
-    past = {row["key"]: [_ended(each) for each in row["past"]] for row in rows}
-    summaries = {row["key"]: _text((*reversed(row["facts"]), *past[row["key"]])) for row in rows}
-    long = [row for row in rows if len(summaries[row["key"]]) > LONGEST]
-    if long:
-        asked = [
-            {
-                "id": place,
-                "past": past[row["key"]],
-                **{name: row[name] for name in ("name", "type", "summary", "facts")},
-            }
-            for place, row in enumerate(long)
-        ]
-        given = yield from _given(asked)
-        summaries |= {row["key"]: given.get(place) or _shortened(row["facts"]) for place, row in enumerate(long)}
-    return summaries
+def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, Summary]]:
+    """Return the summaries by entity key: the facts themselves while few, else what the model makes of most of them."""
+    found: dict[str, Summary] = {}
+    asked: list[_Worded] = []
+    for row in rows:
+        each = _Worded(row)
+        if len(each.all) <= LONGEST:
+            found[row["key"]] = each.all, None
+        elif each.kept is not None:
+            found[row["key"]] = each.summary(each.kept)
+        elif len(each.plain) <= LONGEST:
+            found[row["key"]] = _joined(each.plain, each.latest), None
+        else:
+            asked.append(each)
+    if asked:
+        given = yield from _given([each.told(place) for place, each in enumerate(asked)])
+        for place, each in enumerate(asked):
+            text = given.get(place)
+            found[each.row["key"]] = each.summary(text) if text else (_shortened(each.row["facts"]), None)
+    return found
+
+
+class _Worded:
+    """A summary of many facts: what the model makes of them, and the latest, fewer than `AFRESH`, in their own words.
+
+    So the model is asked about an entity once in so many new facts, and when anything ended. Which facts it is asked
+    about depends on those that there are alone, not on how often it was asked before.
+    """
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.row = row
+        self.past = [_ended(each) for each in row["past"]]
+        self.all = _text((*reversed(row["facts"]), *self.past))
+        latest = row["facts"][: row["total"] % AFRESH]
+        self.latest = _text(reversed(latest))
+        if len(self.latest) > LONGEST:
+            latest, self.latest = [], ""
+        self.facts = row["facts"][len(latest) :][:MOST_TOLD]
+        self.plain = _text((*reversed(self.facts), *self.past))
+        length, _, self.of = str(row["worded"] or "").partition(" ")
+        self.before = str(row["summary"])[: int(length)] if length else None
+
+    @property
+    def kept(self) -> str | None:
+        """What the model made of the same facts before, if it was asked about them."""
+        return self.before if self.before and self.of == self._of(self.before) else None
+
+    def told(self, place: int) -> dict[str, Any]:
+        """Return what the model is told, under the number *place*.
+
+        A summary of facts that it is told all is no news.
+        """
+        before = self.row["summary"] if self.row["total"] > MOST_TOLD else ""
+        told = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}
+        return {"id": place, "summary": before if self.before is None else self.before, **told}
+
+    def summary(self, text: str) -> Summary:
+        """Return the summary that begins with *text*, which the model made, and by what that is known again."""
+        return _joined(text, self.latest), f"{len(text)} {self._of(text)}"
+
+    def _of(self, text: str) -> str:
+        told = json.dumps([text, self.row["name"], self.facts, self.past])
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def _given(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
@@ -111,6 +165,10 @@ def _text(sentences: Iterable[str]) -> str:
     return " ".join(_stopped(each) for each in sentences if each.strip())
 
 
+def _joined(*texts: str) -> str:
+    return " ".join(filter(None, texts))
+
+
 def _stopped(sentence: str) -> str:
     words = sentence.rstrip()
     if words.rstrip(_CLOSING).endswith(_STOPS):
@@ -119,10 +177,11 @@ def _stopped(sentence: str) -> str:
     return f"{words}。" if len(_CHINESE.findall(words)) > len(others) else f"{words}."
 
 
-def _stored(row: dict[str, Any], summary: str) -> dict[str, Any]:
+def _stored(row: dict[str, Any], summary: str, worded: str | None) -> dict[str, Any]:
     names = dict.fromkeys((row["name"], *row["aliases"]))
     terms = words.count(summary) + words.count(" ".join(names), NAME_WEIGHT)
     return {
-        "key": row["key"], "stale": row["stale"], "changed": summary != row["summary"], "summary": summary,
+        "key": row["key"], "stale": row["stale"], "summary": summary, "worded": worded,
+        "changed": summary != row["summary"],
         "n": terms.total(), "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
     }  # fmt: skip

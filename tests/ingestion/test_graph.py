@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,35 +9,14 @@ from typing import Any
 import pytest
 
 from kg_memory import past, reading
-from kg_memory.driver import Driver
 from kg_memory.errors import InputError, ModelUnavailable
-from kg_memory.falkor.connect import graph_key
-from kg_memory.flow import Flow
 from kg_memory.ingestion.graph import STEPS, build
-from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END
 
 Add = Callable[..., dict[str, Any]]
 Span = tuple[str | None, str | None]
-
-
-@pytest.fixture(params=["sync", "async"])
-def add(request: pytest.FixtureRequest, driver: Driver, settings: Settings, namespace: str) -> Add:
-    """A way to add one message said by Ann, sync and async."""
-    graph = build(driver, settings).compile()
-
-    def invoke(content: str, at: str = "2024-01-01", **given: Any) -> dict[str, Any]:
-        state = {"speaker": "Ann", "content": content, "at": at, "namespace": namespace, **given}
-        return graph.invoke(state) if request.param == "sync" else asyncio.run(graph.ainvoke(state))
-
-    return invoke
-
-
-@pytest.fixture
-def look(driver: Driver, namespace: str) -> Callable[[Flow[Any]], Any]:
-    return lambda flow: driver.run(flow, namespace)
 
 
 def spans(facts: list[Fact], sentence: str) -> list[Span]:
@@ -281,22 +259,6 @@ def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prom
     assert all(fact.sources for fact in look(past.facts_about("Ann", 100)))
 
 
-def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, look, model):
-    model.rules["summarise"] = unavailable
-    assert add(" ".join(f"Friendly{number}Person" for number in range(40)))["done"]
-    assert len(model.asks("summarise")) == 1
-    summary = next(each.summary for each in look(reading.entities(100, 0)) if each.name == "Ann")
-    assert summary.count("Ann knows Friendly") > 5
-
-
-def test_a_summary_says_what_is_true_now_and_what_was_before_on_both_sides_of_a_fact(add, look):
-    add("I live in Oslo.", "2024-01-01")
-    add("I live in Paris.", "2024-06-01")
-    summaries = {each.name: each.summary for each in look(reading.entities(10, 0))}
-    before = "Until 2024-06-01: Ann lives in Oslo."
-    assert summaries == {"Ann": f"Ann lives in Paris. {before}", "Paris": "Ann lives in Paris.", "Oslo": before}
-
-
 def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_says(add, look, model):
     rule, model.rules["facts"] = model.rules["facts"], unavailable
     with pytest.raises(ModelUnavailable):
@@ -307,14 +269,6 @@ def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_
     [fact] = look(past.facts_about("Oslo", 10))
     assert (fact.subject, fact.valid_at) == ("Ann", datetime(2020, 1, 1, tzinfo=UTC))
     assert (fact.sources[0].speaker, fact.sources[0].at) == ("Ann", fact.valid_at)
-
-
-def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, driver, namespace, rows):
-    add("I live in Oslo.", "2024-01-01")
-    driver.database.query(graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True)
-    look(refresh(since=0, before=6))
-    assert {each.summary for each in look(reading.entities(10, 0))} == {"Ann lives in Oslo."}
-    assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []
 
 
 def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, model):

@@ -1,21 +1,24 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kg_memory.effects import Ask
 from kg_memory.ingestion.save import LEFT, STALE
-from kg_memory.ingestion.summarise import LONGEST, refresh, summarise
+from kg_memory.ingestion.summarise import AFRESH, LONGEST, MOST_TOLD, refresh, summarise
 from kg_memory.prompts.answers import Summaries
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import NOW, answered, state
 
 
-def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None, **told: Any) -> dict[str, Any]:
     return {
         "key": "key Ann", "name": "Ann", "type": "Person", "aliases": ["Annie"], "summary": summary, "stale": 7,
-        "facts": facts, "past": past or [],
+        "facts": facts, "past": past or [], "total": len(facts), "worded": None, **told,
     }  # fmt: skip
 
 
@@ -51,7 +54,8 @@ def test_a_summary_that_stays_the_same_is_only_marked_as_fresh():
     assert (stored["changed"], stored["stale"]) == (False, 7)
 
 
-LONG = [f"She did thing number {number} with great care and patience." for number in range(20)]
+MANY = [f"She did thing number {number} with great care and patience." for number in range(60, 0, -1)]
+LONG = MANY[-20:]
 
 
 def test_many_facts_are_put_into_words_by_the_model():
@@ -107,3 +111,100 @@ def test_the_model_is_told_the_past_apart_from_what_is_so_now():
     asked, _ = run([row(LONG, past=[GONE])], Summaries(summaries=[]), [])
     [told] = asked.fields["entities"]
     assert (told["past"], told["facts"]) == (["Until 2024-01-01: She lives in Oslo."], LONG)
+
+
+class Told:
+    """An entity that is summarised again and again; the model says of which facts it was asked, and how often it was."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Any] = {"summary": "", "worded": None}
+        self.asked: list[dict[str, Any]] = []
+
+    def know(self, facts: list[str], past: list[dict[str, Any]] | None = None, **told: Any) -> str:
+        given = row(facts[: STALE["limit"]], past=past, **self.stored, **{"total": len(facts), **told})
+        flow, answer = summarise(state(saved_at=10**15, stale=[given]), Settings()), None
+        while not hasattr(effect := flow.send(answer), "params"):
+            [asked] = effect.fields["entities"]
+            self.asked.append(asked)
+            number = re.search(r"\d+", asked["facts"][0])
+            text = f"Of {len(asked['facts'])} to {number and number[0]}."
+            answer = Summaries(summaries=[{"entity": 0, "summary": text}])
+        [stored] = effect.params["summaries"]
+        self.stored = {"summary": stored["summary"], "worded": stored["worded"]}
+        return str(stored["summary"])
+
+
+def test_few_facts_more_are_told_in_their_own_words_and_the_model_is_not_asked():
+    ann = Told()
+    assert ann.know(MANY[-10:]) == "Of 10 to 10."
+    assert ann.know(MANY[-11:]) == f"Of 10 to 10. {MANY[-11]}"
+    assert ann.know(MANY[-14:]) == f"Of 10 to 10. {' '.join(reversed(MANY[-14:-10]))}"
+    assert len(ann.asked) == 1
+    assert ann.know(MANY[-15:]) == "Of 15 to 15."
+    assert ann.asked[1]["summary"] == "Of 10 to 10."
+
+
+def test_the_model_is_asked_once_in_so_many_facts_however_many_there_are():
+    ann = Told()
+    for count in range(10, 61):
+        ann.know(MANY[-count:])
+    assert len(ann.asked) == (60 - 10) / AFRESH + 1
+    assert ann.stored["summary"] == f"Of {MOST_TOLD} to 60."
+
+
+ENDINGS = {
+    "a fact that it was asked about": (MANY[-12:-5] + MANY[-4:], 12),
+    "the latest": (MANY[-11:], 12),
+    "none of the facts but the past": (MANY[-12:], 12),
+}
+
+
+@pytest.mark.parametrize(("left", "total"), ENDINGS.values(), ids=ENDINGS.keys())
+def test_once_something_ended_the_model_is_asked_anew(left, total):
+    ann = Told()
+    ann.know(MANY[-12:])
+    ann.know(left, past=[GONE], total=total)
+    assert len(ann.asked) == 2
+    assert ann.asked[1]["past"] == ["Until 2024-01-01: She lives in Oslo."]
+
+
+def test_a_summary_that_was_taken_away_is_not_built_upon():
+    ann = Told()
+    ann.know(MANY[-30:])
+    ann.stored["summary"] = ""
+    assert ann.know(MANY[-31:]) == f"Of 20 to 30. {MANY[-31]}"
+    assert ann.asked[1]["summary"] == ""
+
+
+def test_the_model_is_told_the_last_summary_only_where_it_may_know_more_than_the_facts():
+    ann = Told()
+    ann.stored["summary"] = "She was born in 1990."
+    ann.know(MANY[-20:])
+    assert ann.asked[0]["summary"] == ""
+    ann.stored = {"summary": "She was born in 1990.", "worded": None}
+    ann.know(MANY[-25:])
+    assert ann.asked[1]["summary"] == "She was born in 1990."
+
+
+def test_where_the_model_failed_it_is_asked_again_with_the_next_fact():
+    effects = run([row(LONG)], Summaries(summaries=[]), [])
+    [stored] = effects[-1].params["summaries"]
+    assert stored["worded"] is None
+    again = row(MANY[-21:], stored["summary"])
+    assert isinstance(run([again], Summaries(summaries=[]), [])[0], Ask)
+
+
+def test_of_long_facts_none_waits_for_others():
+    ann = Told()
+    facts = [f"{number} {'long ' * 60}" for number in range(12, 0, -1)]
+    ann.know(facts)
+    assert [each.split()[0] for each in ann.asked[0]["facts"]] == [str(number) for number in range(12, 0, -1)]
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=12, unique=True).map(sorted))
+def test_a_summary_is_the_same_however_often_it_was_refreshed_before(stops):
+    often, once = Told(), Told()
+    for count in stops:
+        often.know(MANY[-count:])
+    once.know(MANY[-stops[-1] :])
+    assert often.stored == once.stored

@@ -8,20 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from kg_memory import past, reading
 from kg_memory.driver import Driver
-from kg_memory.flow import Flow
 from kg_memory.ingestion.graph import build
 from kg_memory.settings import Settings
 from tests.scripted import Scripted
-
-
-@pytest.fixture
-def look(driver: Driver, namespace: str) -> Callable[[Flow[Any]], Any]:
-    return lambda flow: driver.run(flow, namespace)
-
 
 EIGHT = 8
 
