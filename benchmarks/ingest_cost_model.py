@@ -26,15 +26,14 @@ from langchain_core.embeddings import Embeddings
 
 from benchmarks.graphiti_prompts import block
 from kg_memory import prompts
-from kg_memory.effects import Ask, Prompt
+from kg_memory.effects import Ask
 from kg_memory.model import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.offline.model import OfflineModel
 from kg_memory.retrieval.context import estimate
-from tests.chat_server import fenced
+from tests.chat_server import fenced, prompt_of
 
 ENCODING = "o200k_base"
-PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}
 Reading = Mapping[str, Any]
 
 
@@ -130,7 +129,7 @@ class Script:
             case "ExtractedFacts":
                 facts = self._reading_of(fields["episode"])["facts"]
                 return {"facts": list(_by_id(facts, fields["entities"]))}
-        return self._offline.answer(Ask(PROMPTS[form], fields)).model_dump()
+        return self._offline.answer(Ask(prompt_of(form), fields)).model_dump()
 
     def _reading_of(self, episode: Mapping[str, Any]) -> Reading:
         """Return what the episode says; where it is a piece of a long one, it is read now."""

@@ -19,10 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kg_memory.effects import Ask, write
+from kg_memory.effects import Ask, Prompt, write
 from kg_memory.falkor.episode_cypher import KEEP_ANSWER
 from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Every, Flow, T, through
+from kg_memory.joint import joint
 from kg_memory.scopes import clear_with_all, renew_in_children
 from kg_memory.usage import StepUsage, Usage
 
@@ -182,8 +183,13 @@ class Asking:
         return given
 
     def _edited(self, ask: Ask) -> Ask:
-        text = self.edited.get(ask.prompt.name)
-        return ask if text is None else replace(ask, prompt=replace(ask.prompt, text=text))
+        if ask.prompt.parts:
+            return replace(ask, prompt=joint(tuple(map(self._text_of, ask.prompt.parts))))
+        return replace(ask, prompt=self._text_of(ask.prompt))
+
+    def _text_of(self, prompt: Prompt[Any]) -> Prompt[Any]:
+        text = self.edited.get(prompt.name)
+        return prompt if text is None else replace(prompt, text=text)
 
 
 def _perform(effect: Any) -> Flow[Any]:

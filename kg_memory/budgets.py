@@ -150,7 +150,7 @@ class Rung:
 SUMMARIES = Rung("summaries", ("summarise", "community"), 0.80)
 REFLECTIONS = Rung("reflections", ("reflect",), 0.85)
 THOROUGH = Rung("thorough", ("extract_message", "extract_text", "extract_json"), 0.90)
-JUDGEMENT = Rung("judgement", ("resolve", "judge", "predicates"), 0.95)
+JUDGEMENT = Rung("judgement", ("resolve", "judge", "predicates", "settle"), 0.95)
 READING = Rung("reading", (), 1.0)
 LADDER = (SUMMARIES, REFLECTIONS, THOROUGH, JUDGEMENT, READING)
 """What is given up as a budget runs out, the first first. `READING` is whatever no other rung names."""

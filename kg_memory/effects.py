@@ -20,12 +20,16 @@ Vector = list[float]
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[Answer]):
-    """What is asked: prose with ``$names``, and the typed answer that it must get."""
+    """What is asked: prose with ``$names``, and the typed answer that it must get.
+
+    One that asks several questions at once has the prompts of these as its `parts`; see `kg_memory.joint`.
+    """
 
     name: str
     text: str
     fields: frozenset[str]
     answer: type[Answer]
+    parts: tuple[Prompt[Any], ...] = ()
 
 
 Meter = Callable[[Usage], None]

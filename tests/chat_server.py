@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from kg_memory import prompts
 from kg_memory.effects import Prompt
+from kg_memory.joint import joint
 from tests.scripted import HashEmbeddings, Scripted
 
-_RULES = {each.answer.__name__: each.name for each in vars(prompts).values() if isinstance(each, Prompt)}
+_PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}
 _FENCED = re.compile(r"<<<(\w+) (\w+)\n(.*?)\n\2>>>", re.DOTALL)
 _HOME = re.compile(r"\b(?:lives? in|moved to) (\w+)")
 _WISH = re.compile(r"remember that (.+)", re.IGNORECASE)
@@ -145,7 +146,13 @@ def fenced(text: str) -> dict[str, Any]:
 
 
 def _reading(schema: str, text: str, model: Scripted) -> Any:
-    return model.told(_RULES[schema], fenced(text))
+    return model.told_of(prompt_of(schema), fenced(text))
+
+
+def prompt_of(schema: str) -> Prompt[Any]:
+    """Return the memory's prompt whose answer has that name; of several, the last."""
+    known = _PROMPTS.get(schema)
+    return known or joint(tuple(_PROMPTS[each] for each in schema.split("And")))
 
 
 def _plain(data: str) -> Any:

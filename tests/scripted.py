@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
-from kg_memory.effects import Ask
+from kg_memory.effects import Ask, Prompt
 from kg_memory.falkor.launch import Server
 
 Fields = Mapping[str, Any]
@@ -42,7 +42,13 @@ class Scripted:
     def answer(self, ask: Ask) -> BaseModel:
         with self._lock:
             self.asked.append(ask)
-        return ask.prompt.answer.model_validate(self.told(ask.prompt.name, ask.fields))
+        return ask.prompt.answer.model_validate(self.told_of(ask.prompt, ask.fields))
+
+    def told_of(self, prompt: Prompt[Any], fields: Fields) -> Any:
+        """Return what is answered to *prompt*, which may ask several questions."""
+        if not prompt.parts:
+            return self.told(prompt.name, fields)
+        return {name: each[name] for part in prompt.parts if (each := self.told(part.name, fields)) for name in each}
 
     def told(self, prompt: str, fields: Fields) -> Any:
         """Return what is answered to a prompt; where it has no rule, it is `READ`."""
@@ -74,8 +80,9 @@ class Scripted:
         return self.answer(ask)
 
     def asks(self, prompt: str) -> list[Fields]:
-        """Return the fields of all that was asked with *prompt*."""
-        return [each.fields for each in self.asked if each.prompt.name == prompt]
+        """Return the fields of all that was asked with *prompt*, alone or among others."""
+        named = [(each, {each.prompt.name, *(part.name for part in each.prompt.parts)}) for each in self.asked]
+        return [each.fields for each, names in named if prompt in names]
 
 
 def raising(error: Exception) -> Rule:

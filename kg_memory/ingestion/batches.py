@@ -13,6 +13,8 @@ BATCH = 25
 
 def ask_in_batches(prompt: Prompt[Answer], name: str, things: Sequence[Any], **fields: Any) -> Flow[list[Answer]]:
     """Ask *prompt* about *things* (its field *name*), at most `BATCH` at once, and return the answers."""
+    if 0 < len(things) <= BATCH:
+        return [(yield from ask(prompt, **{name: things}, **fields))]
     batches = (things[start : start + BATCH] for start in range(0, len(things), BATCH))
     answers: list[Answer] = yield from every(ask(prompt, **{name: batch}, **fields) for batch in batches)
     return answers

@@ -52,18 +52,7 @@ def meanings(
     """
     if not predicates:
         return {}, []
-    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical(name))}
-    stored = yield from _stored_ones({*predicates, *rules.values()}, changed_at)
-    found: dict[str, Meaning] = {}
-    for name in predicates:
-        told, of_rule = stored.get(name), stored.get(rules.get(name, ""))
-        if told is None and of_rule is not None and of_rule["origin"] == "corrected":
-            told = of_rule  # what a person said of a predicate counts for its synonyms
-        meaning = _known(name, told, settings)
-        if meaning is not None:
-            found[name] = meaning
-    new = {each["name"]: each for each in before if each["name"] in predicates and each["name"] not in found}
-    found |= {name: Meaning(*_stored(told)) for name, told in new.items()}
+    found, new, stored = yield from _known_ones(predicates, settings, before, changed_at)
     missing = [{"name": name, "sentence": said} for name, said in predicates.items() if name not in found]
     if not missing:
         return found, list(new.values())
@@ -78,6 +67,38 @@ def meanings(
             fresh = new.get(name)
             found[name] = Meaning(*_stored(fresh)) if fresh else Meaning(name)
     return found, list(new.values())
+
+
+def known_meanings(
+    predicates: Mapping[str, str],
+    settings: Settings,
+    before: Iterable[NewPredicate] = (),
+    changed_at: int | None = None,
+) -> Flow[dict[str, Meaning]]:
+    """Return what those of *predicates* mean about which nobody need be asked; as `meanings`."""
+    if not predicates:
+        return {}
+    found, _, _ = yield from _known_ones(predicates, settings, before, changed_at)
+    return found
+
+
+def _known_ones(
+    predicates: Iterable[str], settings: Settings, before: Iterable[NewPredicate], changed_at: int | None
+) -> Flow[tuple[dict[str, Meaning], dict[str, NewPredicate], dict[str, dict[str, Any]]]]:
+    """Return the meanings that are known, those of them that were learned before, and all that is stored."""
+    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical(name))}
+    stored = yield from _stored_ones({*predicates, *rules.values()}, changed_at)
+    found: dict[str, Meaning] = {}
+    for name in predicates:
+        told, of_rule = stored.get(name), stored.get(rules.get(name, ""))
+        if told is None and of_rule is not None and of_rule["origin"] == "corrected":
+            told = of_rule  # what a person said of a predicate counts for its synonyms
+        meaning = _known(name, told, settings)
+        if meaning is not None:
+            found[name] = meaning
+    new = {each["name"]: each for each in before if each["name"] in predicates and each["name"] not in found}
+    found |= {name: Meaning(*_stored(told)) for name, told in new.items()}
+    return found, new, stored
 
 
 def _stored_ones(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, dict[str, Any]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kg_memory import words
 from kg_memory.effects import Vector, embed, read
@@ -14,7 +14,9 @@ from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.extract import opening_fields
 from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.settle import judging, naming
 from kg_memory.ingestion.state import Identity, IngestionState, NewEntity
+from kg_memory.joint import as_one
 from kg_memory.prompts import RESOLVE
 from kg_memory.settings import Settings
 
@@ -28,7 +30,7 @@ def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Find each entity among the known ones: by its names, its meaning and its words.
 
     The same name and type is the same entity, and so is a name from `merge_threshold` of similarity;
-    what stays ambiguous is asked in one question for all.
+    what stays ambiguous is asked in one question for all, and with it what later steps will ask, if that is read.
     """
     entities = state["entities"]
     # With the names, what later steps will embed: they find it known, and one request is all.
@@ -39,10 +41,18 @@ def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     before = state.get("identified") or {}
     told = {new: identity for new, each in enumerate(entities) if (identity := told_before(each, known[new], before))}
     unsure = {new: found for new, found in unclear(entities, known, settings).items() if new not in told}
+    settled: dict[str, Any] = {}
     if unsure:
-        asked = opening_fields(state)
-        told |= yield from identified({new: entities[new] for new in unsure}, unsure, asked)
-    return {"entities": resolved(entities, known, told, state["namespace"], settings)}
+        asking = identified({new: entities[new] for new in unsure}, unsure, opening_fields(state))
+        if state.get("stated") is None:
+            told |= yield from asking
+        else:
+            guess = resolved(entities, known, told, state["namespace"], settings)
+            supposed = cast("IngestionState", {**state, "entities": guess})
+            answers = yield from as_one(asking, naming(supposed, settings), judging(supposed, settings))
+            told |= answers[0]
+            settled = {"learned": answers[1], "judged": answers[2]}
+    return {"entities": resolved(entities, known, told, state["namespace"], settings), **settled}
 
 
 def unclear(

@@ -39,20 +39,23 @@ class OfflineModel:
 
         Errors: `ModelError` for a prompt that it does not know.
         """
-        read = _ANSWERS.get(ask.prompt.name)
-        if read is None:
-            known = ", ".join(sorted(_ANSWERS))
-            message = (
-                f"the offline model cannot answer the prompt {ask.prompt.name!r}: use one of {known}, or a language "
-                f"model"
-            )
-            raise ModelError(message)
-        answer: BaseModel = ask.prompt.answer.model_validate(read(ask.fields))
+        answers = [_answered(part.name, ask.fields) for part in ask.prompt.parts or (ask.prompt,)]
+        answer: BaseModel = ask.prompt.answer.model_validate({name: each[name] for each in answers for name in each})
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
         """Return the typed answer to *ask*, read in a thread: a long text takes a second of the processor."""
         return await asyncio.to_thread(self.answer, ask)
+
+
+def _answered(prompt: str, fields: Fields) -> dict[str, Any]:
+    read = _ANSWERS.get(prompt)
+    if read is None:
+        known = ", ".join(sorted(_ANSWERS))
+        raise ModelError(
+            f"the offline model cannot answer the prompt {prompt!r}: use one of {known}, or a language model"
+        )
+    return read(fields)
 
 
 def _extract(fields: Fields) -> dict[str, Any]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from kg_memory import GraphMemory
 from kg_memory.driver import Driver
+from kg_memory.falkor.launch import Server
 from kg_memory.flow import Flow
 from kg_memory.ingestion.graph import build
 from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
 
 Add = Callable[..., dict[str, Any]]
+Open = Callable[..., GraphMemory]
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -31,3 +35,18 @@ def add(request: pytest.FixtureRequest, driver: Driver, settings: Settings, name
 @pytest.fixture
 def look(driver: Driver, namespace: str) -> Callable[[Flow[Any]], Any]:
     return lambda flow: driver.run(flow, namespace)
+
+
+@pytest.fixture
+def standard(server: Server, settings: Settings) -> Iterator[Open]:
+    """Open a memory that reads entities and facts together, with a scripted model."""
+    opened: list[GraphMemory] = []
+
+    def memory(model: Scripted, **changes: Any) -> GraphMemory:
+        changed = settings.with_(url=server.url, plan="standard", **changes)
+        opened.append(GraphMemory(changed, model=model, embeddings=HashEmbeddings()))
+        return opened[-1]
+
+    yield memory
+    for each in opened:
+        each.close()

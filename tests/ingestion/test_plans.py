@@ -1,6 +1,6 @@
 """How much is asked about an episode: all at once or step by step, with the same graph in the end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +11,8 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.falkor.launch import Server
 from kg_memory.ingestion.facts import by_place, places_of
-from tests.scripted import HashEmbeddings, Scripted
+from tests.ingestion.conftest import Open
+from tests.scripted import Scripted
 
 AT = "2024-05-01T10:00:00Z"
 TALK = (
@@ -30,22 +31,6 @@ RETURN s.name AS subject, o.name AS object, f.sentence AS sentence, b.valid_at A
   b.expired_at AS expired, substring(e.content, t.start, t.end - t.start) AS quote
 ORDER BY sentence, begin, end, expired, quote
 """
-Open = Callable[..., GraphMemory]
-
-
-@pytest.fixture
-def standard(server: Server, settings: Settings) -> Iterator[Open]:
-    """Open a memory that reads entities and facts together, with a scripted model."""
-    opened: list[GraphMemory] = []
-
-    def memory(model: Scripted, **changes: Any) -> GraphMemory:
-        changed = settings.with_(url=server.url, plan="standard", **changes)
-        opened.append(GraphMemory(changed, model=model, embeddings=HashEmbeddings()))
-        return opened[-1]
-
-    yield memory
-    for each in opened:
-        each.close()
 
 
 def read(entities: list[str], *facts: tuple[Any, Any], quote: str = "") -> Callable[[Any], Any]:

@@ -1,0 +1,43 @@
+"""What is asked together with which entities are known: what new predicates mean, and what the facts do to known ones.
+
+The latter supposes that each entity which is asked about is a new one. Where it is not, its facts meet others, and the
+step `judge` asks about these; a pair that it finds again as it was told here is not asked about again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from kg_memory.flow import Flow
+from kg_memory.ingestion.date import date
+from kg_memory.ingestion.facts import stated_in, told, wordings
+from kg_memory.ingestion.judge import compared, related
+from kg_memory.ingestion.predicates import known_meanings, meanings
+from kg_memory.ingestion.state import IngestionState, NewPredicate
+from kg_memory.ingestion.verdicts import answered
+from kg_memory.ingestion.verdicts import told as told_pairs
+from kg_memory.settings import Settings
+from kg_memory.vocabulary import predicate_name
+
+
+def naming(state: IngestionState, settings: Settings) -> Flow[list[NewPredicate]]:
+    """Return what is learned of the predicates that are stated, as the step `facts` will ask it."""
+    stated = yield from stated_in(state, settings)
+    _, learned = yield from meanings(wordings(stated), settings, state.get("learned") or (), state.get("predicates_at"))
+    return learned
+
+
+def judging(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+    """Return what the stated facts whose predicates are known have to do with known ones, as `judge` will ask it."""
+    stated = yield from stated_in(state, settings)
+    known = yield from known_meanings(
+        wordings(stated), settings, state.get("learned") or (), state.get("predicates_at")
+    )
+    plain = [(piece, each) for piece, each in stated if predicate_name(each.predicate) in known]
+    guess = cast("IngestionState", {**state, "facts": told(plain, known, state)})
+    guess = cast("IngestionState", {**guess, **(yield from date(guess, settings))})
+    candidates, _ = yield from related(guess["facts"], settings)
+    facts, pairs = compared(guess, candidates)
+    asked = {new: told_pairs(new, among, facts, guess) for new, among in pairs.items()}
+    judged = yield from answered(asked, state.get("judged") or {})
+    return judged

@@ -1,0 +1,145 @@
+"""What is ambiguous about an episode is one question, with the graph that one question each gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import AnswerError, ModelUnavailable
+from kg_memory.flow import Flow
+from kg_memory.ingestion import resolve
+from tests.ingestion.conftest import Open
+from tests.ingestion.test_plans import AT, GRAPH, read
+from tests.scripted import Scripted, raising
+
+
+def told(same_as: int | None = None) -> Callable[[Any], Any]:
+    """Return a rule that says of the first entity which candidate it is, and of the others that they are none."""
+
+    def answer(fields: Any) -> Any:
+        found = []
+        for place, each in enumerate(fields["entities"]):
+            same = None if place else same_as
+            name = each["name"] if same is None else each["candidates"][same]["name"]
+            found.append({"entity": each["id"], "same_as": same, "name": name})
+        return {"resolutions": found}
+
+    return answer
+
+
+def stating(predicate: str, *facts: tuple[Any, Any], entities: list[str]) -> Callable[[Any], Any]:
+    """Return a rule like `read`, with another predicate."""
+    reading = read(entities, *facts)(None)
+    for each in reading["facts"]:
+        each["predicate"] = predicate
+    return lambda _: reading
+
+
+def names(model: Scripted) -> list[str]:
+    return [each.prompt.name for each in model.asked]
+
+
+def parts(model: Scripted) -> list[str]:
+    [asked] = [each for each in model.asked if each.prompt.parts]
+    return [each.name for each in asked.prompt.parts]
+
+
+@pytest.fixture
+def model() -> Scripted:
+    """A model that has read that Ann knows Robert Chen, and reads next that she knows one Robert."""
+    return Scripted(read=read(["Ann", "Robert Chen"], ("Ann", ["Robert Chen"])), resolve=told())
+
+
+@pytest.fixture
+def memory(standard: Open, model: Scripted, namespace: str) -> Any:
+    opened = standard(model, ask_threshold=0.3)
+    opened.add("Ann knows Robert Chen", at=AT, namespace=namespace)
+    model.asked.clear()
+    model.rules["read"] = read(["Ann", "Robert"], ("Ann", ["Robert"]))
+    return opened
+
+
+def test_who_somebody_is_and_what_the_facts_do_to_known_ones_is_one_question(memory, model, namespace):
+    added = memory.add("Ann knows Robert", at=AT, namespace=namespace)
+    assert names(model) == ["read", "settle"]
+    assert parts(model) == ["resolve", "judge"]
+    assert added.entities == ("Ann", "Robert")
+
+
+def test_a_new_predicate_is_asked_about_in_the_same_question_and_its_fact_judged_under_its_name(
+    memory, model, namespace
+):
+    model.rules["read"] = stating("FROBNICATES", ("Ann", ["Robert"]), entities=["Ann", "Robert"])
+    memory.add("Ann frobnicates Robert", at=AT, namespace=namespace)
+    assert parts(model) == ["resolve", "predicates"]
+    assert len(model.asks("predicates")) == 1
+    assert names(model) == ["read", "settle", "judge"]
+    [fact] = memory.facts_about("Robert", namespace=namespace)
+    assert fact.predicate == "FROBNICATES"
+
+
+def test_where_somebody_is_known_after_all_only_what_that_changes_is_judged_again(memory, model, namespace):
+    model.rules["resolve"] = told(0)
+    model.rules["read"] = read(["Ann", "Robert", "Eve"], ("Ann", ["Robert"]), ("Ann", ["Eve"]))
+    added = memory.add("Ann knows Robert and Eve", at=AT, namespace=namespace)
+    assert added.entities == ("Ann", "Robert Chen", "Eve")
+    assert names(model)[:2] == ["read", "settle"]
+    first, *again = model.asks("judge")
+    assert [each["objects"] for each in first["facts"]] == [["Robert"], ["Eve"]]
+    assert all(each["objects"] != ["Eve"] for fields in again for each in fields["facts"])
+
+
+TALK = (
+    ("LIVES_IN", "Robert Chen", "Oslo"), ("KNOWS", "Ann", "Robert"), ("LIVES_IN", "Robert", "Paris"),
+    ("KNOWS", "Ann", "Robert Chen"), ("FROBNICATES", "Chen", "Ann"), ("LIVES_IN", "Chen", "Rome"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("same_as", [0, None], ids=["known", "new"])
+def test_one_question_or_several_the_graph_is_the_same(standard, namespace, database, monkeypatch, same_as):
+    def one_each(first: Flow[Any], second: Flow[Any], third: Flow[Any]) -> Flow[list[Any]]:
+        return [(yield from first), (yield from second), (yield from third)]
+
+    graphs, asked = [], []
+    for space in (namespace, f"{namespace} one each"):
+        model = Scripted(resolve=told(same_as))
+        each = standard(model, ask_threshold=0.3)
+        for day, (predicate, subject, object_) in enumerate(TALK, 1):
+            model.rules["read"] = stating(predicate, (subject, [object_]), entities=[subject, object_])
+            each.add(f"{subject} {object_}", at=f"2024-05-0{day}", kind="text", namespace=space)
+        rows = database.query(each.driver.key(space), GRAPH, {}, write=False)
+        graphs.append([{**row, "expired": row["expired"] is None or row["expired"] > 4e18} for row in rows])
+        asked.append(names(model))
+        monkeypatch.setattr(resolve, "as_one", one_each)
+    assert graphs[0] == graphs[1]
+    assert "settle" in asked[0]
+    assert len(asked[0]) < len(asked[1])
+
+
+def test_a_model_that_cannot_answer_it_all_at_once_is_asked_one_by_one(memory, model, namespace):
+    judge = model.rules["judge"]
+    failing = iter([AnswerError("no JSON")])
+
+    def first_fails(fields: Any) -> Any:
+        for error in failing:
+            raise error
+        return judge(fields)
+
+    model.rules["judge"] = first_fails
+    memory.add("Ann knows Robert", at=AT, namespace=namespace)
+    assert names(model) == ["read", "settle", "resolve", "judge"]
+
+
+def test_where_the_model_is_away_the_message_waits_and_is_read_from_there(memory, model, namespace):
+    rule, model.rules["judge"] = model.rules["judge"], raising(ModelUnavailable("down"))
+    with pytest.raises(ModelUnavailable):
+        memory.add("Ann knows Robert", at=AT, namespace=namespace)
+    [waiting] = memory.episodes(namespace=namespace, status="waiting")
+    assert (waiting.content, waiting.step) == ("Ann knows Robert", "resolve")
+    model.rules["judge"] = rule
+    model.asked.clear()
+    memory.resume(namespace=namespace)
+    assert names(model) == ["settle"]
+    assert memory.stats(namespace=namespace).waiting == 0
