@@ -6,8 +6,9 @@
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, the same for
 both, see `search_scale_data`; so are the messages, see `ingest_scale_data`: each states two new facts about those whom
 the memory knows, often somebody of whom it knows much, and one message of four names somebody new. Both systems ask
-the same model over HTTP, a script that answers at once, and take turns; Graphiti gets a part of the messages above
-10,000 facts. The first messages are not counted.
+the same model over HTTP, a script that answers at once, and take turns. So do the memories, each on a server of its
+own: what else the machine does hits all alike. Graphiti gets a part of the messages above 10,000 facts. The first
+messages are not counted.
 
 Of each message are taken the milliseconds of the clock less those that the model had a request under way, which says
 how long a message takes with a model that is infinitely fast; of the processor in the client and in the database; and
@@ -21,7 +22,7 @@ import gc
 import json
 import statistics
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -86,23 +87,13 @@ class Size:
             others = [Graphiti(socket, model, stack, group=NAMESPACE)] if graphiti else []
             yield [ours, *others], Meter(socket, model)
 
-    def measure(self, *, graphiti: bool) -> Rows:
-        """Have all messages read, in turns."""
-        with self.systems(graphiti=graphiti) as (systems, meter):
-            self.say("messages")
-            rows: Rows = {system.name: [] for system in systems}
-            gc.collect()
-            gc.freeze()  # the collector of garbage would look through what was loaded, again and again
-            for place, message in enumerate(self.messages):
-                for system in systems[:: 1 if place % 2 else -1]:
-                    if isinstance(system, Ours) or place % self.step == 0:
-                        row = _measured(system, message, meter)
-                        if place >= WARM:
-                            rows[system.name].append(row)
-            gc.unfreeze()
-            for system in systems:
-                self.say(f"{system.name} has {system.size()}")
-        return rows
+    def read(self, place: int, systems: list[System], meter: Meter, rows: Rows) -> None:
+        """Have the message at that *place* read by *systems*, and add to their *rows* what it took."""
+        for system in systems[:: 1 if place % 2 else -1]:
+            if isinstance(system, Ours) or place % self.step == 0:
+                row = _measured(system, self.messages[place], meter)
+                if place >= WARM:
+                    rows[system.name].append(row)
 
     def say(self, what: str) -> None:
         """Tell how far it is."""
@@ -115,12 +106,29 @@ def _measured(system: System, message: Message, meter: Meter) -> Row:
     return row
 
 
-def measure(facts: int, count: int, *, graphiti: bool) -> Rows:
-    """Return a row for each message, by system, on a server of its own, which is gone afterwards."""
-    with fresh_database() as url:
-        size = Size(url, facts, count)
-        size.load(graphiti=graphiti)
-        return size.measure(graphiti=graphiti)
+def measure(sizes: Sequence[int], count: int, *, graphiti: bool) -> dict[int, Rows]:
+    """Return a row for each message, by size and system; each size is on a server of its own, gone afterwards."""
+    found: dict[int, Rows] = {}
+    with ExitStack() as stack:
+        opened = []
+        for facts in sizes:
+            size = Size(stack.enter_context(fresh_database()), facts, count)
+            size.load(graphiti=graphiti)
+            systems, meter = stack.enter_context(size.systems(graphiti=graphiti))
+            found[facts] = {system.name: [] for system in systems}
+            opened.append((size, systems, meter))
+        gc.collect()
+        gc.freeze()  # the collector of garbage would look through what was loaded, again and again
+        for place in range(WARM + count):
+            for size, systems, meter in opened[:: 1 if place % 2 else -1]:
+                size.read(place, systems, meter, found[size.data.count])
+            if place % WARM == 0:
+                print(f"  message {place} of {WARM + count} ...", file=sys.stderr, flush=True)
+        gc.unfreeze()
+        for size, systems, _ in opened:
+            for system in systems:
+                size.say(f"{system.name} has {system.size()}")
+    return found
 
 
 def table(sizes: Mapping[int, Rows]) -> str:
@@ -157,11 +165,9 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.quick:
         asked.sizes, asked.messages = [1000, 3000], 20
-    sizes: dict[int, Rows] = {}
-    for facts in sorted(asked.sizes):
-        sizes[facts] = measure(facts, asked.messages, graphiti=not asked.no_graphiti)
-        if asked.out:
-            asked.out.write_text(json.dumps(sizes) + "\n", encoding="utf-8")
+    sizes = measure(sorted(asked.sizes), asked.messages, graphiti=not asked.no_graphiti)
+    if asked.out:
+        asked.out.write_text(json.dumps(sizes) + "\n", encoding="utf-8")
     print(table(sizes))
 
 

@@ -93,8 +93,8 @@ class FollowUps(NamedTuple):
 
 MEASURED = {
     "economy": FollowUps(0.5, 1_000, 60),
-    "standard": FollowUps(1.2, 2_400, 100),
-    "thorough": FollowUps(1.2, 2_400, 100),
+    "standard": FollowUps(0.8, 2_200, 100),
+    "thorough": FollowUps(1.0, 2_100, 100),
 }
 """What followed in a conversation of 150 messages, by each plan."""
 MOST = FollowUps(2.5, 5_000, 400)
