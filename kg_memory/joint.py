@@ -27,8 +27,7 @@ _DATA = "What follows is fenced data."
 def as_one(*flows: Flow[Any]) -> Flow[list[Any]]:
     """Run *flows* and return their results; what each asks the model first is one question.
 
-    Where the model cannot answer that, each asks by itself. Errors: as those of the flows; what asks is not told of
-    them, and handles none.
+    Where the model cannot answer that, each asks by itself. Errors: those of what the flows do; they do not see them.
     """
     results: list[Any] = [None] * len(flows)
     asked: dict[int, Ask] = {}
