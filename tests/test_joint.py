@@ -157,7 +157,7 @@ def test_without_a_budget_for_it_the_offline_reader_answers_each_part() -> None:
 
 def test_servers_that_answer_by_rules_know_it_by_the_name_of_its_answer() -> None:
     assert ALL.answer.__name__ == "ResolutionsAndCanonicalPredicatesAndFactVerdicts"
-    assert prompt_of(ALL.answer.__name__) == ALL
+    assert prompt_of(ALL.answer.__name__).parts == ALL.parts
     answer = Scripted().answer(Ask(ALL, {"entities": [], "predicates": [], "facts": []}))
     assert answer.model_dump() == {"resolutions": [], "predicates": [], "verdicts": []}
     assert FactVerdicts.model_fields.keys() < ALL.answer.model_fields.keys()
