@@ -23,8 +23,15 @@ BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .kno
   .said_at, reviewed: type(h) = 'HELD', trust: trust}"""
 """A belief ``b`` that a fact has by the relation ``h``: held, or only proposed for review. It comes behind `TOLD`."""
 
-HOLDS = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
-  AND CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END < $until AND ($unreviewed OR type(h) = 'HELD')"""
+
+def held_from(start: str) -> str:
+    """Return that ``b``, which begins at *start*, was held at ``$believed_at``, and tells of ``[$since, $until)``."""
+    return f"""b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
+  AND {start} < $until"""
+
+
+_START = "CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END"
+HOLDS = f"{held_from(_START)} AND ($unreviewed OR type(h) = 'HELD')"
 """That the belief ``b`` was held at ``$believed_at``, and tells of some instant in ``[$since, $until)``.
 
 A ``$lenient`` question also takes what may have been so already, its start not being known.

@@ -88,8 +88,7 @@ def believed(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
         return ""
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
-WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
-  AND {"b.valid_at" if lenient else "b.known_from"} < $until
+WHERE {part.held_from("b.valid_at" if lenient else "b.known_from")}
 WITH DISTINCT d, score"""
 
 

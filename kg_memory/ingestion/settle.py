@@ -10,25 +10,23 @@ from typing import Any, cast
 
 from kg_memory.flow import Flow
 from kg_memory.ingestion.date import date
-from kg_memory.ingestion.facts import stated_in, told, wordings
-from kg_memory.ingestion.judge import compared, related
-from kg_memory.ingestion.predicates import known_meanings, meanings
+from kg_memory.ingestion.facts import facts, stated_in, told, wordings
+from kg_memory.ingestion.judge import judge
+from kg_memory.ingestion.predicates import known_meanings
 from kg_memory.ingestion.state import IngestionState, NewPredicate
-from kg_memory.ingestion.verdicts import answered
-from kg_memory.ingestion.verdicts import told as told_pairs
 from kg_memory.settings import Settings
 from kg_memory.vocabulary import predicate_name
 
 
 def naming(state: IngestionState, settings: Settings) -> Flow[list[NewPredicate]]:
-    """Return what is learned of the predicates that are stated, as the step `facts` will ask it."""
-    stated = yield from stated_in(state, settings)
-    _, learned = yield from meanings(wordings(stated), settings, state.get("learned") or (), state.get("predicates_at"))
+    """Return what the step `facts` learns of the predicates that are stated."""
+    found = yield from facts(state, settings)
+    learned: list[NewPredicate] = found["predicates"]
     return learned
 
 
 def judging(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Return what the stated facts whose predicates are known have to do with known ones, as `judge` will ask it."""
+    """Return what the step `judge` is told of the stated facts whose predicates are known."""
     stated = yield from stated_in(state, settings)
     known = yield from known_meanings(
         wordings(stated), settings, state.get("learned") or (), state.get("predicates_at")
@@ -36,8 +34,6 @@ def judging(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     plain = [(piece, each) for piece, each in stated if predicate_name(each.predicate) in known]
     guess = cast("IngestionState", {**state, "facts": told(plain, known, state)})
     guess = cast("IngestionState", {**guess, **(yield from date(guess, settings))})
-    candidates, _ = yield from related(guess["facts"], settings)
-    facts, pairs = compared(guess, candidates)
-    asked = {new: told_pairs(new, among, facts, guess) for new, among in pairs.items()}
-    judged = yield from answered(asked, state.get("judged") or {})
+    found = yield from judge(guess, settings)
+    judged: dict[str, Any] = found["judged"]
     return judged

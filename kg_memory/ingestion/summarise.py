@@ -77,8 +77,8 @@ def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, Summary]]:
         each = _Worded(row)
         if len(each.all) <= LONGEST:
             found[row["key"]] = each.all, None
-        elif each.kept is not None:
-            found[row["key"]] = each.summary(each.kept)
+        elif kept := each.kept:
+            found[row["key"]] = each.summary(kept)
         elif len(each.plain) <= LONGEST:
             found[row["key"]] = _joined(each.plain, each.latest), None
         else:

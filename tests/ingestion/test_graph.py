@@ -15,7 +15,6 @@ from kg_memory.model import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END
 
-Add = Callable[..., dict[str, Any]]
 Span = tuple[str | None, str | None]
 
 
