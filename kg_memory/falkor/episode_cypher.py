@@ -30,8 +30,10 @@ WITH sum(CASE WHEN d IS NULL THEN 1 ELSE 0 END) AS gone
 MATCH (m:Meta {id: 'schema'})
 WHERE gone = 0
 MERGE (e:Episode {id: $episode.id})
-ON CREATE SET e = $episode
-WITH m, e, e.status = 'new' AS new
+WITH m, e, e.status IS NULL AS new
+WHERE size(labels(e)) = 1
+FOREACH (_ IN CASE WHEN new THEN [1] ELSE [] END | SET e = $episode)
+WITH m, e, new
 CALL {
   WITH e, new
   UNWIND CASE WHEN new THEN $lengths ELSE [] END AS row
@@ -81,7 +83,8 @@ RETURN new, ledger, e.status AS status, e.content AS content, e.kind AS kind, e.
 )
 """Save an episode, and note that it is being read, with how often something was forgotten so far.
 
-No row if one of those around it is gone.
+No row if one of those around it is gone. What asks for the labels of a node that was just made lets the database put
+all new nodes where it looks labels up: else each write that follows one waits for that, 4 ms at 250,000 nodes.
 """
 
 KEEP_ANSWER = f"""{spent.ADD}
