@@ -31,7 +31,7 @@ MATCH (m:Meta {id: 'schema'})
 WHERE gone = 0
 MERGE (e:Episode {id: $episode.id})
 WITH m, e, e.status IS NULL AS new
-WHERE size(labels(e)) = 1
+WHERE size(labels(e)) > 0
 FOREACH (_ IN CASE WHEN new THEN [1] ELSE [] END | SET e = $episode)
 WITH m, e, new
 CALL {
@@ -83,8 +83,9 @@ RETURN new, ledger, e.status AS status, e.content AS content, e.kind AS kind, e.
 )
 """Save an episode, and note that it is being read, with how often something was forgotten so far.
 
-No row if one of those around it is gone. What asks for the labels of a node that was just made lets the database put
-all new nodes where it looks labels up: else each write that follows one waits for that, 4 ms at 250,000 nodes.
+No row if one of those around it is gone. The condition on the labels of the node that was just made is always true: to
+ask for them has FalkorDB move all new nodes to where it looks labels up, for which each query that sets something would
+wait else, 4 ms at 250,000 nodes. See docs/decisions.md.
 """
 
 KEEP_ANSWER = f"""{spent.ADD}

@@ -165,7 +165,7 @@ CALL {
   ON CREATE SET n.path = put.path, n.prefixes = put.prefixes
   MERGE (i:Item {id: put.id})
   WITH put, n, i
-  WHERE size(labels(i)) = 1
+  WHERE size(labels(i)) > 0
   SET i.key = put.key, i.created_at = coalesce(i.created_at, put.at), i.value = put.value,
     i.marks = put.marks, i.vectors = size(put.vectors), i.ttl = put.ttl, i.expires_at = put.at + put.ttl,
     i.updated_at = CASE WHEN i.updated_at >= put.at THEN i.updated_at + 1 ELSE put.at END

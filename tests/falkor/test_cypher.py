@@ -305,6 +305,12 @@ def test_an_episode_that_is_done_is_not_saved_a_second_time(driver, database, se
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.key AS key") == []
 
 
+def test_saving_an_episode_asks_for_the_labels_of_what_it_made_before_it_sets_anything():
+    before = episode_cypher.SAVE_EPISODE[: episode_cypher.SAVE_EPISODE.index("labels(e)")]
+    assert "MERGE (e:Episode" in before
+    assert "SET" not in before  # else FalkorDB leaves its new nodes where each look at their labels takes milliseconds
+
+
 def test_open_ends_are_written_into_the_queries_as_the_numbers_that_they_are():
     assert str(OPEN_END) in cypher.FACTS_ABOUT
     assert OPEN_START < 0 < OPEN_END
