@@ -20,6 +20,7 @@ from weakref import WeakMethod, WeakSet
 from kg_memory import calls
 from kg_memory.adapters.places import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
+from kg_memory.flow import ENDING
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.memory import GraphMemory
 from kg_memory.model import Added, EpisodeInput
@@ -337,7 +338,8 @@ class BackgroundMemory(Closing):
             try:
                 return call()
             except Exception as error:
-                passes = isinstance(error, UNAVAILABLE) and not self.memory.driver.database.closed
+                ended = self.memory.driver.database.closed or ENDING in str(error)
+                passes = isinstance(error, UNAVAILABLE) and not ended
                 seconds = self._patience.before(attempt + 1, PASSING) if passes else None
                 if seconds is None or self._ends_within(seconds):
                     self._fail(id_, namespace, error, attempt)

@@ -1,0 +1,23 @@
+"""Where Python starts no thread any more, as at the end of a process, a model that needs one is away."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.errors import ModelUnavailable
+from tests.adapters.chat import Chat
+from tests.scripted import HashEmbeddings
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["can't create new thread at interpreter shutdown", "cannot schedule new futures after interpreter shutdown"],
+)
+def test_a_message_that_no_thread_could_read_waits_and_was_asked_about_once(server, namespace, said):
+    chat = Chat(answers=[RuntimeError(said)], prompts=[])
+    with GraphMemory(Settings(url=server.url), model=chat, embeddings=HashEmbeddings()) as memory:
+        with pytest.raises(ModelUnavailable, match="stays saved"):
+            memory.add("Ann lives in Oslo.", namespace=namespace)
+        stats = memory.stats(namespace=namespace)
+    assert (stats.waiting, stats.failed, len(chat.prompts)) == (1, 0, 1)
