@@ -23,8 +23,6 @@ APerform = Callable[[Any], Awaitable[Any]]
 
 NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
 """Whether no thread starts any more once the main one has come to its end (python/cpython#113964)."""
-ENDING = "interpreter shutdown"
-"""What each error says that Python raises where no thread starts any more."""
 SIDE_BY_SIDE = 8
 """How many flows run at once, unless said otherwise: a long text must not become two hundred requests in one moment."""
 

@@ -26,6 +26,8 @@ PASSING_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "Connec
 FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
 FILTERED_NAMES = frozenset({"ContentFilterFinishReasonError"})
 LOOP_ENDED = "Event loop is closed"
+NO_THREADS = "interpreter shutdown"
+"""What each error says that Python raises where no thread starts any more, as the process ends."""
 LONGEST_REASON = 300
 
 
@@ -61,6 +63,8 @@ class Failure:
     """Whether no answer came in time."""
     limited: bool = False
     """Whether the server asks for fewer requests: whoever asks it would be refused too."""
+    ending: bool = False
+    """Whether the process ends: the request may succeed in the next one, and not before."""
 
     @property
     def kind(self) -> str:
@@ -87,7 +91,8 @@ class Patience:
     def before(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
         """Return the seconds to wait before *attempt* (the second is 2), or None to give up."""
         most = self.timeouts if failure.timeout else self.refusals if failure.limited else self.attempts
-        return self.pause(attempt, failure, draw) if failure.passing and attempt <= most else None
+        may_pass = failure.passing and not failure.ending
+        return self.pause(attempt, failure, draw) if may_pass and attempt <= most else None
 
     def pause(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
         """Return the seconds between *failure* and *attempt*, or None where the server asks for too many."""
@@ -156,7 +161,13 @@ def diagnose(error: Exception) -> Failure:
         refused=getattr(error, "code", None) in FILTERED_CODES or bool(_names(error) & FILTERED_NAMES),
         timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
         limited=passing and (status == 429 or wait is not None),
+        ending=is_ending(error),
     )
+
+
+def is_ending(error: BaseException | None) -> bool:
+    """Tell whether *error* is that no thread starts any more, as the process ends."""
+    return isinstance(error, RuntimeError) and NO_THREADS in str(error)
 
 
 def _is_passing(error: Exception, status: int | None) -> bool:
@@ -165,7 +176,7 @@ def _is_passing(error: Exception, status: int | None) -> bool:
         return (status in PASSING_STATUS or status >= 500) and status != 501 and not spent
     # The OpenAI client keeps connections of an event loop that has ended, as after `asyncio.run`: each fails once.
     is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_ENDED
-    return bool(is_stale or getattr(error, "is_retryable", False) or _names(error) & PASSING_NAMES)
+    return bool(is_stale or is_ending(error) or getattr(error, "is_retryable", False) or _names(error) & PASSING_NAMES)
 
 
 def _names(error: Exception) -> set[str]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.flow import run
-from kg_memory.retries import Failure, Patience, Pause, diagnose, patiently
+from kg_memory.retries import Failure, Patience, Pause, diagnose, is_ending, patiently
 
 
 class Gone(Exception):
@@ -18,6 +18,12 @@ class Gone(Exception):
         super().__init__("gone")
         self.status_code = status
         self.response = httpx.Response(status, headers=headers)
+
+
+def test_a_process_that_ends_is_told_by_python_alone_and_waits_for_nothing():
+    ending = RuntimeError("can't create new thread at interpreter shutdown")
+    assert Patience().before(2, diagnose(ending)) is None
+    assert not is_ending(ValueError(str(ending)))  # as a server's words may be
 
 
 @pytest.mark.parametrize(
@@ -34,6 +40,8 @@ class Gone(Exception):
         (Gone(400), False, False),
         (Gone(401), False, False),
         (ValueError("odd"), False, False),
+        (RuntimeError("cannot schedule new futures after interpreter shutdown"), True, False),
+        (RuntimeError("odd"), False, False),
     ],
 )
 def test_a_failure_is_told_apart(error, passing, timeout):

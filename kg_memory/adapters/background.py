@@ -20,13 +20,12 @@ from weakref import WeakMethod, WeakSet
 from kg_memory import calls
 from kg_memory.adapters.places import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
-from kg_memory.flow import ENDING
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
 from kg_memory.memory import GraphMemory
 from kg_memory.model import Added, EpisodeInput
 from kg_memory.reading import UNREAD
 from kg_memory.retries import Failure as Outage
-from kg_memory.retries import Patience
+from kg_memory.retries import Patience, is_ending
 from kg_memory.scopes import Closing, renew_in_children
 from kg_memory.telemetry.failures import reason
 from kg_memory.temporal import instant
@@ -338,7 +337,7 @@ class BackgroundMemory(Closing):
             try:
                 return call()
             except Exception as error:
-                ended = self.memory.driver.database.closed or ENDING in str(error)
+                ended = self.memory.driver.database.closed or is_ending(error.__cause__)
                 passes = isinstance(error, UNAVAILABLE) and not ended
                 seconds = self._patience.before(attempt + 1, PASSING) if passes else None
                 if seconds is None or self._ends_within(seconds):

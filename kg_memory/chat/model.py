@@ -16,7 +16,7 @@ from kg_memory.chat.render import rendered
 from kg_memory.chat.wire import Reply, Send, bound, config, reply_of, reply_of_error, schema_text, shows_schema, ways
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.flow import ENDING, Flow, arun, run
+from kg_memory.flow import Flow, arun, run
 from kg_memory.pace import Pace, pace_of, tokens_of
 from kg_memory.retries import Failure, Patience, Pause, Sleepers, diagnose, patiently
 from kg_memory.usage import Usage
@@ -251,7 +251,7 @@ def _translated(failure: Failure, name: str) -> KGMemoryError:
     status = failure.status
     found: list[tuple[bool, type[KGMemoryError], str]] = [
         (failure.refused, ModelRefusal, "leave this content out, or try another model"),
-        (ENDING in failure.reason, ModelUnavailable, "the process ends, and what it was asked about stays saved"),
+        (failure.ending, ModelUnavailable, "the process ends, and what it was asked about stays saved"),
         (failure.passing, ModelUnavailable, "try again later, or check its base_url and model_timeout"),
         (status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
         (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
