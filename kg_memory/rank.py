@@ -31,11 +31,6 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
     return ordered(fused.items())
 
 
-def relative(rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Scored]:
-    """Return the ids of *rankings* by `relative_shares`, best first."""
-    return ordered(relative_shares(rankings, weights).items())
-
-
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
     """Return the weighted mean of the relative scores of *rankings*: 1 is the best of each, `LAST` its last.
 

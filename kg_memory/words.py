@@ -35,6 +35,7 @@ _FOLDS = str.maketrans(
     | dict.fromkeys("\u00ad\u200c\u200d\u2060\ufeff")
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_PLAIN = re.compile(r"[A-Za-z\d]+", re.ASCII)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 _ENGLISH_STOP = frozenset(
@@ -81,9 +82,13 @@ _stemming = Lock()  # a stemmer keeps the word it works on in itself
 
 def tokens(text: str) -> list[str]:
     """Return the words of *text* in order, stop words left out; never raises, and no word is empty."""
-    text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
-    text = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", text).translate(_FOLDS))
+    plain = text.isascii()  # which nothing folds, and of which all words are of one kind
+    if not plain:
+        text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
+        text = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", text).translate(_FOLDS))
     text = _THOUSANDS.sub("", _CONTRACTION.sub(" ", text))
+    if plain:
+        return [word for run in _PLAIN.findall(text) for word in _words(run)]
     found: list[str] = []
     for kind, run in groupby(text, _kind):
         if kind == _WORD:

@@ -18,7 +18,7 @@ from kg_memory.rank import (
     newest,
     ordered,
     ranks,
-    relative,
+    relative_shares,
     reread,
     rrf,
     scaled,
@@ -116,6 +116,10 @@ def test_a_decay_prefers_the_newer_and_keeps_within_its_bounds(score, one, other
 def test_of_two_as_old_the_better_stays_the_better(one, other, age, rate) -> None:  # type: ignore[no-untyped-def]
     low, high = sorted((one, other))
     assert decayed(low, age, rate) <= decayed(high, age, rate)
+
+
+def relative(rankings, weights):  # type: ignore[no-untyped-def]
+    return ordered(relative_shares(rankings, weights).items())
 
 
 def names(ranking):  # type: ignore[no-untyped-def]

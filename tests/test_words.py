@@ -128,6 +128,11 @@ def test_words_can_be_stored_as_text(text: str) -> None:
         assert "\x00" not in word
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_text_has_the_words_that_it_has_beside_others(text: str) -> None:
+    assert [*tokens(text), "e"] == tokens(f"{text} é")
+
+
 @given(ANY_TEXT, ANY_TEXT)
 def test_two_texts_have_the_words_of_both(one: str, other: str) -> None:
     assert tokens(f"{one}\n{other}") == tokens(one) + tokens(other)

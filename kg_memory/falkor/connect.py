@@ -30,7 +30,7 @@ from kg_memory.errors import (
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
 from kg_memory.falkor.lanes import Lanes
-from kg_memory.falkor.parameters import with_parameters
+from kg_memory.falkor.parameters import query_command, with_parameters
 from kg_memory.falkor.queries import Queries
 from kg_memory.falkor.refusals import MOVED, translation
 from kg_memory.falkor.replies import rows
@@ -114,18 +114,16 @@ class Database:
         """
         link = self._linked()
         with telemetry.command(link.url, key, ((cypher, params),), write=write) as told, self._translated(link, key):
-            graph = link.client.select_graph(key)
-            result = (graph.query if write else graph.ro_query)(with_parameters(cypher, params))
-            return told(_rows(result))
+            words = query_command(key, cypher, params, write=write)
+            return told(rows(link.client.connection.execute_command(*words)))
         return []
 
     async def aquery(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]:
         """`query` on the running event loop."""
         link = await self._alinked()
         with telemetry.command(link.url, key, ((cypher, params),), write=write) as told, self._translated(link, key):
-            graph = (await link.loops.get().client()).select_graph(key)
-            result = await (graph.query if write else graph.ro_query)(with_parameters(cypher, params))
-            return told(_rows(result))
+            words = query_command(key, cypher, params, write=write)
+            return told(rows(await (await link.loops.get().client()).connection.execute_command(*words)))
         return []
 
     def read_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
@@ -133,8 +131,7 @@ class Database:
         link = self._linked()
         with telemetry.command(link.url, key, queries) as told:
             with self._translated(link):
-                commands = [_reading(key, cypher, params) for cypher, params in queries]
-                answers = link.lanes.answers(link.client.connection, commands)
+                answers = link.lanes.answers(link.client.connection, key, queries)
             return told([self._answered(link, key, answer) for answer in answers])
 
     async def aread_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
@@ -143,8 +140,7 @@ class Database:
         with telemetry.command(link.url, key, queries) as told:
             with self._translated(link):
                 on_this_loop = link.loops.get()
-                commands = [_reading(key, cypher, params) for cypher, params in queries]
-                answers = await on_this_loop.lanes.aanswers((await on_this_loop.client()).connection, commands)
+                answers = await on_this_loop.lanes.aanswers((await on_this_loop.client()).connection, key, queries)
             return told([self._answered(link, key, answer) for answer in answers])
 
     def _answered(self, link: _Link, key: str, answer: Any) -> list[Row]:
@@ -374,13 +370,3 @@ def _redis_url(url: str) -> str:
             f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path"
         )
     return url.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1)
-
-
-def _reading(key: str, cypher: str, params: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the command that the client's `ro_query` sends: that one cannot be sent together with others."""
-    return ("GRAPH.RO_QUERY", key, with_parameters(cypher, params), "--compact")
-
-
-def _rows(result: Any) -> list[Row]:
-    names = [name for _, name in result.header]
-    return [dict(zip(names, row, strict=True)) for row in result.result_set]

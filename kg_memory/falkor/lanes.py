@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
 import redis
 import redis.asyncio
 
+from kg_memory.falkor.parameters import query_command
+
 LANES = 4
-"""Over how many connections the commands of one reading go, at most."""
-Command = tuple[str, ...]
+"""Over how many connections the queries of one reading go, at most."""
+Asked = Sequence[tuple[str, Mapping[str, Any]]]
+"""Queries with their parameters."""
 _NOTHING = object()
 
 
@@ -21,34 +24,39 @@ class Lanes:
     """Lets some readings at a time take several of a pool's *connections*.
 
     Where no more may, a reading goes over one: so none waits for another that waits too, and under load, when the
-    server's threads all have work, nothing is gained by more.
+    server's threads all have work, nothing is gained by more. A query is written out when its turn comes to be sent,
+    while the server works on those before it.
     """
 
     def __init__(self, connections: int) -> None:
         self._room = threading.Semaphore(connections // LANES)
 
-    def answers(self, client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-        """Return what *commands* answer, in order, an error as a value.
+    def answers(self, client: redis.Redis, key: str, queries: Asked) -> list[Any]:
+        """Return what reading *queries* on the graph *key* answer, in order, an error as a value.
 
         Errors: redis-py's, where the server is lost.
         """
-        pool = getattr(client, "connection_pool", None)  # a cluster's client has none
-        if len(commands) < 2 or pool is None or not self._room.acquire(blocking=False):
-            together: list[Any] = _together(client.pipeline(transaction=False), commands).execute(raise_on_error=False)
+        pool = getattr(client, "connection_pool", None)
+        if pool is None:  # as a cluster's client has none
+            together: list[Any] = _together(client.pipeline(transaction=False), key, queries).execute(
+                raise_on_error=False
+            )
             return together
+        if len(queries) < 2 or not self._room.acquire(blocking=False):
+            return _side_by_side(pool, key, [queries])
         try:
-            return _side_by_side(pool, commands)
+            return _side_by_side(pool, key, _lanes(queries))
         finally:
             self._room.release()
 
-    async def aanswers(self, client: redis.asyncio.Redis, commands: Sequence[Command]) -> list[Any]:
+    async def aanswers(self, client: redis.asyncio.Redis, key: str, queries: Asked) -> list[Any]:
         """`answers` on the running event loop."""
-        if len(commands) < 2 or not self._room.acquire(blocking=False):
-            pipeline = _together(client.pipeline(transaction=False), commands)
+        if len(queries) < 2 or not self._room.acquire(blocking=False):
+            pipeline = _together(client.pipeline(transaction=False), key, queries)
             together: list[Any] = await pipeline.execute(raise_on_error=False)
             return together
         try:
-            pipelines = (_together(client.pipeline(transaction=False), lane) for lane in _lanes(commands))
+            pipelines = (_together(client.pipeline(transaction=False), key, lane) for lane in _lanes(queries))
             ended = await asyncio.gather(
                 *(pipeline.execute(raise_on_error=False) for pipeline in pipelines), return_exceptions=True
             )
@@ -60,20 +68,20 @@ class Lanes:
         return _in_order(ended)
 
 
-def _together(pipeline: Any, commands: Sequence[Command]) -> Any:
-    for command in commands:
-        pipeline.execute_command(*command)
+def _together(pipeline: Any, key: str, queries: Asked) -> Any:
+    for cypher, params in queries:
+        pipeline.execute_command(*query_command(key, cypher, params))
     return pipeline
 
 
-def _side_by_side(pool: redis.ConnectionPool, commands: Sequence[Command]) -> list[Any]:
-    lanes = _lanes(commands)
+def _side_by_side(pool: redis.ConnectionPool, key: str, lanes: Sequence[Asked]) -> list[Any]:
     taken: list[Any] = []
     try:
         for lane in lanes:
             connection: Any = pool.get_connection()
             taken.append(connection)
-            connection.send_packed_command(connection.pack_commands(lane))
+            commands = [query_command(key, cypher, params) for cypher, params in lane]
+            connection.send_packed_command(connection.pack_commands(commands))
         return _in_order([[_answer(connection) for _ in lane] for connection, lane in zip(taken, lanes, strict=True)])
     except BaseException:
         for connection in taken:  # or the next command on it would get an answer that is still to come
@@ -91,12 +99,12 @@ def _answer(connection: Any) -> Any:
         return error
 
 
-def _lanes(commands: Sequence[Command]) -> list[Sequence[Command]]:
-    count = min(LANES, len(commands))
-    return [commands[place::count] for place in range(count)]
+def _lanes(queries: Asked) -> list[Asked]:
+    count = min(LANES, len(queries))
+    return [queries[place::count] for place in range(count)]
 
 
 def _in_order(lanes: Sequence[Any]) -> list[Any]:
-    """Return the answers of *lanes* in the order of the commands that were dealt out to them."""
+    """Return the answers of *lanes* in the order of the queries that were dealt out to them."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_NOTHING))
     return [each for each in answers if each is not _NOTHING]

@@ -24,6 +24,11 @@ class SentVector(list[float]):
         return f"[{(DIGIT_FORMAT * len(self))[:-1] % tuple(self)}]"
 
 
+def query_command(key: str, cypher: str, params: Mapping[str, Any], *, write: bool = False) -> tuple[str, ...]:
+    """Return the command that the client sends for a query on the graph *key*, to be answered in the compact form."""
+    return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, with_parameters(cypher, params), "--compact")
+
+
 def with_parameters(cypher: str, params: Mapping[str, Any]) -> str:
     """Return *cypher* with *params* before it, where none of them can become a part of the query."""
     if not params:

@@ -47,11 +47,11 @@ def sizes(kinds: Iterable[Kind]) -> str:
 
 def terms(kind: Kind) -> str:
     """Return the query that tells in how many of *kind* the ``$terms`` are: those that any has."""
-    # Counted so, an edge takes half the time that it does with `outdegree`.
+    # Counted so, an edge takes a third of the time that it does with `outdegree`.
     return f"""
-MATCH (t:Term)-[:{POSTINGS[kind]}]->(d)
-WHERE t.s IN $terms
-RETURN t.s AS term, count(d) AS often
+UNWIND $terms AS term
+MATCH (:Term {{s: term}})-[:{POSTINGS[kind]}]->(d)
+RETURN term, count(d) AS often
 """
 
 
@@ -61,6 +61,14 @@ _BEST = """
 WITH d, score ORDER BY score DESC, d.id LIMIT $limit
 RETURN d.id AS id, score
 """
+_SPREAD = "(1 + ($base + $length * d.n) / p.f)"
+"""What a term's rarity is divided by: the longer the text ``d``, the more; the oftener it stands there, the less.
+
+``$base + $length * d.n`` is ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out.
+"""
+_SUMMED = """
+WITH d, sum(part) AS score"""
+"""In a step of its own: where the parts are worked out inside of the sum, the query takes 1.3 times as long."""
 # Asked only of the best: asking it of all that share a common word costs half a second at 20,000 facts. Sorting these
 # by id as well would cost a fifth.
 _EXAMINED = """
@@ -97,24 +105,22 @@ def by_words_among(kind: Kind, first: str, sifting: str) -> str:
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
-WITH d, sum($weights[t.s] * p.f / (p.f + $base + $length * d.n)) AS score{_EXAMINED}{sifting}{_BEST}"""
+WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
 def by_words(kind: Kind, looked_at: str, sifting: str) -> str:
     """Return the query that ranks by BM25 those of *kind* that are *looked_at*; *sifting* leaves some of them.
 
-    Of the best ``$examined`` it takes the best ``$limit`` that are left. ``$base + $length * d.n`` is
-    ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out. Reading how often a term
-    stands in a text takes most of the time, so it is done for what is looked at only.
+    Of the best ``$examined`` it takes the best ``$limit`` that are left. Reading how often a term stands in a text
+    takes most of the time, so it is done for what is looked at only.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
 UNWIND $terms AS q
-WITH texts, q.term AS s, q.idf AS weight
-MATCH (t:Term {{s: s}})
+MATCH (t:Term {{s: q.term}})
 UNWIND texts AS d
 MATCH (t)-[p:{POSTINGS[kind]}]->(d)
-WITH d, sum(weight * p.f / (p.f + $base + $length * d.n)) AS score{_EXAMINED}{sifting}{_BEST}"""
+WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
 def with_rare_words(kind: Kind) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kg_memory.model import Kind
-from kg_memory.rank import Scored, ordered, relative, rrf
+from kg_memory.rank import Scored, ordered, relative_shares, rrf
 from kg_memory.recipes import WAYS, Recipe
 from kg_memory.retrieval.state import Hits
 
@@ -17,8 +17,8 @@ def fused(recipe: Recipe, kind: Kind, hits: Hits) -> list[Scored]:
     rankings = [[(id_, score) for id_, score in hits[way]] for way in counting]
     weights = list(counting.values())
     if recipe.fusion == "scores":
-        found = relative(rankings, weights)
+        shares = relative_shares(rankings, weights)
     else:
         most = sum(weights) / (recipe.rank_constant + 1)
-        found = [(id_, score / most) for id_, score in rrf(rankings, weights, recipe.rank_constant)]
-    return ordered((id_, round(score, DIGITS)) for id_, score in found)
+        shares = {id_: score / most for id_, score in rrf(rankings, weights, recipe.rank_constant)}
+    return ordered((id_, round(score, DIGITS)) for id_, score in shares.items())
