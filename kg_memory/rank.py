@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite, isnan, log1p
 from operator import itemgetter
+from typing import Any
 
 Scored = tuple[str, float]
-Ranking = Sequence[Scored]
+Ranking = Sequence[Scored] | Sequence[list[Any]]
+"""Pairs of an id and its score, as tuples, or as lists, which JSON has."""
 LAST = 0.01
 """What the last that a way of searching found is worth beside its best: more than what it did not find."""
 BELOW = 0.01
@@ -45,9 +47,11 @@ def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> di
             if isfinite(score) and score > finite.get(name, -inf):
                 finite[name] = score
         lowest, highest = min(finite.values(), default=0.0), max(finite.values(), default=0.0)
+        part = weight / total
+        wide, least = (highest - lowest, LAST) if highest > lowest else (1.0, 1.0)
+        base, rise = part * least, part * (1 - least)
         for name, score in finite.items():
-            share = (score - lowest) / (highest - lowest) if highest > lowest else 1.0
-            fused[name] += weight / total * (LAST + (1 - LAST) * share)
+            fused[name] += base + rise * ((score - lowest) / wide)
     return fused
 
 
@@ -62,7 +66,7 @@ def ranks(ranking: Ranking) -> dict[str, int]:
     return places
 
 
-def ordered(scored: Iterable[Scored]) -> list[Scored]:
+def ordered(scored: Iterable[Scored] | Ranking) -> list[Scored]:
     """Return *scored* best first, ties in order of id, NaN last."""
     numbers = [(name, -inf if isnan(score) else score) for name, score in scored]
     numbers.sort(key=itemgetter(0))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from kg_memory.model import Community, Decision, Entity, Episode, Fact, Remark, Source
+from kg_memory.model import Community, Decision, Entity, Episode, Fact, Remark
 from kg_memory.temporal import EPOCH, instant
 
 Row = Mapping[str, Any]
@@ -23,13 +23,8 @@ def fact(row: Row, score: float | None = None) -> Fact:
         precision=belief["precision"], end_precision=belief.get("end_precision") or "instant",
         known_from=instant(belief["known_from"]), reviewed=belief["reviewed"], trust=belief["trust"],
         created_at=moment(belief["created_at"]), expired_at=instant(belief["expired_at"]),
-        sources=tuple(map(source, row["sources"])), score=score,
+        sources=[{**each, "at": moment(each["at"])} for each in row["sources"]], score=score,
     )  # fmt: skip
-
-
-def source(told: Row) -> Source:
-    """Return the place that states a fact."""
-    return Source(**{**told, "at": moment(told["at"])})
 
 
 def moment(at: int) -> datetime:

@@ -76,11 +76,12 @@ WITH d, score ORDER BY score DESC LIMIT $examined"""
 # A WHERE behind OPTIONAL MATCH, or a label of its end, would have it done for each row by itself: five times as long.
 _WITH_NEIGHBOURS = """
 OPTIONAL MATCH (d)-[:NEXT]-(other)
-WITH d, score AS own, sum(CASE
+WITH d, score, CASE
     WHEN abs(other.at - d.at) <= $gap AND other.embedding IS NOT NULL
     THEN 1.0 - vec.cosineDistance(other.embedding, vector) - score
     ELSE 0.0
-  END) AS more
+  END AS part
+WITH d, score AS own, sum(part) AS more
 WITH d, own + $share * (2 * own + more) AS score"""
 """A line of conversation means what it says and a share of what its neighbours say; a missing one is like itself."""
 CARRIED = ("d", "score", "vector")

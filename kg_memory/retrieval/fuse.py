@@ -14,7 +14,7 @@ DIGITS = 6
 def fused(recipe: Recipe, kind: Kind, hits: Hits) -> list[Scored]:
     """Return the ids that were found, with scores from 0 to 1; 1 is what is first in every way that counts."""
     counting = {way: weight for way in WAYS if (weight := getattr(recipe.weights(kind), way))}
-    rankings = [[(id_, score) for id_, score in hits[way]] for way in counting]
+    rankings = [hits[way] for way in counting]
     weights = list(counting.values())
     if recipe.fusion == "scores":
         shares = relative_shares(rankings, weights)

@@ -43,8 +43,7 @@ def features(
 
 def agreement(hits: Hits) -> float:
     """Return how good the best of both is: 1 for what is first by words and by meaning, 0.5 for what is one of them."""
-    rankings = [[(id_, score) for id_, score in hits["words"]], [(id_, score) for id_, score in hits["meaning"]]]
-    return max(relative_shares(rankings, [1.0, 1.0]).values(), default=0.0)
+    return max(relative_shares([hits["words"], hits["meaning"]], [1.0, 1.0]).values(), default=0.0)
 
 
 def probability(covered: float, agreed: float) -> float:
