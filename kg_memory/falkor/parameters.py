@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 from falkordb.helpers import quote_string, stringify_param_value
 
 DIGIT_FORMAT = "%.8g,"
 """Eight digits err less than the single precision that the database keeps; more cost both sides time."""
+
+PLAIN = (int, float, NoneType)
+"""What most values are, beside text: asked whether they are a map first, they would take twice as long."""
 
 
 class SentVector(list[float]):
@@ -44,6 +48,8 @@ def literal(value: Any) -> str:
     """
     if isinstance(value, str):
         return str(quote_string(value))
+    if isinstance(value, PLAIN):
+        return str(stringify_param_value(value))
     if isinstance(value, SentVector):
         return value.text
     if isinstance(value, list | tuple):

@@ -79,20 +79,19 @@ def episodes_of(
 
     *facts* have scores from 0 to 1, *named* the alias keys of each entity.
     """
-    stating, speakers, mentions = yield from in_step(
-        (
-            read(search_cypher.STATING, ids=list(facts)),
-            read(walk_cypher.SPEAKERS, ids=list(candidates)),
-            read(walk_cypher.MENTIONING, ids=list(candidates), entities=list(named)),
-        )
+    about = (
+        read(walk_cypher.SPEAKERS, ids=list(candidates)),
+        read(walk_cypher.MENTIONING, ids=list(candidates), entities=list(named)),
     )
+    stating, *told = yield from in_step((read(search_cypher.STATING, ids=list(facts)), *(about if named else ())))
+    speakers, mentions = told or ([], [])
     keys = {key for own in named.values() for key in own}
     shares: dict[str, float] = {}
     for row in stating:
         shares[row["id"]] = max(shares.get(row["id"], 0.0), facts[row["fact"]])
     mentioning = {row["id"] for row in mentions}
     lines = {row["id"]: row["speaker"] for row in (*stating, *speakers)}
-    ours = {speaker for speaker in set(lines.values()) if speaker and alias_key(speaker) in keys}
+    ours = {speaker for speaker in set(lines.values()) if keys and speaker and alias_key(speaker) in keys}
     spoken = {id_ for id_, speaker in lines.items() if speaker in ours}
     scores = {}
     for id_ in {*shares, *mentioning, *spoken}:
