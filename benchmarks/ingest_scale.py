@@ -1,13 +1,13 @@
 """Ingestion by size: one message read into memories of 1,000 to 50,000 facts, beside Graphiti, on one server.
 
-    python -m benchmarks.ingest_scale [--sizes 1000,10000,50000] [--messages 200] [--no-graphiti] [--quick]
-        [--out FILE.json]
+    python -m benchmarks.ingest_scale [--sizes 1000,10000,50000] [--dims 384,1024] [--messages 200] [--stated 2]
+        [--no-graphiti] [--quick] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, the same for
-both, see `search_scale_data`; so are the messages, see `ingest_scale_data`: each states two new facts about those whom
-the memory knows, often somebody of whom it knows much, and one message of four names somebody new. Both systems ask
-the same model over HTTP, a script that answers at once, and take turns. So do the memories, each on a server of its
-own: what else the machine does hits all alike. Graphiti gets a part of the messages above 10,000 facts. The first
+both, see `search_scale_data`; so are the messages, see `ingest_scale_data`: each states some new facts about those
+whom the memory knows, often somebody of whom it knows much, and one message of four names somebody new. Both systems
+ask the same model over HTTP, a script that answers at once, and take turns. So do the memories, each on a server of
+its own: what else the machine does hits all alike. Graphiti gets a part of the messages above 10,000 facts. The first
 messages are not counted.
 
 Of each message are taken the milliseconds of the clock less those that the model had a request under way, which says
@@ -37,7 +37,6 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 
 NAMESPACE = "scale"
-DIMENSION = 384
 WARM = 20
 """Messages that are not counted: they teach the predicates of the memory, too."""
 ALL_TO_GRAPHITI = 10_000
@@ -51,23 +50,24 @@ Rows = dict[str, list[Row]]
 class Size:
     """One size of memory on a server of its own."""
 
-    def __init__(self, url: str, facts: int, count: int) -> None:
+    def __init__(self, url: str, facts: int, dimension: int, count: int, stated: int) -> None:
         self.url = url
-        self.data = Data(facts, DIMENSION)
+        self.data = Data(facts, dimension)
         self.texts = Texts(self.data)
-        self.messages = list(messages(self.data, WARM + count))
+        self.messages = list(messages(self.data, WARM + count, stated))
         self.step = max(1, facts // ALL_TO_GRAPHITI)
 
     def load(self, *, graphiti: bool) -> None:
         """Fill the graphs of both."""
-        with GraphMemory(Settings(url=self.url), model="offline", embeddings=Prepared(DIMENSION)) as memory:
+        dimension = self.data.dimension
+        with GraphMemory(Settings(url=self.url), model="offline", embeddings=Prepared(dimension)) as memory:
             database = memory.driver.database
-            schema.ensure(database, graph_key(NAMESPACE), DIMENSION, "local")
+            schema.ensure(database, graph_key(NAMESPACE), dimension, "local")
             load(database, NAMESPACE, self.data, self.texts, self.say)
         if graphiti:
             from benchmarks.search_scale_graphiti import Beside  # noqa: PLC0415 - an extra
 
-            beside = Beside(self.url.removeprefix("unix://"), Prepared(DIMENSION))
+            beside = Beside(self.url.removeprefix("unix://"), Prepared(dimension))
             try:
                 beside.load(self.data, self.texts, self.say)
             finally:
@@ -97,7 +97,7 @@ class Size:
 
     def say(self, what: str) -> None:
         """Tell how far it is."""
-        print(f"  {self.data.count:,} facts: {what} ...", file=sys.stderr, flush=True)
+        print(f"  {self.data.count:,} x {self.data.dimension}: {what} ...", file=sys.stderr, flush=True)
 
 
 def _measured(system: System, message: Message, meter: Meter) -> Row:
@@ -106,13 +106,13 @@ def _measured(system: System, message: Message, meter: Meter) -> Row:
     return row
 
 
-def measure(sizes: Sequence[int], count: int, *, graphiti: bool) -> dict[int, Rows]:
+def measure(sizes: Sequence[int], dimension: int, count: int, stated: int, *, graphiti: bool) -> dict[int, Rows]:
     """Return a row for each message, by size and system; each size is on a server of its own, gone afterwards."""
     found: dict[int, Rows] = {}
     with ExitStack() as stack:
         opened = []
         for facts in sizes:
-            size = Size(stack.enter_context(fresh_database()), facts, count)
+            size = Size(stack.enter_context(fresh_database()), facts, dimension, count, stated)
             size.load(graphiti=graphiti)
             systems, meter = stack.enter_context(size.systems(graphiti=graphiti))
             found[facts] = {system.name: [] for system in systems}
@@ -155,20 +155,26 @@ def _p95(rows: list[Row], name: str) -> float:
 
 
 def main() -> None:
-    """Measure all sizes, print the table, and write the figures of each message."""
+    """Measure all sizes, print a table for each dimension, and write the figures of each message."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=_numbers, default=[1000, 10_000, 50_000])
+    parser.add_argument("--dims", type=_numbers, default=[384, 1024])
     parser.add_argument("--messages", type=int, default=200)
+    parser.add_argument("--stated", type=int, default=2, help="how many facts a message states")
     parser.add_argument("--no-graphiti", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="1,000 and 3,000 facts, 20 messages")
+    parser.add_argument("--quick", action="store_true", help="1,000 and 3,000 facts, 384 dimensions, 20 messages")
     parser.add_argument("--out", type=Path, help="write the figures of each message to this JSON file")
     asked = parser.parse_args()
     if asked.quick:
-        asked.sizes, asked.messages = [1000, 3000], 20
-    sizes = measure(sorted(asked.sizes), asked.messages, graphiti=not asked.no_graphiti)
-    if asked.out:
-        asked.out.write_text(json.dumps(sizes) + "\n", encoding="utf-8")
-    print(table(sizes))
+        asked.sizes, asked.dims, asked.messages = [1000, 3000], [384], 20
+    found: dict[int, dict[int, Rows]] = {}
+    for dimension in asked.dims:
+        found[dimension] = measure(
+            sorted(asked.sizes), dimension, asked.messages, asked.stated, graphiti=not asked.no_graphiti
+        )
+        if asked.out:
+            asked.out.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        print(f"{dimension} dimensions:\n\n{table(found[dimension])}", end="\n\n", flush=True)
 
 
 def _numbers(text: str) -> list[int]:

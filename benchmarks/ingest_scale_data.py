@@ -15,7 +15,7 @@ from kg_memory.model import EpisodeInput
 from kg_memory.temporal import EPOCH
 
 PREDICATES = 40
-"""How many the memories have; two facts a message go through them in turn, so that the first twenty have them all."""
+"""How many the memories have; the facts go through them in turn, so that those of twenty messages have them all."""
 NEW = 4
 """Every so many messages, one is about somebody new."""
 START = (EPOCH + timedelta(microseconds=NOW)).astimezone(UTC)
@@ -29,20 +29,21 @@ class Message:
     reading: Mapping[str, Any]
 
 
-def messages(data: Data, count: int) -> Iterator[Message]:
-    """Yield messages of two sentences, each a fact that is new, between entities drawn as those of the memory are."""
+def messages(data: Data, count: int, stated: int) -> Iterator[Message]:
+    """Yield messages of *stated* sentences, each a new fact, between entities drawn as those of the memory are."""
     rng = np.random.default_rng([data.seed, 3])
     names, strangers = data.names, [each.capitalize() for each in lexicon()[1][-count:]]
-    objects = rng.choice(len(names), (count, 2), p=zipf(len(names), 0, 1.0))
+    objects = rng.choice(len(names), (count, stated), p=zipf(len(names), 0, 1.0))
     speakers = rng.choice(len(names), count, p=zipf(len(names), 0, 0.6))
-    words = rng.choice(len(data.words), (count, 2, 8), p=data.shares)
+    words = rng.choice(len(data.words), (count, stated, 8), p=data.shares)
     for number in range(count):
         others = [names[place] for place in objects[number]]
         if number % NEW == 0:
-            others[1] = strangers[number]
+            others[-1] = strangers[number]
         speaker = next(name for name in (names[speakers[number]], *names) if name not in others)
         told = [
-            _fact(data, number * 2 + place, speaker, other, words[number][place]) for place, other in enumerate(others)
+            _fact(data, number * stated + place, speaker, other, words[number][place])
+            for place, other in enumerate(others)
         ]
         content = ". ".join(each["sentence"] for each in told) + "."
         at = START + timedelta(minutes=number)
