@@ -1,12 +1,13 @@
 """What reading a conversation costs, by plan and beside Graphiti: one scripted model, one server, message by message.
 
-    python -m benchmarks.ingest_cost --data locomo.json [--messages 150] [--plans standard,offline] [--no-graphiti]
-        [--quick] [--out FILE.json]
+    python -m benchmarks.ingest_cost --data locomo.json [--messages 150] [--plans standard,offline] [--dense]
+        [--no-graphiti] [--quick] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The first messages of the first LoCoMo
 conversation (Maharana et al. 2024) are read with each plan of kg-memory, and by Graphiti. All ask the same model over
 HTTP, which says of each message what the offline reader finds in it (see `ingest_cost_model`): so the entities and
-facts are the same, what is asked to get them is not. ``offline`` asks nothing. The systems take turns.
+facts are the same, what is asked to get them is not. ``offline`` asks nothing. The systems take turns. With
+``--dense`` the model finds four entities and three facts in nearly every message (see `ingest_cost_dense`).
 
 Of each message are counted the calls of the model, the tokens of its prompts with the schemas of the answers, the
 requests for embeddings, the commands that the database got, and milliseconds: of the processor in the client and in the
@@ -33,6 +34,7 @@ from typing import Any, Protocol
 import redis
 
 from benchmarks.database import fresh_database
+from benchmarks.ingest_cost_dense import dense
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
 from kg_memory.model import EpisodeInput
@@ -144,22 +146,25 @@ class Meter:
 
 @contextmanager
 def opened(
-    episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool
+    episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_dense: bool = False
 ) -> Iterator[tuple[list[System], Meter]]:
     """Open systems on a server of their own with a model that has read *episodes*, and what measures them."""
+    readings = {each.content: dense(each) for each in episodes} if is_dense else None
     with ExitStack() as stack:
         url = stack.enter_context(fresh_database())
-        model = stack.enter_context(served(episodes))
+        model = stack.enter_context(served(episodes, readings=readings))
         socket = url.removeprefix("unix://")
         systems: list[System] = [Ours(plan, url, model, stack) for plan in plans]
         systems += [Graphiti(socket, model, stack)] if graphiti else []
         yield systems, Meter(socket, model)
 
 
-def measure(episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool) -> dict[str, list[Row]]:
+def measure(
+    episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_dense: bool
+) -> dict[str, list[Row]]:
     """Return a row for each message, by system."""
     rows: defaultdict[str, list[Row]] = defaultdict(list)
-    with opened(episodes, plans, graphiti=graphiti) as (systems, meter):
+    with opened(episodes, plans, graphiti=graphiti, is_dense=is_dense) as (systems, meter):
         for place, episode in enumerate(episodes, start=1):
             for system in systems:
                 with meter.row() as row:
@@ -219,13 +224,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
     parser.add_argument("--messages", type=int, default=150)
     parser.add_argument("--plans", default=",".join(PLANS), help="which plans to measure, all if left out")
+    parser.add_argument("--dense", action="store_true", help="the model finds four entities and three facts a message")
     parser.add_argument("--no-graphiti", action="store_true")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} messages")
     parser.add_argument("--out", type=Path, help="write the figures of each message to this JSON file")
     asked = parser.parse_args()
     plans = asked.plans.split(",")
     episodes = list(read(asked.data))[: QUICK if asked.quick else asked.messages]
-    rows = measure(episodes, plans, graphiti=not asked.no_graphiti)
+    rows = measure(episodes, plans, graphiti=not asked.no_graphiti, is_dense=asked.dense)
     found = commands(plans)
     print(table(rows), table_of_commands(found), sep="\n\n")
     if asked.out:
