@@ -21,13 +21,14 @@ _FRAME = re.compile(
 _TURNS = re.compile(
     r"\b(?:after|again|all|any|before|both|cannot|could|few|had|if|more|most|never|no|nor|not|off|once|only|over|should"
     r"|under|until|was|were|will|without|would|he|she|they|we|him|them|us|(?-i:may)|might|maybe|perhaps|probably|possibly"
-    r"|think|believe|hope|want|wish|plan|guess|\w+ed)\b|n['’]t\b|['’]ll\b|['’]d\b|[不没沒無无非別别勿未曾]|以前|可能|如果|只",
+    r"|think|believe|hope|want|wish|plan|guess|[^\W\d_]+ed)\b|n['’]t\b|['’]ll\b|['’]d\b|[不没沒無无非別别勿未曾]|以前|可能|如果|只",
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"[^\W\d_]+|\s+")
 _AROUND = ".,;:!?…()[]{}<>'\"“”‘’`*_。，；：！？、（）【】「」『』《》"
 _WORD = re.compile(r"(?<!\w)[^\W\d_]\w*")
-_MARK = re.compile(r"^\s*- ", re.MULTILINE)
+# What a line begins with, and where its sources are named: an id may look like any word.
+_AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]*\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def without_echo(text: str, recalled: str) -> str:
 
 def _lines(recalled: str) -> Iterator[_Told]:
     """Yield what each sentence of each line tells; a question tells nothing."""
-    for line in _MARK.sub("", recalled).splitlines():
+    for line in _AROUND_A_LINE.sub("", recalled).splitlines():
         for sentence in sentences(unescape(line)):
             if not sentence.asks:
                 yield _told(sentence.text)

@@ -24,8 +24,7 @@ class Lanes:
     """Lets some readings at a time take several of a pool's *connections*.
 
     Where no more may, a reading goes over one: so none waits for another that waits too, and under load, when the
-    server's threads all have work, nothing is gained by more. A query is written out when its turn comes to be sent,
-    while the server works on those before it.
+    server's threads all have work, nothing is gained by more.
     """
 
     def __init__(self, connections: int) -> None:
@@ -75,6 +74,7 @@ def _together(pipeline: Any, key: str, queries: Asked) -> Any:
 
 
 def _side_by_side(pool: redis.ConnectionPool, key: str, lanes: Sequence[Asked]) -> list[Any]:
+    """Return the answers of *lanes*; each is written out when it is sent, while the server works on those before it."""
     taken: list[Any] = []
     try:
         for lane in lanes:

@@ -44,6 +44,16 @@ def test_a_restatement_of_what_was_recalled_is_left_out(said):
     assert without_echo(said, RECALLED) == ""
 
 
+@pytest.mark.parametrize("source", ["m2", "1234abed", "not-read", "m2, was it"])
+def test_what_a_source_is_called_turns_nothing(source):
+    assert without_echo("Ann lives in Oslo.", f"- Ann lives in Oslo (since 14 May 2024) [{source}]") == ""
+    assert without_echo("Ann lives in Oslo.", f"- [{source}] (14 May 2024) Bob: Ann lives in Oslo.") == ""
+
+
+def test_an_id_turns_nothing_in_a_template_that_has_no_brackets():
+    assert without_echo("Ann lives in Oslo.", '<fact sources="1234abed">Ann lives in Oslo</fact>') == ""
+
+
 @pytest.mark.parametrize(
     "said",
     [
