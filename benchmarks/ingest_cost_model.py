@@ -86,6 +86,14 @@ def _serve(
     server.serve_forever()
 
 
+def stated(subject: str, predicate: str, other: str, sentence: str, quote: str) -> dict[str, Any]:
+    """Return a fact of a reading: undated, and as sure as most."""
+    return {
+        "subject": subject, "predicate": predicate, "objects": [other], "sentence": sentence, "quote": quote,
+        "valid_at": None, "invalid_at": None, "confidence": 0.9, "edge_type": "semantic",
+    }  # fmt: skip
+
+
 class Script:
     """What each message says, in the forms in which it is asked for."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.ingest_cost_model import stated as stated_fact
 from benchmarks.search_scale_data import NOW, Data, Prepared, Question, lexicon, unit, zipf
 from benchmarks.search_scale_load import blocks_of
 from kg_memory.model import EpisodeInput
@@ -69,10 +70,7 @@ def vectors(data: Data, given: list[Message]) -> Prepared:
 def _fact(data: Data, number: int, speaker: str, other: str, drawn: Any) -> dict[str, Any]:
     said = dict.fromkeys(data.words[word] for word in drawn)
     sentence = " ".join((speaker, *said, other))
-    return {
-        "subject": speaker, "predicate": f"PREDICATE_{number % PREDICATES}", "objects": [other], "sentence": sentence,
-        "quote": sentence, "valid_at": None, "invalid_at": None, "confidence": 0.9, "edge_type": "semantic",
-    }  # fmt: skip
+    return stated_fact(speaker, f"PREDICATE_{number % PREDICATES}", other, sentence, sentence)
 
 
 def _episode(content: str, speaker: str, at: datetime, number: int) -> EpisodeInput:

@@ -35,7 +35,7 @@ _FOLDS = str.maketrans(
     | dict.fromkeys("\u00ad\u200c\u200d\u2060\ufeff")
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_PLAIN = re.compile(r"[A-Za-z\d]+", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z0-9]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 _ENGLISH_STOP = frozenset(

@@ -27,8 +27,9 @@ _TURNS = re.compile(
 _NUMERAL = re.compile(r"[^\W\d_]+|\s+")
 _AROUND = ".,;:!?…()[]{}<>'\"“”‘’`*_。，；：！？、（）【】「」『』《》"
 _WORD = re.compile(r"(?<!\w)[^\W\d_]\w*")
-# What a line begins with, and where its sources are named: an id may look like any word.
-_AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]*\]$", re.MULTILINE)
+# What a line begins with, and where its sources are named: an id may look like any word. All of them are shorter than
+# the bound, without which a line of brackets would be read again from each of them.
+_AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]{0,2000}\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

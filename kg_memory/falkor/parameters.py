@@ -48,15 +48,13 @@ def literal(value: Any) -> str:
     """
     if isinstance(value, str):
         return str(quote_string(value))
-    if isinstance(value, PLAIN):
-        return str(stringify_param_value(value))
     if isinstance(value, SentVector):
         return value.text
     if isinstance(value, list | tuple):
         return f"[{','.join(map(literal, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{{','.join(_pair(str(key), each) for key, each in value.items())}}}"
-    return str(stringify_param_value(value))
+    if isinstance(value, PLAIN) or not isinstance(value, Mapping):
+        return str(stringify_param_value(value))
+    return f"{{{','.join(_pair(str(key), each) for key, each in value.items())}}}"
 
 
 def _pair(key: str, value: Any) -> str:

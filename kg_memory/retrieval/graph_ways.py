@@ -82,8 +82,8 @@ def episodes_of(
     about = (
         read(walk_cypher.SPEAKERS, ids=list(candidates)),
         read(walk_cypher.MENTIONING, ids=list(candidates), entities=list(named)),
-    )
-    stating, *told = yield from in_step((read(search_cypher.STATING, ids=list(facts)), *(about if named else ())))
+    ) if named else ()  # fmt: skip
+    stating, *told = yield from in_step((read(search_cypher.STATING, ids=list(facts)), *about))
     speakers, mentions = told or ([], [])
     keys = {key for own in named.values() for key in own}
     shares: dict[str, float] = {}
