@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from inspect import signature
@@ -31,12 +31,10 @@ from kg_memory.errors import (
 from kg_memory.falkor.binaries import OLDEST_MODULE
 from kg_memory.falkor.lanes import Lanes
 from kg_memory.falkor.parameters import query_command, with_parameters
-from kg_memory.falkor.queries import Queries
+from kg_memory.falkor.queries import Asked, Queries, Row
 from kg_memory.falkor.refusals import MOVED, translation
 from kg_memory.falkor.replies import rows
 from kg_memory.scopes import PerLoop, renew_in_children
-
-Row = dict[str, Any]
 
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
@@ -126,7 +124,7 @@ class Database:
             return told(rows(await (await link.loops.get().client()).connection.execute_command(*words)))
         return []
 
-    def read_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+    def read_all(self, key: str, queries: Asked) -> list[list[Row]]:
         """Run reading *queries* on the graph *key* at once and return the rows of each; else as `query`."""
         link = self._linked()
         with telemetry.command(link.url, key, queries) as told:
@@ -134,7 +132,7 @@ class Database:
                 answers = link.lanes.answers(link.client.connection, key, queries)
             return told([self._answered(link, key, answer) for answer in answers])
 
-    async def aread_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+    async def aread_all(self, key: str, queries: Asked) -> list[list[Row]]:
         """`read_all` on the running event loop."""
         link = await self._alinked()
         with telemetry.command(link.url, key, queries) as told:

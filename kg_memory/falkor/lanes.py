@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -12,11 +12,10 @@ import redis
 import redis.asyncio
 
 from kg_memory.falkor.parameters import query_command
+from kg_memory.falkor.queries import Asked
 
 LANES = 4
 """Over how many connections the queries of one reading go, at most."""
-Asked = Sequence[tuple[str, Mapping[str, Any]]]
-"""Queries with their parameters."""
 _NOTHING = object()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, QueryError
-from kg_memory.falkor.connect import Database, Host, Row
-from kg_memory.falkor.queries import Queries
+from kg_memory.falkor.connect import Database, Host
+from kg_memory.falkor.queries import Asked, Queries, Row
 from kg_memory.telemetry.failures import reason
 
 LEFT_ALONE = 30.0
@@ -77,7 +77,7 @@ class _Stale:
                     return rows
         return await self._primary.aquery(key, cypher, params, write=write)
 
-    def read_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+    def read_all(self, key: str, queries: Asked) -> list[list[Row]]:
         if self._asks(write=False):
             with self._excused():
                 known = self._replica.state(key)
@@ -86,7 +86,7 @@ class _Stale:
                     return found
         return self._primary.read_all(key, queries)
 
-    async def aread_all(self, key: str, queries: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[Row]]:
+    async def aread_all(self, key: str, queries: Asked) -> list[list[Row]]:
         if self._asks(write=False):
             with self._excused():
                 known = self._replica.state(key)

@@ -23,6 +23,8 @@ from kg_memory.settings import Settings
 Candidate = dict[str, Any]
 MOST_ALIASES = 50
 """How many other names an entity may have; each is told wherever it is compared with a new one."""
+TOLD = ("name", "type", "summary", "aliases")
+"""What is told of a candidate, beside how alike the names are."""
 log = logging.getLogger("kg_memory.ingestion")
 
 
@@ -47,7 +49,7 @@ def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         if state.get("stated") is None:
             told |= yield from asking
         else:
-            guess = resolved(entities, known, told, state["namespace"], settings)
+            guess = resolved(entities, known, told | likely(entities, unsure), state["namespace"], settings)
             supposed = cast("IngestionState", {**state, "entities": guess})
             answers = yield from as_one(asking, naming(supposed, settings), judging(supposed, settings))
             told |= answers[0]
@@ -89,6 +91,23 @@ def told_before(entity: NewEntity, found: Sequence[Candidate], before: Mapping[s
     if identity is None or not ids.issubset(identity["among"]):
         return None
     return identity if identity["same_as"] is None or identity["same_as"] in ids else None
+
+
+def likely(entities: Sequence[NewEntity], unsure: Mapping[int, Sequence[Candidate]]) -> dict[int, Identity]:
+    """Return which of *unsure* are most likely whom: the best candidate with a name of the same words."""
+    found = {new: next((each for each in among if _sounds_like(entities[new], each)), None)
+             for new, among in unsure.items()}  # fmt: skip
+    return {
+        new: Identity(among=[each["id"] for each in unsure[new]], same_as=same["id"], name="")
+        for new, same in found.items() if same
+    }  # fmt: skip
+
+
+def _sounds_like(entity: NewEntity, candidate: Candidate) -> bool:
+    """Tell whether the two have a name in common, or one of the same words: "kid" and "kids"."""
+    own = set(words.tokens(entity["name"]))
+    same = (own == set(words.tokens(each)) for each in (candidate["name"], *candidate["aliases"]))
+    return alias_key(entity["name"]) in _keys(candidate) or (bool(own) and any(same))
 
 
 def candidates(
@@ -143,7 +162,7 @@ def identified(
             "name": entities[new]["name"],
             "type": entities[new]["type"],
             "candidates": [
-                {"id": place, **{name: each[name] for name in ("name", "type", "summary", "aliases", "score")}}
+                {"id": place, **{name: each[name] for name in TOLD}, "score": round(each["score"], 2)}
                 for place, each in enumerate(found)
             ],
         }

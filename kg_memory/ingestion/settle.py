@@ -1,7 +1,8 @@
 """What is asked together with which entities are known: what new predicates mean, and what the facts do to known ones.
 
-The latter supposes that each entity which is asked about is a new one. Where it is not, its facts meet others, and the
-step `judge` asks about these; a pair that it finds again as it was told here is not asked about again.
+The latter supposes that each entity which is asked about is the known one that sounds like it, else a new one. Where it
+is not, its facts meet others, and the step `judge` asks about these; a pair that it finds again as it was told here is
+not asked about again.
 """
 
 from __future__ import annotations

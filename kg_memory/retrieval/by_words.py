@@ -15,7 +15,7 @@ from kg_memory.retrieval.state import Scored
 
 MOST_POSTINGS = 6000
 """Rare words first, until so many postings are read: common words cost much, and tell little of where to look."""
-LOOKED_AT, WEIGHED = 200, 4000
+LOOKED_AT, WEIGHED = 200, 2000
 """How many texts are looked at, at least, and more for few words: about so many times a word is weighed in a text."""
 CHECKS, PAIR = 2, 20
 """How many lookups of whether a text has a word cost as much as a posting that is counted, and how many a pair does."""

@@ -181,13 +181,19 @@ def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
     _, [asked] = run([fact("new", valid_at=OPEN_START, invalid_at=NOW)], [stored("one"), stored("two")])
     [told] = asked.fields["facts"]
     assert (told["subject"], told["objects"], told["quote"]) == ("Ann", ["Paris"], "I live in Oslo.")
-    assert (told["said_at"], told["valid_at"], told["invalid_at"]) == (
-        "2024-01-01T00:00:00+00:00", None, "2024-01-01T00:00:00+00:00",
-    )  # fmt: skip
+    assert (told["said_at"], told["invalid_at"]) == ("2024-01-01T00:00Z", "2024-01-01T00:00Z")
     first, second = told["existing"]
     assert (first["id"], second["id"], first["sentence"], first["one_at_a_time"]) == (0, 1, "Of one.", True)
-    assert (first["valid_at"], first["invalid_at"]) == ("1970-01-01T00:00:00.000005+00:00", None)
+    assert first["valid_at"] == "1970-01-01T00:00:00.000005Z"
     assert "id Ann" not in str(told)
+
+
+def test_the_question_does_not_tell_what_is_not_so_or_not_known():
+    _, [asked] = run([fact("new", one_at_a_time=False)], [stored("one")])
+    [told] = asked.fields["facts"]
+    for each in (told, *told["existing"]):
+        assert not {"valid_at", "invalid_at", "one_at_a_time"} & {name for name in each if not each[name]}
+    assert {"subject", "predicate", "objects", "sentence", "said_at"} < told["existing"][0].keys() < told.keys()
 
 
 def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():

@@ -6,7 +6,7 @@ import pytest
 
 from kg_memory.effects import Ask, Embed
 from kg_memory.identity import canonical, entity_key
-from kg_memory.ingestion.resolve import resolve
+from kg_memory.ingestion.resolve import likely, resolve
 from kg_memory.prompts.answers import Resolutions
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, state
@@ -190,6 +190,20 @@ def test_the_best_score_of_several_searches_counts():
 def test_no_entities_ask_nothing_of_anyone():
     result, effects = answered(resolve(state(entities=[]), SETTINGS))
     assert (result, effects) == ({"entities": []}, [])
+
+
+@pytest.mark.parametrize("said", ["anna smith", "the Smiths, Anna", "Annie"])
+def test_who_sounds_like_a_known_one_is_likely_that_one(said):
+    other, anna = stored("Eve"), stored("Anna Smith", aliases=("Annie",))
+    found = likely([new("Bo"), new(said, "Topic")], {1: [other["entity"], anna["entity"]]})
+    assert found == {
+        1: {"among": [other["entity"]["id"], anna["entity"]["id"]], "same_as": anna["entity"]["id"], "name": ""}
+    }
+
+
+@pytest.mark.parametrize("said", ["Anna Jones", "Smith", "The Who", "?"])
+def test_who_shares_but_some_words_with_a_known_one_is_likely_new(said):
+    assert likely([new(said)], {0: [stored("Anna Smith")["entity"], stored("Of It")["entity"]]}) == {}
 
 
 def test_names_are_compared_in_their_canonical_form():

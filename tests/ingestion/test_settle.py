@@ -29,11 +29,31 @@ def told(same_as: int | None = None) -> Callable[[Any], Any]:
     return answer
 
 
+def told_of(said: str, known: str) -> Callable[[Any], Any]:
+    """Return a rule that says that *said* is the candidate called *known*, and that all others are new."""
+
+    def answer(fields: Any) -> Any:
+        found = []
+        for each in fields["entities"]:
+            same = [one["id"] for one in each["candidates"] if (each["name"], one["name"]) == (said, known)]
+            found.append({"entity": each["id"], "same_as": same[0] if same else None, "name": known})
+        return {"resolutions": found}
+
+    return answer
+
+
 def stating(predicate: str, *facts: tuple[Any, Any], entities: list[str]) -> Callable[[Any], Any]:
     """Return a rule like `read`, with another predicate."""
     reading = read(entities, *facts)(None)
     for each in reading["facts"]:
         each["predicate"] = predicate
+    return lambda _: reading
+
+
+def typed(type_: str, entities: list[str], *facts: tuple[Any, Any]) -> Callable[[Any], Any]:
+    """Return a rule like `read`, by which the last of *entities* is of another type."""
+    reading = read(entities, *facts)(None)
+    reading["entities"][-1]["type"] = type_
     return lambda _: reading
 
 
@@ -89,6 +109,23 @@ def test_where_somebody_is_known_after_all_only_what_that_changes_is_judged_agai
     first, *again = model.asks("judge")
     assert [each["objects"] for each in first["facts"]] == [["Robert"], ["Eve"]]
     assert all(each["objects"] != ["Eve"] for fields in again for each in fields["facts"])
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "type_"), [("Robert Chen", "Robert Chen", "Topic"), ("Kids", "kid", "Person")]
+)
+def test_who_sounds_like_a_known_one_is_supposed_to_be_it_and_what_that_changes_is_in_the_same_question(
+    standard, model, namespace, known, said, type_
+):
+    memory = standard(model, ask_threshold=0.3)
+    model.rules["read"] = read(["Ann", known], ("Ann", [known]))
+    memory.add(f"Ann knows {known}", at=AT, namespace=namespace)
+    model.rules |= {"resolve": told_of(said, known), "read": typed(type_, ["Ann", "Eve", said], ("Eve", [said]))}
+    model.asked.clear()
+    added = memory.add(f"Eve knows {said}", at=AT, namespace=namespace)
+    assert (names(model), added.entities) == (["read", "settle"], ("Ann", "Eve", known))
+    [[fact]] = [fields["facts"] for fields in model.asks("judge")]
+    assert [each["sentence"] for each in fact["existing"]] == [f"Ann knows {[known]}"]
 
 
 TALK = (
