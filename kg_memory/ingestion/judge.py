@@ -13,7 +13,7 @@ from kg_memory.effects import embed, read
 from kg_memory.falkor import cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import verdict_id
-from kg_memory.ingestion.state import IngestionState, NewFact, NewVerdict
+from kg_memory.ingestion.state import IngestionState, NewFact, NewVerdict, Related
 from kg_memory.ingestion.verdicts import Known, answered, pairs_of, told
 from kg_memory.prompts.answers import FactVerdict
 from kg_memory.settings import Settings
@@ -26,9 +26,13 @@ FARTHEST = 0.5
 def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """Mark what is said again, and note what ends or refutes what, at once or after review.
 
-    It asks only about pairs that were not `judged` before: ahead of its turn, or before another writer came first.
+    It asks only about pairs that were not `judged` before: ahead of its turn, or before another writer came first. What
+    was `related` then is not looked up again, if it was that of the same facts.
     """
-    candidates, based_on = yield from related(state["facts"], settings)
+    looked = state.get("related")
+    if looked is None or looked["of"] != _asked_of(state["facts"]):
+        looked = yield from looked_up(state["facts"], settings)
+    candidates = [dict(each) for each in looked["found"]]
     facts, pairs = compared(state, candidates)
     asked = {new: told(new, among, facts, state) for new, among in pairs.items()}
     judged = yield from answered(asked, state.get("judged") or {})
@@ -57,7 +61,22 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     ]
     verdicts = _verdicts(facts, found, state["namespace"], settings)
     rejudged = _rejudged(facts, pairs, verdicts, state["namespace"])
-    return {"facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": based_on}
+    return {
+        "facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": looked["revisions"],
+        "related": None,
+    }  # fmt: skip
+
+
+def looked_up(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
+    """Look up what may be `related` to *facts*."""
+    found, revisions = yield from related(facts, settings)
+    return Related(of=_asked_of(facts), found=found, revisions=revisions)
+
+
+def _asked_of(facts: Sequence[NewFact]) -> list[Any]:
+    """Return all by which what is `related` to *facts* is found."""
+    names = ("id", "sentence", "subject_id", "object_ids", "predicate", "family", "one_at_a_time")
+    return [[*(fact[name] for name in names), _begin(fact)] for fact in facts]  # type: ignore[literal-required]
 
 
 def compared(

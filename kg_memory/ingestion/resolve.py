@@ -23,8 +23,6 @@ from kg_memory.settings import Settings
 Candidate = dict[str, Any]
 MOST_ALIASES = 50
 """How many other names an entity may have; each is told wherever it is compared with a new one."""
-TOLD = ("name", "type", "summary", "aliases")
-"""What is told of a candidate, beside how alike the names are."""
 log = logging.getLogger("kg_memory.ingestion")
 
 
@@ -53,7 +51,7 @@ def resolve(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
             supposed = cast("IngestionState", {**state, "entities": guess})
             answers = yield from as_one(asking, naming(supposed, settings), judging(supposed, settings))
             told |= answers[0]
-            settled = {"learned": answers[1], "judged": answers[2]}
+            settled = {"learned": answers[1], **answers[2]}
     return {"entities": resolved(entities, known, told, state["namespace"], settings), **settled}
 
 
@@ -95,12 +93,12 @@ def told_before(entity: NewEntity, found: Sequence[Candidate], before: Mapping[s
 
 def likely(entities: Sequence[NewEntity], unsure: Mapping[int, Sequence[Candidate]]) -> dict[int, Identity]:
     """Return which of *unsure* are most likely whom: the best candidate with a name of the same words."""
-    found = {new: next((each for each in among if _sounds_like(entities[new], each)), None)
-             for new, among in unsure.items()}  # fmt: skip
-    return {
-        new: Identity(among=[each["id"] for each in unsure[new]], same_as=same["id"], name="")
-        for new, same in found.items() if same
-    }  # fmt: skip
+    found: dict[int, Identity] = {}
+    for new, among in unsure.items():
+        same = next((each for each in among if _sounds_like(entities[new], each)), None)
+        if same is not None:
+            found[new] = Identity(among=[each["id"] for each in among], same_as=same["id"], name="")
+    return found
 
 
 def _sounds_like(entity: NewEntity, candidate: Candidate) -> bool:
@@ -162,7 +160,11 @@ def identified(
             "name": entities[new]["name"],
             "type": entities[new]["type"],
             "candidates": [
-                {"id": place, **{name: each[name] for name in TOLD}, "score": round(each["score"], 2)}
+                {
+                    "id": place,
+                    **{name: each[name] for name in ("name", "type", "summary", "aliases")},
+                    "score": round(each["score"], 2),
+                }
                 for place, each in enumerate(found)
             ],
         }

@@ -12,7 +12,7 @@ from typing import Any, cast
 from kg_memory.flow import Flow
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.facts import facts, stated_in, told, wordings
-from kg_memory.ingestion.judge import judge
+from kg_memory.ingestion.judge import judge, looked_up
 from kg_memory.ingestion.predicates import known_meanings
 from kg_memory.ingestion.state import IngestionState, NewPredicate
 from kg_memory.settings import Settings
@@ -27,7 +27,7 @@ def naming(state: IngestionState, settings: Settings) -> Flow[list[NewPredicate]
 
 
 def judging(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Return what the step `judge` is told of the stated facts whose predicates are known."""
+    """Return what the step `judge` is told of the stated facts whose predicates are known, and what it looks up."""
     stated = yield from stated_in(state, settings)
     known = yield from known_meanings(
         wordings(stated), settings, state.get("learned") or (), state.get("predicates_at")
@@ -35,6 +35,6 @@ def judging(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     plain = [(piece, each) for piece, each in stated if predicate_name(each.predicate) in known]
     guess = cast("IngestionState", {**state, "facts": told(plain, known, state)})
     guess = cast("IngestionState", {**guess, **(yield from date(guess, settings))})
-    found = yield from judge(guess, settings)
-    judged: dict[str, Any] = found["judged"]
-    return judged
+    related = yield from looked_up(guess["facts"], settings)
+    found = yield from judge(cast("IngestionState", {**guess, "related": related}), settings)
+    return {"judged": found["judged"], "related": related}

@@ -171,6 +171,14 @@ class NewPredicate(TypedDict):
     origin: str
 
 
+class Related(TypedDict):
+    """What was looked up of facts (`of`): the known ones each may have to do with, by their ids, and the revisions."""
+
+    of: list[Any]
+    found: list[dict[str, dict[str, Any]]]
+    revisions: dict[str, int]
+
+
 class IngestionState(IngestionInput, total=False):
     """The input, and what each step adds to it.
 
@@ -180,7 +188,8 @@ class IngestionState(IngestionInput, total=False):
     asked about the episode, `skips` how many right before it in its thread were not asked about, and `status` how far
     it is. `answers` are what the model answered before, when reading it was broken off or ahead of its turn; so were
     entities `identified` and predicates `learned`. `judged` is what the model said of each pair of a new fact and a
-    known one, and `based_on` the revisions of the entities that it was based on. `touched`, `closed`, `beliefs`,
+    known one, and `based_on` the revisions of the entities that it was based on; `related` is what both were looked up
+    in, from the first question about the facts until they are judged. `touched`, `closed`, `beliefs`,
     `ended`, `waiting` and `revived` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait
     again. `stale` are the entities that are to be summarised, as `cypher.SAVE` tells them. `linked` is how many links
     between entities were made, and `unlinked` for how many there was no time. `steps` are what each step took, as
@@ -206,6 +215,7 @@ class IngestionState(IngestionInput, total=False):
     predicates: list[NewPredicate]
     learned: list[NewPredicate]
     judged: dict[str, Any]
+    related: Related | None
     based_on: dict[str, int]
     verdicts: list[NewVerdict]
     rejudged: list[NewVerdict]

@@ -74,7 +74,10 @@ def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def test_no_facts_need_nothing():
     result, effects = answered(judge(state(), Settings()))
-    assert (result, effects) == ({"facts": [], "verdicts": [], "rejudged": [], "judged": {}, "based_on": {}}, [])
+    assert (result, effects) == (
+        {"facts": [], "verdicts": [], "rejudged": [], "judged": {}, "based_on": {}, "related": None},
+        [],
+    )
 
 
 def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():

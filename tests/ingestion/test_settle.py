@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import AnswerError, ModelUnavailable
+from kg_memory.falkor.cypher import RELATED_FACTS
 from kg_memory.flow import Flow
 from kg_memory.ingestion import resolve
 from tests.ingestion.conftest import Open
@@ -126,6 +127,37 @@ def test_who_sounds_like_a_known_one_is_supposed_to_be_it_and_what_that_changes_
     assert (names(model), added.entities) == (["read", "settle"], ("Ann", "Eve", known))
     [[fact]] = [fields["facts"] for fields in model.asks("judge")]
     assert [each["sentence"] for each in fact["existing"]] == [f"Ann knows {[known]}"]
+
+
+def test_what_is_related_to_the_facts_is_looked_up_once(memory, model, namespace, monkeypatch):
+    asked = []
+    query = memory.driver.database.query
+
+    def noted(key: str, cypher: str, params: Any, *, write: bool) -> Any:
+        asked.append(cypher)
+        return query(key, cypher, params, write=write)
+
+    monkeypatch.setattr(memory.driver.database, "query", noted)
+    memory.add("Ann knows Robert", at=AT, namespace=namespace)
+    assert names(model) == ["read", "settle"]
+    assert asked.count(RELATED_FACTS) == 1
+
+
+def test_what_another_writer_adds_while_the_question_is_asked_is_judged_too(standard, memory, model, namespace):
+    other = standard(Scripted(read=read(["Ann", "Eve"], ("Ann", ["Eve"])), resolve=told()), ask_threshold=0.3)
+    judge = model.rules["judge"]
+
+    def meanwhile(fields: Any) -> Any:
+        model.rules["judge"] = judge
+        other.add("Ann knows Eve", at=AT, namespace=namespace)
+        return judge(fields)
+
+    model.rules["judge"] = meanwhile
+    memory.add("Ann knows Robert", at=AT, namespace=namespace)
+    asked = [
+        {known["sentence"] for fact in each["facts"] for known in fact["existing"]} for each in model.asks("judge")
+    ]
+    assert asked == [{"Ann knows ['Robert Chen']"}, {"Ann knows ['Eve']"}]
 
 
 TALK = (
