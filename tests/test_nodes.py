@@ -209,7 +209,9 @@ def test_news_are_counts_and_yes_or_no_and_no_words():
 
 def test_open_ends_that_javascript_rounded_are_exact_again():
     rounded = {"facts": [{"invalid_at": 1152921504606847000, "valid_at": -1152921504606847000, "start": 3}]}
-    assert unrounded(rounded) == {"facts": [{"invalid_at": OPEN_END, "valid_at": OPEN_START, "start": 3}]}
+    exact = {"facts": [{"invalid_at": OPEN_END, "valid_at": OPEN_START, "start": 3}]}
+    assert unrounded(rounded) == exact
+    assert unrounded({"related": {"found": [{"f1": rounded}]}}) == {"related": {"found": [{"f1": exact}]}}
     assert float(OPEN_END) == 1152921504606847000.0
 
 
