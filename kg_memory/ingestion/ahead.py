@@ -142,7 +142,7 @@ def _judge(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     turns = [turn for group in groups for turn in group]
     facts = [fact for turn in turns for fact in turn.guess["facts"]]
     vectors = yield from embed([fact["sentence"] for fact in facts])
-    stored, _ = yield from related(facts, settings)
+    stored = (yield from related(facts, settings))["found"]
     flight, first = FactsInFlight(settings), 0
     asked: dict[int, dict[int, Told]] = {}
     for turn in turns:

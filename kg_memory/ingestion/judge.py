@@ -31,7 +31,7 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     """
     looked = state.get("related")
     if looked is None or looked["of"] != _asked_of(state["facts"]):
-        looked = yield from looked_up(state["facts"], settings)
+        looked = yield from related(state["facts"], settings)
     candidates = [dict(each) for each in looked["found"]]
     facts, pairs = compared(state, candidates)
     asked = {new: told(new, among, facts, state) for new, among in pairs.items()}
@@ -65,18 +65,6 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         "facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": looked["revisions"],
         "related": None,
     }  # fmt: skip
-
-
-def looked_up(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
-    """Look up what may be `related` to *facts*."""
-    found, revisions = yield from related(facts, settings)
-    return Related(of=_asked_of(facts), found=found, revisions=revisions)
-
-
-def _asked_of(facts: Sequence[NewFact]) -> list[Any]:
-    """Return all by which what is `related` to *facts* is found."""
-    names = ("id", "sentence", "subject_id", "object_ids", "predicate", "family", "one_at_a_time")
-    return [[*(fact[name] for name in names), _begin(fact)] for fact in facts]  # type: ignore[literal-required]
 
 
 def compared(
@@ -230,30 +218,18 @@ def _declared(facts: list[NewFact], asked: Mapping[int, list[Known]], judged: se
             yield new, known, FactVerdict.model_validate({**told, "confidence": 1.0})
 
 
-def related(facts: Sequence[NewFact], settings: Settings) -> Flow[tuple[list[dict[str, Known]], dict[str, int]]]:
+def related(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
     """Return, for each new fact, the known ones by their ids: of the same pair, of its family, or near in meaning.
 
     With them, the revisions of the entities that it is about: what changes later is seen when it is saved.
     """
     found = [dict[str, Known]() for _ in facts]
     revisions = {id_: 0 for fact in facts for id_ in (fact["subject_id"], *fact["object_ids"])}
+    asked = _asked_of(facts)
     if not facts:
-        return found, revisions
-    vectors = yield from embed([fact["sentence"] for fact in facts])
-    rows = [
-        {
-            "new": new,
-            "id": facts[new]["id"],
-            "subject": facts[new]["subject_id"],
-            "objects": facts[new]["object_ids"],
-            "predicate": facts[new]["predicate"],
-            "family": facts[new]["family"],
-            "one_at_a_time": facts[new]["one_at_a_time"] is not False,
-            "begin": _begin(facts[new]),
-            "embedding": vector,
-        }
-        for new, vector in enumerate(vectors)
-    ]
+        return Related(of=asked, found=found, revisions=revisions)
+    vectors = yield from embed([each["sentence"] for each in asked])
+    rows = [{**each, "embedding": vector} for each, vector in zip(asked, vectors, strict=True)]
     ends = [(new, fact["subject_id"], each) for new, fact in enumerate(facts) for each in fact["object_ids"]]
     pairs = [
         {"new": new, "subject": one, "object": other}
@@ -269,7 +245,25 @@ def related(facts: Sequence[NewFact], settings: Settings) -> Flow[tuple[list[dic
             revisions[row["fact"]["id"]] = row["fact"]["revision"]
         else:
             found[row["new"]].setdefault(row["fact"]["id"], row)
-    return found, revisions
+    return Related(of=asked, found=found, revisions=revisions)
+
+
+def _asked_of(facts: Sequence[NewFact]) -> list[dict[str, Any]]:
+    """Return all by which what is `related` to *facts* is found; the sentence by its vector."""
+    return [
+        {
+            "new": new,
+            "id": fact["id"],
+            "sentence": fact["sentence"],
+            "subject": fact["subject_id"],
+            "objects": fact["object_ids"],
+            "predicate": fact["predicate"],
+            "family": fact["family"],
+            "one_at_a_time": fact["one_at_a_time"] is not False,
+            "begin": _begin(fact),
+        }
+        for new, fact in enumerate(facts)
+    ]
 
 
 def _again(fact: NewFact, found: Mapping[str, Known]) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from kg_memory.flow import Flow
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.facts import facts, stated_in, told, wordings
-from kg_memory.ingestion.judge import judge, looked_up
+from kg_memory.ingestion.judge import judge, related
 from kg_memory.ingestion.predicates import known_meanings
 from kg_memory.ingestion.state import IngestionState, NewPredicate
 from kg_memory.settings import Settings
@@ -35,6 +35,6 @@ def judging(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     plain = [(piece, each) for piece, each in stated if predicate_name(each.predicate) in known]
     guess = cast("IngestionState", {**state, "facts": told(plain, known, state)})
     guess = cast("IngestionState", {**guess, **(yield from date(guess, settings))})
-    related = yield from looked_up(guess["facts"], settings)
-    found = yield from judge(cast("IngestionState", {**guess, "related": related}), settings)
-    return {"judged": found["judged"], "related": related}
+    looked = yield from related(guess["facts"], settings)
+    found = yield from judge(cast("IngestionState", {**guess, "related": looked}), settings)
+    return {"judged": found["judged"], "related": looked}

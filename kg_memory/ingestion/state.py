@@ -174,7 +174,7 @@ class NewPredicate(TypedDict):
 class Related(TypedDict):
     """What was looked up of facts (`of`): the known ones each may have to do with, by their ids, and the revisions."""
 
-    of: list[Any]
+    of: list[dict[str, Any]]
     found: list[dict[str, dict[str, Any]]]
     revisions: dict[str, int]
 
