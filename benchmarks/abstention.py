@@ -34,13 +34,12 @@ from conversations import (
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.effects import in_step, read
+from kg_memory.effects import read
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.retrieval.relevance import features, probability
-from kg_memory.retrieval.search import search
+from kg_memory.retrieval.search import by_term, counted, search
 from kg_memory.retrieval.state import RetrievalState
-from kg_memory.retrieval.when import when
 from kg_memory.words import tokens
 
 QUICK = 6
@@ -126,14 +125,12 @@ def seen(memory: GraphMemory, asked: Sequence[Asked]) -> np.ndarray:
 
 
 def _features(memory: GraphMemory, question: str) -> Flow[tuple[float, float]]:
-    """Take the first two steps of retrieval, and return the features of what they find."""
+    """Take the first step of retrieval, and return the features of what it finds."""
     state: RetrievalState = {"question": question}
-    state |= yield from when(state, memory.settings)
     state |= yield from search(state, memory.settings)
     terms = list(dict.fromkeys(tokens(question)))
-    [sizes], frequencies = yield from in_step((read(cypher.SIZES), read(cypher.TERMS, terms=terms)))
-    counts = {kind: sizes["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
-    return features(state["hits"], frequencies, terms, counts)
+    [sizes] = yield from read(cypher.LOOKED_UP, terms=terms)
+    return features(state["hits"], by_term(sizes), terms, counted(sizes))
 
 
 def fitted(asked: Sequence[Asked], rows: np.ndarray) -> dict[str, Any]:

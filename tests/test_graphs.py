@@ -17,7 +17,7 @@ NODES = {
     "ingestion": [
         "receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise",
     ],
-    "retrieval": ["when", "search", "rerank", "construct"],
+    "retrieval": ["search", "rerank", "construct"],
     "communities": ["detect", "compare", "summarise", "save"],
     "review": ["load", "ask", "apply"],
     "agent": ["recall", "answer", "remember"],

@@ -34,28 +34,37 @@ POSTINGS: Mapping[Kind, str] = {
 }  # fmt: skip
 
 
-def sizes(kinds: Iterable[Kind]) -> str:
-    """Return the query that tells how many nodes each label has, and how long those of *kinds* are on average.
+def looked_up(kinds: Iterable[Kind]) -> str:
+    """Return the query that tells how many nodes each label has, and of *kinds* what a search by words goes by.
 
-    That is judged by some of them.
+    That is how long they are on average, judged by some of them, and in how many the ``$terms`` are that any has.
     """
     kinds = list(kinds)
-    calls = [f"CALL {{ MATCH (d:{LABELS[kind]}) WITH d LIMIT 300 RETURN avg(d.n) AS {kind} }}" for kind in kinds]
-    lengths = ", ".join(f"{kind}: {kind}" for kind in kinds)
-    return "\n".join(("CALL db.meta.stats() YIELD labels", *calls, f"RETURN labels, {{{lengths}}} AS lengths"))
-
-
-def terms(kind: Kind) -> str:
-    """Return the query that tells in how many of *kind* the ``$terms`` are: those that any has."""
-    # Counted so, an edge takes a third of the time that it does with `outdegree`.
+    lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
+    often = ", ".join(f"{kind}: {kind}_often" for kind in kinds)
     return f"""
-UNWIND $terms AS term
-MATCH (:Term {{s: term}})-[:{POSTINGS[kind]}]->(d)
-RETURN term, count(d) AS often
+CALL db.meta.stats() YIELD labels{"".join(map(_length_and_frequencies, kinds))}
+RETURN labels, {{{lengths}}} AS lengths, {{{often}}} AS often
 """
 
 
-SIZES, TERMS = sizes(KINDS), terms("facts")
+def _length_and_frequencies(kind: Kind) -> str:
+    # Counted so, an edge takes a third of the time that it does with `outdegree`.
+    return f"""
+CALL {{
+  MATCH (d:{LABELS[kind]})
+  WITH d LIMIT 300
+  RETURN avg(d.n) AS {kind}_length
+}}
+CALL {{
+  UNWIND $terms AS term
+  MATCH (:Term {{s: term}})-[:{POSTINGS[kind]}]->(d)
+  WITH term, count(d) AS often
+  RETURN collect([term, often]) AS {kind}_often
+}}"""
+
+
+LOOKED_UP = looked_up(KINDS)
 
 _BEST = """
 WITH d, score ORDER BY score DESC, d.id LIMIT $limit

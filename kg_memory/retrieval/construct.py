@@ -1,4 +1,4 @@
-"""Step 4, construct: the winners as values, and as a text for a prompt (Zep 3.3)."""
+"""Step 3, construct: the winners as values, and as a text for a prompt (Zep 3.3)."""
 
 from __future__ import annotations
 

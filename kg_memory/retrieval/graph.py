@@ -10,7 +10,6 @@ from kg_memory.retrieval.construct import construct
 from kg_memory.retrieval.rerank import rerank
 from kg_memory.retrieval.search import search
 from kg_memory.retrieval.state import RetrievalContext, RetrievalInput, RetrievalState
-from kg_memory.retrieval.when import when
 from kg_memory.settings import Settings
 
 
@@ -19,10 +18,9 @@ def build(
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    for step in (when, search, rerank, construct):
+    for step in (search, rerank, construct):
         graph.add_node(step.__name__, node(step, driver, settings))
-    graph.add_edge(START, "when")
-    graph.add_edge("when", "search")
+    graph.add_edge(START, "search")
     graph.add_edge("search", "rerank")
     graph.add_edge("rerank", "construct")
     graph.add_edge("construct", END)

@@ -1,4 +1,4 @@
-"""Step 3, rerank: one order a kind from all ways of searching, as the recipe says (Zep 3.2)."""
+"""Step 2, rerank: one order a kind from all ways of searching, as the recipe says (Zep 3.2)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Step 2, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
+"""Step 1, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
 
-Words are ranked by Okapi BM25 over the postings in the graph, meaning by cosine similarity. The graph is walked from
-the entities that the question names or the search is to be near to, those that the other ways found, and those that the
-conversation last spoke of.
+Only what was so at the time that is asked about is found of facts. Words are ranked by Okapi BM25 over the postings in
+the graph, meaning by cosine similarity. The graph is walked from the entities that the question names or the search is
+to be near to, those that the other ways found, and those that the conversation last spoke of.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from kg_memory.retrieval.names import name_keys
 from kg_memory.retrieval.relevance import EVIDENCE, relevance
 from kg_memory.retrieval.scope import Scope, sized
 from kg_memory.retrieval.state import Hits, RetrievalState, Scored
+from kg_memory.retrieval.when import when
 from kg_memory.settings import Settings
 from kg_memory.words import tokens
 
@@ -54,16 +55,22 @@ class Looked:
 
 
 def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Find candidates of each kind; a question without a letter or digit finds none.
+    """Find which time is asked about, and candidates of each kind; a question without a letter or digit has none.
 
     `named` are the entities that it names, where the recipe goes by them. The `relevance` of a search that does not go
     by words is not known.
-    Errors: `InputError` for a recipe, filter or center that is none.
+    Errors: `InputError` for a time, recipe, filter or center that is none.
     """
     chosen, where = recipe(state.get("recipe")), checked(state.get("where"))
+    timed = yield from when(state)
+    found = yield from _found(chosen, where, {**state, **timed})  # type: ignore[typeddict-item]
+    return {**timed, **found}
+
+
+def _found(chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[dict[str, Any]]:
     hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
     nothing = {"hits": hits, "named": [], "relevance": 0.0}
-    question = clean(str(state.get("question") or ""))[:LONGEST_QUESTION]
+    question = clean(state["question"])[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in question):
         return nothing
     looked = yield from _looked_up(question, chosen, where, state)
@@ -87,35 +94,33 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     keys += [alias_key(clean(center))] if center else []
     means = any(chosen.weights(kind).meaning for kind in KINDS)
     worded = [kind for kind in KINDS if chosen.weights(kind).words]
-    sizes, named, recent, names, *often = yield from in_step(
-        (
-            read(cypher.sizes(worded)),
-            _named(keys),
-            _recent(state.get("thread")),
-            _names(where),
-            *(read(cypher.terms(kind), terms=terms) for kind in worded),
-        )
+    told, named, recent, names = yield from in_step(
+        (read(cypher.looked_up(worded), terms=terms), _named(keys), _recent(state.get("thread")), _names(where))
     )
-    if not sizes:
+    if not told:
         return None
+    [sizes] = told
     if center and not any(alias_key(clean(center)) in row["keys"] for row in named):
         raise InputError(
             f"the center is {center!r}, and nothing here is called that: give a name that `entities` lists"
         )
-    counts = {kind: sizes[0]["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
-    frequencies = _joined(dict(zip(worded, often, strict=True)))
     vectors = yield from embed([question] if means else [], role="query")
     return Looked(
-        terms, vectors[0] if vectors else None, counts, sizes[0]["lengths"], frequencies, named, recent, names
+        terms, vectors[0] if vectors else None, counted(sizes), sizes["lengths"], by_term(sizes), named, recent, names
     )
 
 
-def _joined(often: Mapping[Kind, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return a row a term, with in how many of each kind it is."""
+def counted(sizes: Mapping[str, Any]) -> dict[Kind, int]:
+    """Return how many there are of each kind, by the row of `search_cypher.looked_up`."""
+    return {kind: sizes["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
+
+
+def by_term(sizes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row a term, with in how many of each kind it is, by the row of `search_cypher.looked_up`."""
     found: dict[str, dict[str, Any]] = {}
-    for kind, rows in often.items():
-        for row in rows:
-            found.setdefault(row["term"], {"term": row["term"], **dict.fromkeys(often, 0)})[kind] = row["often"]
+    for kind, pairs in sizes["often"].items():
+        for term, often in pairs:
+            found.setdefault(term, {"term": term, **dict.fromkeys(sizes["often"], 0)})[kind] = often
     return list(found.values())
 
 

@@ -1,4 +1,4 @@
-"""Step 1, when: which time the question asks about, by its parameters, else by its own words (C30)."""
+"""Which time a question asks about: by its parameters, else by its own words (C30)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from kg_memory.identity import alias_key, clean
 from kg_memory.model import AskedTime
 from kg_memory.retrieval.names import name_keys
 from kg_memory.retrieval.state import Instants, RetrievalState
-from kg_memory.settings import Settings
 from kg_memory.temporal import EPOCH, OPEN_END, OPEN_START, instant, micros
 
 GIVEN = (
@@ -28,8 +27,8 @@ WORDS = 2000
 """Characters of a question in which time words are looked for."""
 
 
-def when(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Find the window of valid time and the instant of the system's clock that the question is about.
+def when(state: RetrievalState) -> Flow[dict[str, Any]]:
+    """Return the window of valid time and the instant of the system's clock that the question is about.
 
     Errors: `InputError` when `as_of`, `believed_at` or `during` is no time, or two of them contradict; or when
     anything else that was handed in is of no use.

@@ -188,8 +188,8 @@ def test_a_graph_may_stand_in_a_sequence_with_a_mapping_of_ones_own(memory, name
 def test_the_inner_steps_are_streamed_on_request(memory, config):
     parts = list(chat(memory).stream(said("Ann lives in Oslo"), config, stream_mode="updates", subgraphs=True))
     inner = [step for place, update in parts if place for step in update]
-    assert inner[:4] == ["when", "search", "rerank", "construct"]
-    assert inner[4:].count("receive") == 2
+    assert inner[:3] == ["search", "rerank", "construct"]
+    assert inner[3:].count("receive") == 2
     assert inner[-1] == "summarise"
     assert [step for place, update in parts if not place for step in update] == ["recall", "answer", "remember"]
 

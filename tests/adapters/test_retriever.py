@@ -290,7 +290,7 @@ def test_callbacks_reach_the_inner_steps(find, retriever):
     find(retriever, "Ann", {"callbacks": [runs]})
     assert ("KGRetriever",) in runs.paths()
     assert ("KGRetriever", "retrieval") in runs.paths()
-    assert {path[2] for path in runs.paths() if len(path) > 2} >= {"when", "search", "rerank", "construct"}
+    assert {path[2] for path in runs.paths() if len(path) > 2} >= {"search", "rerank", "construct"}
 
 
 def test_an_error_is_told_to_the_callbacks(find, retriever):

@@ -64,7 +64,7 @@ SCANS = {
     "cypher.ENTITIES_LIKE": "it looks through all words: no index finds the beginning of one",
     "episodes.EPISODES": "a page of all: an order never uses an index",
     "cypher.STATS": "it counts all",
-    "search.SIZES": "it looks at the first few hundred of each kind",
+    "search.LOOKED_UP": "it looks at the first few hundred of each kind",
     "beliefs.ALL_PREDICATES": "a page of all: an order never uses an index",
     "communities.COMMUNITIES": "a page of all: an order never uses an index",
     "communities.WHOLES": "it reads all that is above another, once a refresh",
@@ -182,7 +182,7 @@ OF_ONE = {
     "beliefs.HISTORY": {"facts": [ID]},
     "beliefs.PREDICATES": {"names": [ID]},
     "beliefs.TELL_FACTS": {"past": True},
-    "search.TERMS": {"terms": ["oslo"]},
+    "search.LOOKED_UP": {"terms": ["oslo"]},
     "walk.MENTIONING": {"entities": [ID]},
 }
 

@@ -194,7 +194,6 @@ def test_a_date_that_is_none_is_refused(story: Talk, name: str) -> None:
 
 def test_the_nodes_are_named_as_in_the_picture(story: Talk) -> None:
     assert [name for name in story.retrieval.get_graph().nodes if not name.startswith("__")] == [
-        "when",
         "search",
         "rerank",
         "construct",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Embed, Query, Reads
+from kg_memory.effects import Embed, Now, Query, Reads
 from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import run
@@ -16,16 +16,17 @@ from kg_memory.recipes import RECIPES
 from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS, search
 from kg_memory.settings import Settings
 
-INSTANTS = {"since": 0, "until": 1, "believed_at": 0, "lenient": False, "unreviewed": False}
-SIZES = [
+NOW = 1_700_000_000_000_000
+LOOKED_UP = [
     {
         "labels": {"Fact": 5, "Entity": 4, "Community": 1, "Episode": 3},
-        "lengths": dict.fromkeys(("facts", "entities", "communities", "episodes"), 10.0),
+        "lengths": dict.fromkeys(KINDS, 10.0),
+        "often": {kind: [["oslo", 1]] for kind in KINDS},
     }
 ]
 LIVES = "Where does Ann live?"
-BEGINNINGS = {"SIZES": "CALL db.meta.stats()", "TERMS": cypher.TERMS.partition("IN_")[0]}
-"""How queries begin that differ by the kinds that they are about."""
+BEGINNINGS = {"LOOKED_UP": cypher.LOOKED_UP.partition("CALL {")[0]}
+"""How a query begins that differs by the kinds that it is about."""
 
 
 class Database:
@@ -40,6 +41,8 @@ class Database:
         if isinstance(effect, Embed):
             self.embedded.append(effect)
             return [[1.0] for _ in effect.texts]
+        if isinstance(effect, Now):
+            return NOW
         queries = effect.queries if isinstance(effect, Reads) else (effect,)
         self.trips.append(queries)
         rows = [self.rows(query) for query in queries]
@@ -59,15 +62,14 @@ class Database:
 
 
 def asked(question: Any, database: Database, **given: Any) -> dict[str, Any]:
-    state: Any = {"question": question, "instants": INSTANTS, **given}
-    return run(search(state, Settings()), database)
+    return run(search({"question": question, **given}, Settings()), database)  # type: ignore[typeddict-item]
 
 
 def full() -> Database:
-    return Database(SIZES=SIZES, TERMS=[{"term": "oslo", "often": 1}])
+    return Database(LOOKED_UP=LOOKED_UP)
 
 
-@pytest.mark.parametrize("question", ["", None, "?!", "\ud800\x00", 17 * "🎉"])
+@pytest.mark.parametrize("question", ["", "?!", "\ud800\x00", 17 * "🎉"])
 def test_a_question_without_letters_costs_no_query_and_no_embedding(question: Any) -> None:
     database = full()
     assert asked(question, database)["relevance"] == 0.0
@@ -130,7 +132,7 @@ def test_as_many_are_looked_for_as_are_to_be_served_within_bounds(limit: int | N
 
 def test_named_entities_are_told_and_make_the_center_known() -> None:
     row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2}
-    database = Database(SIZES=SIZES, NAMED_ENTITIES=[row])
+    database = Database(LOOKED_UP=LOOKED_UP, NAMED_ENTITIES=[row])
     assert asked("Oslo?", database, center="ANN")["named"] == ["ann"]
     [looked_up] = [query for query in database.queries if query.cypher == cypher.NAMED_ENTITIES]
     assert looked_up.params["keys"][-1] == alias_key("Ann")

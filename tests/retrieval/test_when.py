@@ -1,4 +1,4 @@
-"""The first step: which time a question is about, by its parameters, else by its own words; on a real FalkorDB."""
+"""Which time a question is about, by its parameters, else by its own words; on a real FalkorDB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from kg_memory.falkor import search_cypher
 from kg_memory.flow import run
 from kg_memory.model import AskedTime
 from kg_memory.retrieval.when import when
-from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END, OPEN_START, micros
 from tests.retrieval.conftest import Talk
 from tests.review import World
@@ -41,7 +40,7 @@ def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: An
         queries.append(effect)
         return list(events)
 
-    return run(when({"question": question, **given}, Settings()), perform), queries  # type: ignore[typeddict-item]
+    return run(when({"question": question, **given}), perform), queries  # type: ignore[typeddict-item]
 
 
 def window(found: dict[str, Any]) -> tuple[int, int]:
@@ -310,7 +309,7 @@ def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
     plain = queries()
     assert len(plain) == 5  # look up, search, walk, go from facts to episodes, fetch
     asked = [each for trip in plain for each in trip]
-    assert len(asked) == len(set(asked)) == 22
+    assert len(asked) == len(set(asked)) == 19
     for asked_too, (question, given_) in {
         "a second step of the walk": ("Where did Ann live in 2019?", {"believed_at": "now", "unreviewed": True}),
         "when she moved": ("Where did Ann live before she moved to Rome?", {}),

@@ -49,7 +49,7 @@ def test_each_graph_has_an_assistant_and_is_drawn_with_its_steps(client, assista
         for name, id_ in assistants.items()
     }
     assert drawn["ingestion"] == {"__start__", *STEPS, "__end__"}
-    assert drawn["retrieval"] == {"__start__", "when", "search", "rerank", "construct", "__end__"}
+    assert drawn["retrieval"] == {"__start__", "search", "rerank", "construct", "__end__"}
     assert drawn["communities"] == {"__start__", "detect", "compare", "summarise", "save", "__end__"}
     assert drawn["review"] == {"__start__", "load", "ask", "apply", "__end__"}
     assert drawn["agent"] >= {"recall:search", "recall:construct", "answer", *(f"remember:{each}" for each in STEPS)}
@@ -102,8 +102,8 @@ def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
 
     asked = {"question": "Where does Ann live?", "namespace": "streamed"}
     found = events(client, client.threads.create()["thread_id"], "retrieval", asked, stream_mode=modes)
-    assert [step for each in found["updates"] for step in each] == ["when", "search", "rerank", "construct"]
-    assert [each["step"] for each in found["custom"]] == ["when", "search", "rerank", "construct"]
+    assert [step for each in found["updates"] for step in each] == ["search", "rerank", "construct"]
+    assert [each["step"] for each in found["custom"]] == ["search", "rerank", "construct"]
     assert "Ann lives in Oslo" in found["values"][-1]["context"]
 
     found = events(client, None, "communities", {"namespace": "streamed"}, stream_mode=modes)
@@ -136,7 +136,7 @@ def test_the_agents_messages_are_streamed_with_the_news_of_its_inner_steps(clien
     [message] = [data[0]["content"] for kind, all_ in found.items() if kind.startswith("messages") for data in all_]
     assert message == "Noted."
     steps = [each["step"] for kind, all_ in found.items() if kind.startswith("custom|") for each in all_]
-    assert steps == ["when", "search", "rerank", "construct", *STEPS]
+    assert steps == ["search", "rerank", "construct", *STEPS]
 
 
 def test_a_breakpoint_stops_before_a_node_where_the_state_is_edited_and_the_run_goes_on(client, thread):
