@@ -73,7 +73,7 @@ class NamesInFlight:
         return sorted(best.values(), key=lambda each: (-each["score"], each["id"]))
 
     def _similar(self, entity: NewEntity, vector: Vector, *, is_certain: bool) -> list[tuple[str, float]]:
-        """Return which entities in flight may be that one, and how similar they are, as `cypher.SIMILAR_ENTITIES`."""
+        """Return which entities in flight may be that one, and how similar they are, as `SIMILAR_ENTITIES` does."""
         alias, terms = alias_key(entity["name"]), frozenset(words.tokens(entity["name"]))
         scores: dict[str, float] = {each.id: 1.0 for (key, _), each in self._names.items() if key == alias}
         if not scores and not is_certain:
@@ -137,7 +137,7 @@ class FactsInFlight:
                     self._facts[end].setdefault(fact["id"], flying)
 
     def related(self, fact: NewFact, vector: Vector) -> dict[str, Known]:
-        """Return the facts in flight that *fact* may have to do with, by their ids, as `cypher.RELATED_FACTS`."""
+        """Return the facts in flight that *fact* may have to do with, by their ids, as `RELATED_FACTS` does."""
         ends = {fact["subject_id"], *fact["object_ids"]}
         near: list[tuple[bool, float, str, Known]] = []
         pairs: list[tuple[str, Known]] = []

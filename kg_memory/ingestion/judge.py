@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kg_memory.effects import embed, read
-from kg_memory.falkor import cypher
+from kg_memory.falkor import candidate_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import verdict_id
 from kg_memory.ingestion.state import IngestionState, NewFact, NewVerdict, Related

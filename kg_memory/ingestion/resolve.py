@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from kg_memory import words
 from kg_memory.effects import Vector, embed, read
-from kg_memory.falkor import cypher
+from kg_memory.falkor import candidate_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
@@ -116,6 +116,7 @@ def candidates(
         {
             "new": new,
             "alias": alias_key(each["name"]),
+            "type": each["type"],
             "embedding": vector,
             "terms": sorted(set(words.tokens(each["name"]))),
         }

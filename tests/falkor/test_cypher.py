@@ -13,6 +13,7 @@ from kg_memory.effects import Query
 from kg_memory.errors import QueryError
 from kg_memory.falkor import (
     belief_cypher,
+    candidate_cypher,
     community_cypher,
     cypher,
     episode_cypher,
@@ -33,6 +34,7 @@ from tests.scripted import HashEmbeddings, Scripted
 
 QUERIES = {
     **{f"cypher.{name}": text for name, text in vars(cypher).items() if name.isupper() and not name.startswith("_")},
+    **{f"candidates.{name}": text for name, text in vars(candidate_cypher).items() if name.isupper() and name[0] != "_"},
     **{f"episodes.{name}": text for name, text in vars(episode_cypher).items() if name.isupper() and name[0] != "_"},
     **{f"beliefs.{name}": text for name, text in vars(belief_cypher).items() if name.isupper() and name[0] != "_"},
     **{f"search.{name}": text for name, text in vars(search_cypher).items() if name.isupper() and name[0] != "_"},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.effects import Ask, Query
-from kg_memory.falkor import cypher
+from kg_memory.falkor import candidate_cypher as cypher
 from kg_memory.identity import verdict_id
 from kg_memory.ingestion.judge import judge
 from kg_memory.prompts.answers import FactVerdict, FactVerdicts

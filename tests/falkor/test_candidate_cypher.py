@@ -1,0 +1,65 @@
+"""Who may be meant by the name of a new entity, on a real FalkorDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kg_memory.falkor import schema
+from kg_memory.falkor.candidate_cypher import SIMILAR_ENTITIES
+from kg_memory.falkor.connect import Database, graph_key
+
+ANN, BEN = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+LIKE_ANN = [0.9, 0.1, 0.0]
+KNOWN = [
+    {"id": "ann", "name": "Ann", "type": "Person", "embedding": ANN, "aliases": ["ann"]},
+    {"id": "anne", "name": "Anne", "type": "Person", "embedding": LIKE_ANN, "aliases": ["anne"]},
+    {"id": "jordan", "name": "Jordan", "type": "Place", "embedding": BEN, "aliases": ["jordan"]},
+    {"id": "ben berg", "name": "Ben Berg", "type": "Person", "embedding": BEN, "aliases": ["ben", "ben berg"]},
+    {"id": "ben dahl", "name": "Ben Dahl", "type": "Person", "embedding": BEN, "aliases": ["ben", "ben dahl"]},
+]
+Similar = Callable[[str, str, list[float]], dict[str, float]]
+
+
+@pytest.fixture
+def similar(database: Database, namespace: str) -> Similar:
+    """Have the `KNOWN` entities, and return what finds the ids of those that one may be, with their scores."""
+    key = graph_key(namespace)
+    schema.ensure(database, key, len(ANN), "three numbers")
+    make = """UNWIND $known AS row
+CREATE (e:Entity {id: row.id, name: row.name, type: row.type, embedding: vecf32(row.embedding)})
+WITH e, row
+UNWIND row.aliases AS alias
+MERGE (a:Alias {key: alias})
+MERGE (a)-[:NAMES]->(e)
+WITH e, row, split(toLower(row.name), ' ') AS terms
+UNWIND terms AS term
+MERGE (t:Term {s: term})
+MERGE (t)-[:IN_ENTITY]->(e)"""
+    database.query(key, make, {"known": KNOWN}, write=True)
+
+    def ask(alias: str, type_: str, vector: list[float]) -> dict[str, float]:
+        name = {"new": 0, "alias": alias, "type": type_, "embedding": vector, "terms": alias.split()}
+        rows = database.query(key, SIMILAR_ENTITIES, {"names": [name], "limit": 5, "threshold": 0.6}, write=False)
+        return {row["entity"]["id"]: max(r["score"] for r in rows if r["entity"] == row["entity"]) for row in rows}
+
+    return ask
+
+
+def test_a_name_that_one_of_the_same_type_has_is_that_one_and_nobody_else_is_looked_for(similar: Similar) -> None:
+    assert similar("ann", "Person", ANN) == {"ann": 1.0}
+
+
+def test_a_name_that_nobody_has_may_be_whoever_means_the_same_or_has_a_word_of_it(similar: Similar) -> None:
+    found = similar("annie berg", "Person", ANN)
+    assert found.keys() == {"ann", "anne", "ben berg"}
+    assert found["ann"] > found["anne"] > found["ben berg"] == 0
+
+
+def test_a_name_of_another_type_may_be_whoever_means_the_same_too(similar: Similar) -> None:
+    assert similar("jordan", "Person", ANN).keys() == {"jordan", "ann", "anne"}
+
+
+def test_a_name_that_two_of_the_same_type_have_may_be_whoever_means_the_same_too(similar: Similar) -> None:
+    assert similar("ben", "Person", ANN).keys() == {"ben berg", "ben dahl", "ann", "anne"}
