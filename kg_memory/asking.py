@@ -74,7 +74,8 @@ class Kept:
 class Durable:
     """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys.
 
-    Those about no episode are stored by the query *keep*, which is given *params* too.
+    One that is *done* keeps no more of them. Those about no episode are stored by the query *keep*, which is given
+    *params* too.
     """
 
     episode: str | None
@@ -82,6 +83,7 @@ class Durable:
     known: Mapping[str, str]
     keep: str = KEEP_ANSWER
     params: Mapping[str, Any] = field(default_factory=dict)
+    done: bool = False
 
     def take(self, ask: Ask) -> BaseModel | None:
         """Return the stored answer to *ask*, if there is one."""
@@ -90,6 +92,8 @@ class Durable:
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
         """Store *answer*."""
+        if self.done:
+            return
         kept = {"key": self.key(ask), "answer": answer.model_dump_json()}
         yield from write(self.keep, **(self.params or {"id": self.episode}), **kept, **NOTHING)
 

@@ -58,7 +58,9 @@ class Node(Runnable[Any, dict[str, Any]]):
 
 def with_the_episode(state: Mapping[str, Any], model: str) -> Durable | None:
     """Keep the answers about the episode of *state* with it."""
-    return Durable(state["episode"]["id"], model, state.get("answers") or {}) if "episode" in state else None
+    if "episode" not in state:
+        return None
+    return Durable(state["episode"]["id"], model, state.get("answers") or {}, done=bool(state.get("done")))
 
 
 def node(

@@ -15,9 +15,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from kg_memory.asking import Asking, Kept
 from kg_memory.effects import Ask
 from kg_memory.errors import InputError, ModelUnavailable
+from kg_memory.falkor.episode_cypher import KEEP_ANSWER
 from kg_memory.flow import Every, run
 from kg_memory.ingestion.graph import build
-from kg_memory.nodes import news, unrounded
+from kg_memory.nodes import news, unrounded, with_the_episode
 from kg_memory.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.prompts.answers import ExtractedFacts, Summaries
 from kg_memory.temporal import OPEN_END, OPEN_START
@@ -126,6 +127,21 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
             raise KeyboardInterrupt
     found = {name: kept.take("ann", Ask(SUMMARISE, {"entities": name})) for name in "abc"}
     assert found == {"a": None, "b": EMPTY, "c": EMPTY}
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_an_answer_is_stored_with_its_episode_unless_that_is_done(done):
+    asking = Asking("ann", Kept(), durable=with_the_episode({"episode": {"id": "e"}, "done": done}, "a model"))
+    effects: list[Any] = []
+
+    def perform(effect: Any) -> Any:
+        effects.append(effect)
+        return EMPTY if isinstance(effect, Ask) else []
+
+    run(asking.through(_asks("a")), perform)
+    asked, *stored = effects
+    assert asked.episode == "e"
+    assert [each.cypher for each in stored] == ([] if done else [KEEP_ANSWER])
 
 
 def test_the_context_of_a_run_changes_its_settings_and_its_prompts(invoke, driver, settings, namespace, model):
