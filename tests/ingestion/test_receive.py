@@ -66,9 +66,15 @@ def test_the_previous_messages_are_told_oldest_first_and_no_more_than_wanted():
     assert ended.value.value["skips"] == 3
 
 
-@pytest.mark.parametrize("content", ["", " \n\t", None, 7, b"bytes", ["Hello."]])
+@pytest.mark.parametrize("content", ["", " \n\t", None])
 def test_no_content_is_refused(content):
     with pytest.raises(InputError, match="content is empty"):
+        checking(content=content)
+
+
+@pytest.mark.parametrize("content", [7, b"bytes", ["Hello."], {"name": "Ann"}])
+def test_a_content_that_is_no_text_is_refused_by_its_type(content):
+    with pytest.raises(InputError, match=f"the content is a {type(content).__name__}: give a string"):
         checking(content=content)
 
 
