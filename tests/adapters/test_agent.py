@@ -159,7 +159,7 @@ def test_it_is_a_part_of_a_graph_with_another_context(memory, namespace):
 
 def test_the_picture_shows_the_inner_steps(memory):
     drawn = set(build_agent(memory).compile().get_graph(xray=True).nodes)
-    assert drawn >= {"recall:when", "recall:construct", "answer", "remember:receive", "remember:summarise"}
+    assert drawn >= {"recall:search", "recall:construct", "answer", "remember:receive", "remember:summarise"}
 
 
 @pytest.mark.parametrize(
