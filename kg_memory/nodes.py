@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.callbacks import CallbackManager
+from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langgraph.runtime import Runtime, get_runtime
 
 from kg_memory import telemetry
@@ -122,6 +123,11 @@ def node(
             return end(state, update, asking, began)
 
     return Node(step.__name__, call, acall)
+
+
+def is_watched() -> bool:
+    """Tell whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: it is to see the steps."""
+    return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
 
 
 def _metered(state: Mapping[str, Any], update: dict[str, Any], namespace: str, took: StepUsage) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.tracers.context import collect_runs
+from langgraph.graph import START, StateGraph
+from langgraph.pregel import Pregel
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
@@ -58,6 +61,30 @@ def test_sync_and_async_find_and_tell_the_same(story, given):
     assert sync.search(QUESTION, **FIXED, **given) == later.search(QUESTION, **FIXED, **given)
     one, other = (each.context(QUESTION, **FIXED, **given) for each in (sync, later))
     assert (str(one), one.found, one.lines, one.left_out) == (str(other), other.found, other.lines, other.left_out)
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+def test_one_that_is_traced_is_a_run_of_the_graph_and_finds_and_tells_the_same(verbs, given):
+    found, context = (verb(QUESTION, **FIXED, **given) for verb in (verbs.search, verbs.context))
+    with collect_runs() as kept:
+        assert verbs.search(QUESTION, **FIXED, **given) == found
+        told = verbs.context(QUESTION, **FIXED, **given)
+    assert (str(told), told.found, told.lines) == (str(context), context.found, context.lines)
+    assert [run.name for run in kept.traced_runs] == ["retrieval", "retrieval"]
+
+
+def test_one_within_a_graph_streams_its_steps(verbs):
+    graph = StateGraph(dict).add_node("ask", lambda _: {"n": len(verbs.search(QUESTION).facts)})
+    parts = list(graph.add_edge(START, "ask").compile().stream({}, stream_mode="updates", subgraphs=True))
+    steps = [step for place, update in parts if place for step in update]
+    assert steps == ["search", "rerank", "construct"]
+
+
+def test_one_by_itself_takes_the_same_steps_without_a_graph(verbs, monkeypatch):
+    monkeypatch.setattr(Pregel, "stream", None)
+    monkeypatch.setattr(Pregel, "astream", None)
+    assert verbs.search(QUESTION).facts
+    assert "Oslo" in verbs.context(QUESTION)
 
 
 def test_the_limit_is_of_each_kind_and_no_number_of_none(verbs):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.flow import Driver
-from kg_memory.nodes import node
+from kg_memory import telemetry
+from kg_memory.flow import Driver, Flow
+from kg_memory.nodes import news, node
 from kg_memory.retrieval.construct import construct
 from kg_memory.retrieval.rerank import rerank
 from kg_memory.retrieval.search import search
 from kg_memory.retrieval.state import RetrievalContext, RetrievalInput, RetrievalState
 from kg_memory.settings import Settings
+
+STEPS = (search, rerank, construct)
 
 
 def build(
@@ -18,10 +24,21 @@ def build(
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    for step in (search, rerank, construct):
+    for step in STEPS:
         graph.add_node(step.__name__, node(step, driver, settings))
     graph.add_edge(START, "search")
     graph.add_edge("search", "rerank")
     graph.add_edge("rerank", "construct")
     graph.add_edge("construct", END)
     return graph
+
+
+def straight(asked: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
+    """Return what the graph makes of what is *asked* of a namespace: its steps one after another, without it."""
+    state: Any = asked
+    for step in STEPS:
+        with telemetry.step("retrieval", step.__name__, asked["namespace"]) as told:
+            update = yield from step(state, settings)
+            told(news(update))
+        state = {**state, **update}
+    return dict(state)
