@@ -38,7 +38,7 @@ from kg_memory.effects import read
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.retrieval.relevance import features, probability
-from kg_memory.retrieval.search import by_term, counted, search
+from kg_memory.retrieval.search import counts_of, frequencies_of, search
 from kg_memory.retrieval.state import RetrievalState
 from kg_memory.words import tokens
 
@@ -129,8 +129,8 @@ def _features(memory: GraphMemory, question: str) -> Flow[tuple[float, float]]:
     state: RetrievalState = {"question": question}
     state |= yield from search(state, memory.settings)
     terms = list(dict.fromkeys(tokens(question)))
-    [sizes] = yield from read(cypher.LOOKED_UP, terms=terms)
-    return features(state["hits"], by_term(sizes), terms, counted(sizes))
+    [row] = yield from read(cypher.LOOKED_UP, terms=terms)
+    return features(state["hits"], frequencies_of(row), terms, counts_of(row))
 
 
 def fitted(asked: Sequence[Asked], rows: np.ndarray) -> dict[str, Any]:

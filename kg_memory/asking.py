@@ -74,8 +74,8 @@ class Kept:
 class Durable:
     """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys.
 
-    One that is *done* keeps no more of them. Those about no episode are stored by the query *keep*, which is given
-    *params* too.
+    Where the episode is *done*, none is stored any more: nobody would read it. Those about no episode are stored by the
+    query *keep*, which is given *params* too.
     """
 
     episode: str | None

@@ -68,6 +68,8 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
                 effect = flow.send(answer)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
@@ -83,6 +85,8 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
                 effect = flow.send(answer)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
 
 
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
@@ -99,6 +103,8 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
                 effect = flow.send(answer)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:

@@ -125,8 +125,8 @@ def node(
     return Node(step.__name__, call, acall)
 
 
-def is_watched() -> bool:
-    """Tell whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: it is to see the steps."""
+def steps_are_seen() -> bool:
+    """Tell whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: these show the steps."""
     return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
 
 

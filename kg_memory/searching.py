@@ -11,7 +11,7 @@ from kg_memory.context_text import Context
 from kg_memory.identity import DEFAULT_NAMESPACE
 from kg_memory.looking_back import During, Time
 from kg_memory.model import Found
-from kg_memory.nodes import is_watched
+from kg_memory.nodes import steps_are_seen
 from kg_memory.recipes import Recipe
 from kg_memory.retrieval.context import context_of
 from kg_memory.retrieval.graph import build, straight
@@ -149,17 +149,17 @@ class Searching(Verbs):
         return build(self.driver.reading(), self.settings).compile(name="retrieval")
 
     def _asked(self, asked: Mapping[str, Any], wanted: tuple[str, ...] | None = None) -> Any:
-        """Return what the graph makes of what is *asked*, of which so much is *wanted*, if not all.
+        """Return what the graph makes of what is *asked*, at least what is *wanted* of it.
 
-        Where nobody watches its steps, they are taken without LangGraph, which would take a fifth of a search.
+        Where nobody sees its steps, they are taken without LangGraph, which would take two or three milliseconds.
         """
-        if is_watched():
+        if steps_are_seen():
             return self._asking.invoke(asked, output_keys=wanted)
         return self.driver.reading().run(straight(asked, self.settings), asked["namespace"])
 
     async def _aasked(self, asked: Mapping[str, Any], wanted: tuple[str, ...] | None = None) -> Any:
         """`_asked`, for asyncio."""
-        if is_watched():
+        if steps_are_seen():
             return await self._asking.ainvoke(asked, output_keys=wanted)
         return await self.driver.reading().arun(straight(asked, self.settings), asked["namespace"])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.flow import SIDE_BY_SIDE, Flow, arun, every, run
+from kg_memory.flow import SIDE_BY_SIDE, Flow, arun, every, run, through
 
 
 class Failed(Exception):
@@ -55,6 +55,43 @@ def double(number: int) -> Flow[int]:
 def fail(name: str) -> Flow[int]:
     yield Failed(name)
     return 0
+
+
+def held(opened: list[str]) -> Flow[None]:
+    """Hold something open while waiting for an answer that never comes."""
+    opened.append("open")
+    try:
+        yield "wait"
+    finally:
+        opened.append("closed")
+
+
+def passed_on(effect: Any) -> Flow[Any]:
+    answer = yield effect
+    return answer
+
+
+def test_what_a_flow_holds_open_is_closed_before_an_interruption_goes_on():
+    def interrupted(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    with pytest.raises(KeyboardInterrupt) as kept:  # with its frames, and so what is held in them
+        run(through(held(opened), passed_on), interrupted)
+    assert opened == ["open", "closed"]
+    assert kept.tb
+
+
+async def test_what_a_flow_holds_open_is_closed_before_a_cancelled_task_ends():
+    async def never(_: Any) -> Any:
+        await asyncio.sleep(60)
+
+    opened: list[str] = []
+    with pytest.raises(TimeoutError) as kept:
+        async with asyncio.timeout(0.01):
+            await arun(through(held(opened), passed_on), never)
+    assert opened == ["open", "closed"]
+    assert kept.tb
 
 
 def test_a_flow_is_sent_the_answers_to_its_effects_and_returns_its_value(drive):

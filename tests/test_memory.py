@@ -182,8 +182,8 @@ def test_everything_can_be_embedded_anew(verbs, server, settings, namespace):
 BAD = {
     "an empty content": ("add", ("",), {}, "content is empty"),
     "a blank content": ("add", (" \n",), {}, "content is empty"),
-    "a content that is no text": ("add", (7,), {}, "content is a int: give a string"),
-    "a record as it is": ("add", ({"name": "Ann"},), {}, "content is a dict: give a string, a record as JSON"),
+    "a content that is no text": ("add", (7,), {}, "content is of type int: give a string"),
+    "a record as it is": ("add", ({"name": "Ann"},), {}, "content is of type dict: give a string, a record as JSON"),
     "a huge content": ("add", ("x" * 1_000_001,), {}, "1000001 characters"),
     "a bad kind": ("add", ("Hello.",), {"kind": "picture"}, "message, text, json"),
     "a bad date": ("add", ("Hello.",), {"at": "yesterday"}, "ISO 8601"),

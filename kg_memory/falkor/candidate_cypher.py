@@ -16,12 +16,12 @@ UNION ALL
 UNWIND $names AS row
 CALL {{
   WITH row
-  MATCH (:Alias {{key: row.alias}})-[:NAMES]->(same:Entity)
-  WHERE same.type = row.type
-  RETURN count(same) AS same
+  MATCH (:Alias {{key: row.alias}})-[:NAMES]->(namesake:Entity)
+  WHERE namesake.type = row.type
+  RETURN count(namesake) AS namesakes
 }}
 WITH row
-WHERE same <> 1
+WHERE namesakes <> 1 OR row.new = 0
 CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
 WITH row, e, 1.0 - distance AS score
 WHERE score >= $threshold
@@ -42,8 +42,9 @@ RETURN new, {part.KNOWN_MAP} AS entity, 0.0 AS score
 """
 """The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
 
-What a name means is not looked up where one of the same type has it: that is who it is. The words are for names that
-nobody has: those of somebody well known are in the summaries of all around him.
+What a name means is not looked up where just one of the same type has it: that is who it is, see `resolve.certain`. Of
+the first name it always is: where that fails, all is being embedded anew by another model. The words are for names
+that nobody has: those of somebody well known are in the summaries of all around him.
 """
 
 _FACTS_OF_PAIRS = f"""

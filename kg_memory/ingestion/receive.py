@@ -139,13 +139,13 @@ def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[N
 
 def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> dict[str, Any]:
     """Return the episode as it is stored: cleaned, identified and dated."""
-    content = state.get("content") or ""
-    if not isinstance(content, str):
+    content = state.get("content")
+    if not isinstance(content, str | None):
         raise InputError(
-            f"the content is a {type(content).__name__}: give a string, a record as JSON with kind='json'; several "
-            "messages go to `add_many`"
+            f"the content is of type {type(content).__name__}: give a string, a record as JSON with kind='json'; "
+            "several messages go to `add_many`"
         )
-    if not content.strip():
+    if content is None or not content.strip():
         raise InputError("the content is empty: give a message, a text or a JSON record")
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")

@@ -139,7 +139,10 @@ def _best(rows: Iterable[Mapping[str, Any]], limit: int) -> list[Candidate]:
 
 
 def certain(entity: NewEntity, found: Sequence[Candidate], settings: Settings) -> Candidate | None:
-    """Return the one candidate that *entity* is beyond doubt, if there is one."""
+    """Return the one candidate that *entity* is beyond doubt, if there is one.
+
+    Just one of its type that has its name is, whoever else means the same: `SIMILAR_ENTITIES` rests on that.
+    """
     default = settings.entity_types[0].name
     fitting = [each for each in found if each["type"] == entity["type"] or default in (each["type"], entity["type"])]
     called = [each for each in fitting if alias_key(entity["name"]) in _keys(each)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
@@ -26,19 +27,17 @@ def build(
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:
         graph.add_node(step.__name__, node(step, driver, settings))
-    graph.add_edge(START, "search")
-    graph.add_edge("search", "rerank")
-    graph.add_edge("rerank", "construct")
-    graph.add_edge("construct", END)
+    for before, after in pairwise((START, *(step.__name__ for step in STEPS), END)):
+        graph.add_edge(before, after)
     return graph
 
 
 def straight(asked: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
     """Return what the graph makes of what is *asked* of a namespace: its steps one after another, without it."""
-    state: Any = asked
+    state: Any = dict(asked)
     for step in STEPS:
         with telemetry.step("retrieval", step.__name__, asked["namespace"]) as told:
             update = yield from step(state, settings)
             told(news(update))
-        state = {**state, **update}
-    return dict(state)
+        state |= update
+    return state  # type: ignore[no-any-return]

@@ -94,33 +94,40 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     keys += [alias_key(clean(center))] if center else []
     means = any(chosen.weights(kind).meaning for kind in KINDS)
     worded = [kind for kind in KINDS if chosen.weights(kind).words]
-    told, named, recent, names = yield from in_step(
+    rows, named, recent, names = yield from in_step(
         (read(cypher.looked_up(worded), terms=terms), _named(keys), _recent(state.get("thread")), _names(where))
     )
-    if not told:
+    if not rows:
         return None
-    [sizes] = told
-    if center and not any(alias_key(clean(center)) in row["keys"] for row in named):
+    [row] = rows
+    if center and not any(alias_key(clean(center)) in each["keys"] for each in named):
         raise InputError(
             f"the center is {center!r}, and nothing here is called that: give a name that `entities` lists"
         )
     vectors = yield from embed([question] if means else [], role="query")
     return Looked(
-        terms, vectors[0] if vectors else None, counted(sizes), sizes["lengths"], by_term(sizes), named, recent, names
+        terms,
+        vectors[0] if vectors else None,
+        counts_of(row),
+        row["lengths"],
+        frequencies_of(row),
+        named,
+        recent,
+        names,
     )
 
 
-def counted(sizes: Mapping[str, Any]) -> dict[Kind, int]:
+def counts_of(row: Mapping[str, Any]) -> dict[Kind, int]:
     """Return how many there are of each kind, by the row of `search_cypher.looked_up`."""
-    return {kind: sizes["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
+    return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
-def by_term(sizes: Mapping[str, Any]) -> list[dict[str, Any]]:
+def frequencies_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row a term, with in how many of each kind it is, by the row of `search_cypher.looked_up`."""
     found: dict[str, dict[str, Any]] = {}
-    for kind, pairs in sizes["often"].items():
+    for kind, pairs in row["often"].items():
         for term, often in pairs:
-            found.setdefault(term, {"term": term, **dict.fromkeys(sizes["often"], 0)})[kind] = often
+            found.setdefault(term, {"term": term, **dict.fromkeys(row["often"], 0)})[kind] = often
     return list(found.values())
 
 

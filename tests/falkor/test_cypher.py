@@ -146,7 +146,7 @@ PARAMS: dict[str, Any] = {
     "postings": [TERM],
     "lengths": [{"id": ID, "n": 1}],
     "beginning": "os",
-    "names": [{"new": 0, "alias": ID, "embedding": VECTOR, "terms": ["oslo"]}],
+    "names": [{"new": 0, "alias": ID, "type": "Person", "embedding": VECTOR, "terms": ["oslo"]}],
     "pairs": [{"new": 0, "subject": ID, "object": ID}],
     "facts": [{"new": 0, "subject": ID, "objects": [ID], "predicate": "P", "embedding": VECTOR, "not": ID, "id": ID}],
     "entities": [{"key": "k", "id": ID, "name": "n", "type": "t", "aliases": [], "alias_keys": ["k"]}],

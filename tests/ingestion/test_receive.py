@@ -72,9 +72,9 @@ def test_no_content_is_refused(content):
         checking(content=content)
 
 
-@pytest.mark.parametrize("content", [7, b"bytes", ["Hello."], {"name": "Ann"}])
+@pytest.mark.parametrize("content", [7, 0, False, b"bytes", b"", ["Hello."], [], {"name": "Ann"}, {}])
 def test_a_content_that_is_no_text_is_refused_by_its_type(content):
-    with pytest.raises(InputError, match=f"the content is a {type(content).__name__}: give a string"):
+    with pytest.raises(InputError, match=f"the content is of type {type(content).__name__}: give a string"):
         checking(content=content)
 
 
