@@ -15,6 +15,7 @@ from kg_memory.flow import Flow
 from kg_memory.identity import checked_namespace, clean
 from kg_memory.ingestion.failure import OUTAGES, marked
 from kg_memory.ingestion.receive import checked
+from kg_memory.ingestion.state import IngestionContext
 from kg_memory.model import Added, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Found
 from kg_memory.reading import counted, stored
 from kg_memory.recipes import recipe
@@ -24,7 +25,7 @@ from kg_memory.usage import StepUsage
 
 RETRIED = {False: (EpisodeStatus.FAILED,), True: (EpisodeStatus.FAILED, EpisodeStatus.SKIPPED)}
 """The states of episodes that are read again, without and with the skipped ones."""
-READ_ALL: dict[str, Any] = {"read_all": True}
+READ_ALL = IngestionContext(read_all=True)
 """The context of a run that reads also what would be skipped."""
 UNREADABLE = (ModelError, EmbeddingError)
 """What one episode's content may cause."""

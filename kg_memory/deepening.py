@@ -14,6 +14,7 @@ from kg_memory.falkor import episode_cypher as cypher
 from kg_memory.falkor import rows
 from kg_memory.flow import Flow
 from kg_memory.identity import DEFAULT_NAMESPACE
+from kg_memory.ingestion.state import IngestionContext
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.model import Added, Episode, EpisodeStatus
 from kg_memory.reading import MOST, counted
@@ -81,10 +82,10 @@ class Deepening(Verbs):
         await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
-    def _remember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
+    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
         raise NotImplementedError
 
-    async def _aremember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
+    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
         raise NotImplementedError
 
 
@@ -94,7 +95,7 @@ class Wanted:
 
     statuses: tuple[str, ...]
     plans: tuple[str, ...]
-    context: dict[str, Any]
+    context: IngestionContext
 
     def episodes(self, limit: int | None) -> Flow[list[Added]]:
         """Return them as they are, earliest first."""
@@ -119,5 +120,5 @@ def chosen(to: str | None, settings: Settings, *, skipped: bool, reads: bool) ->
     if plan not in DEEPER:
         raise InputError(f"the plan to deepen to is {to!r}: use {' or '.join(DEEPER)}")
     statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
-    context = {"plan": plan, **calls.READ_ALL}  # what was read before is, whatever is skipped by now
+    context = IngestionContext(plan=plan, read_all=True)  # what was read before is, whatever is skipped by now
     return Wanted(tuple(map(str, statuses)), (UNKNOWN, *PLANS[: PLANS.index(plan)]), context)

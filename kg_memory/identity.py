@@ -20,7 +20,7 @@ DEFAULT_NAMESPACE = "default"
 LONGEST_NAME = 512
 """Bytes of a name that count; what is longer is cut."""
 _KEPT = 100
-"""Characters of the longest name whose form is kept at hand."""
+"""Characters of the longest name whose key is kept at hand."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
@@ -51,21 +51,21 @@ def display(name: str) -> str:
 
 def canonical(name: str) -> str:
     """Return the form under which *name* is compared: NFKC, case-folded, on one line, cut."""
-    return _kept(name) if len(name) <= _KEPT else _canonical(name)
-
-
-def _canonical(name: str) -> str:
     if name.isascii() and name.isprintable():  # the same, in less time
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
     return display(unicodedata.normalize("NFKC", display(name)).casefold())
 
 
-_kept = lru_cache(maxsize=65_536)(_canonical)
-
-
 def alias_key(name: str) -> str:
     """Return the key of a name, whatever the type of what it names."""
+    return _kept(name) if len(name) <= _KEPT else _alias_key(name)
+
+
+def _alias_key(name: str) -> str:
     return _hash(canonical(name))
+
+
+_kept = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str) -> str:

@@ -16,6 +16,7 @@ from kg_memory import calls, opening, reading, telemetry
 from kg_memory.budgets import Budget
 from kg_memory.calls import Progress
 from kg_memory.communities.verbs import Communities
+from kg_memory.course import Course
 from kg_memory.deepening import Deepening
 from kg_memory.driver import Driver
 from kg_memory.effects import Model
@@ -24,8 +25,9 @@ from kg_memory.eviction.verbs import Evicting
 from kg_memory.falkor import reembedding
 from kg_memory.forgetting.verbs import Forgetting
 from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
-from kg_memory.ingestion.graph import build as build_ingestion
+from kg_memory.ingestion.graph import course
 from kg_memory.ingestion.receive import accept
+from kg_memory.ingestion.state import IngestionContext
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.listing import Listing
 from kg_memory.looking_back import LookingBack
@@ -290,13 +292,11 @@ class GraphMemory(
     @cached_property
     def ingestion(self) -> Any:
         """The compiled ingestion graph; as a part of another graph it keeps its checkpoints there."""
-        return build_ingestion(self.driver, self.settings).compile(name="ingestion")
+        return self._adding.graph.compile(name="ingestion")
 
     @cached_property
-    def _adding(self) -> Any:
-        # A verb may be called side by side within a node of the user's: LangGraph would number these graphs by their
-        # order of arrival, and a resumed graph would take up one call's checkpoint in another.
-        return self.ingestion.copy({"checkpointer": False})
+    def _adding(self) -> Course:
+        return course(self.driver, self.settings)
 
     def reembed(self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed everything anew with this memory's embedding model; return how many vectors were made."""
@@ -320,16 +320,16 @@ class GraphMemory(
         self._remember_all(given, namespace, tally)
         return self._fresh(tally.added, namespace)
 
-    def _remember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
+    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
-            return calls.added(self._adding.invoke(given, context=context))
+            return calls.added(self._adding.invoke(given, context))
         except KGMemoryError as error:
             return self._run(calls.unread(given, self.settings, began, error), namespace)
 
-    async def _aremember(self, given: dict[str, Any], namespace: str, context: dict[str, Any] | None) -> Added:
+    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
-            return calls.added(await self._adding.ainvoke(given, context=context))
+            return calls.added(await self._adding.ainvoke(given, context))
         except KGMemoryError as error:
             return await self._arun(calls.unread(given, self.settings, began, error), namespace)

@@ -1,4 +1,4 @@
-"""Steps as LangGraph nodes: one flow, true sync and true async.
+"""Steps as nodes of a graph: one flow, true sync and true async, with LangGraph and without.
 
 Whatever is so for every step has its one place here: the run's own settings and prompts, the answers that a failed
 try has paid for, and the news of what a step did, for ``stream_mode="custom"``.
@@ -11,15 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from langchain_core.callbacks import CallbackManager
-from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
 from kg_memory import telemetry
 from kg_memory.asking import Asking, Durable, Kept
 from kg_memory.contexts import Context
 from kg_memory.errors import KGMemoryError
-from kg_memory.flow import Driver, Flow
+from kg_memory.flow import Driver, Flow, T
 from kg_memory.identity import checked_namespace
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.telemetry.episodes import log_end, log_failure
@@ -35,6 +34,10 @@ LEAST_TIME = 10**9
 Step = Callable[[Any, Settings], Flow[dict[str, Any]]]
 Store = Callable[[Mapping[str, Any], str], Durable | None]
 """Where the answers of a model are kept, of a state and the model's name, until what they are for is saved."""
+Say = Callable[[dict[str, Any]], None]
+"""Told the news of a step."""
+Take = Callable[[Any, Any, Say], T]
+"""Takes a step: of a state, with the context of the run, and who is told its news."""
 OnFailure = Callable[[Mapping[str, Any], str, Exception, bool], Flow[str | None]]
 """What is done about a failure: of a state, by the name of a step and its error, and whether the step itself raised it.
 It returns how far the episode is by that, if that is noted.
@@ -42,19 +45,19 @@ It returns how far the episode is by that, if that is noted.
 
 
 class Node(Runnable[Any, dict[str, Any]]):
-    """What a graph calls: nothing else, as the graph itself traces its nodes."""
+    """What LangGraph calls: nothing else, as the graph itself traces its nodes. `take` and `atake` do without it."""
 
-    def __init__(
-        self, name: str, call: Callable[[Any], dict[str, Any]], acall: Callable[[Any], Awaitable[dict[str, Any]]]
-    ) -> None:
+    def __init__(self, name: str, take: Take[dict[str, Any]], atake: Take[Awaitable[dict[str, Any]]]) -> None:
         self.name = name
-        self._call, self._acall = call, acall
+        self.take, self.atake = take, atake
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
-        return self._call(input)
+        runtime: Runtime[Any] = get_runtime()
+        return self.take(input, runtime.context, runtime.stream_writer)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
-        return await self._acall(input)
+        runtime: Runtime[Any] = get_runtime()
+        return await self.atake(input, runtime.context, runtime.stream_writer)
 
 
 def with_the_episode(state: Mapping[str, Any], model: str) -> Durable | None:
@@ -68,7 +71,7 @@ def node(
     step: Step, driver: Driver, settings: Settings, *, metered: bool = False, on_failure: OnFailure | None = None,
     store: Store = with_the_episode,
 ) -> Node:  # fmt: skip
-    """Return the node that runs *step*, sync under ``invoke`` and async under ``ainvoke``.
+    """Return the node that runs *step*, sync and async.
 
     One that is *metered* adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the
     name of the step and its error runs before the error is raised. *store* says where answers are kept meanwhile.
@@ -76,14 +79,14 @@ def node(
     kept = Kept()
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
-    def begin(state: Any, runtime: Runtime[Any]) -> tuple[Asking, Flow[dict[str, Any]]]:
+    def begin(state: Any, context: Any, say: Say) -> tuple[Asking, Flow[dict[str, Any]]]:
         # As a subgraph, it runs in a graph that has a context of its own kind.
-        chosen = runtime.context if isinstance(runtime.context, Context) else UNCHANGED
+        chosen = context if isinstance(context, Context) else UNCHANGED
         state = unrounded(state)
         asking = Asking(
             checked_namespace(state.get("namespace")), kept, chosen.prompts(),
             None if driver.model_name == OFFLINE else store(state, driver.model_name),
-            lambda done, of: runtime.stream_writer({"step": step.__name__, "done": done, "of": of}),
+            lambda done, of: say({"step": step.__name__, "done": done, "of": of}),
         )  # fmt: skip
         return asking, asking.through(step(state, chosen.settings(settings)))
 
@@ -94,9 +97,9 @@ def node(
     def end(state: Any, update: dict[str, Any], asking: Asking, began: float) -> dict[str, Any]:
         return _metered(state, update, asking.namespace, asking.took(step.__name__, began)) if metered else update
 
-    def call(state: Any) -> dict[str, Any]:
-        runtime, began = get_runtime(), time.perf_counter()
-        asking, flow = begin(state, runtime)
+    def take(state: Any, context: Any, say: Say) -> dict[str, Any]:
+        began = time.perf_counter()
+        asking, flow = begin(state, context, say)
         with telemetry.step(graph, step.__name__, asking.namespace) as told:
             try:
                 with asking.kept_on_failure():
@@ -105,12 +108,12 @@ def node(
                 with suppress(KGMemoryError):  # the first error tells more than that it could not be noted
                     driver.run(failed(state, error, asking, began), asking.namespace)
                 raise
-            runtime.stream_writer({"step": step.__name__, **told(news(update))})
+            say({"step": step.__name__, **told(news(update))})
             return end(state, update, asking, began)
 
-    async def acall(state: Any) -> dict[str, Any]:
-        runtime, began = get_runtime(), time.perf_counter()
-        asking, flow = begin(state, runtime)
+    async def atake(state: Any, context: Any, say: Say) -> dict[str, Any]:
+        began = time.perf_counter()
+        asking, flow = begin(state, context, say)
         with telemetry.step(graph, step.__name__, asking.namespace) as told:
             try:
                 with asking.kept_on_failure():
@@ -119,15 +122,10 @@ def node(
                 with suppress(KGMemoryError):
                     await driver.arun(failed(state, error, asking, began), asking.namespace)
                 raise
-            runtime.stream_writer({"step": step.__name__, **told(news(update))})
+            say({"step": step.__name__, **told(news(update))})
             return end(state, update, asking, began)
 
-    return Node(step.__name__, call, acall)
-
-
-def steps_are_seen() -> bool:
-    """Tell whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: these show the steps."""
-    return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
+    return Node(step.__name__, take, atake)
 
 
 def _metered(state: Mapping[str, Any], update: dict[str, Any], namespace: str, took: StepUsage) -> dict[str, Any]:

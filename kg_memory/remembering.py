@@ -10,10 +10,11 @@ from typing import Any, cast
 from kg_memory import calls, telemetry
 from kg_memory.asking import Asking, Kept
 from kg_memory.calls import Tally
+from kg_memory.course import Course
 from kg_memory.errors import InputError, KGMemoryError
 from kg_memory.flow import Flow
 from kg_memory.ingestion.ahead import ahead
-from kg_memory.ingestion.graph import build
+from kg_memory.ingestion.graph import course
 from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.ingestion.summarise import refresh
@@ -58,8 +59,8 @@ class Remembering(Verbs):
             await self._aremember_all(map(calls.again, waiting), namespace, Tally(None, None))
 
     @cached_property
-    def _finishing(self) -> Any:
-        return build(self.driver, self.settings, received=True).compile(name="ingestion", checkpointer=False)
+    def _finishing(self) -> Course:
+        return course(self.driver, self.settings, received=True)
 
     def _remember_all(self, episodes: Iterable[dict[str, Any]], namespace: str, tally: Tally) -> None:
         """Remember *episodes*, dated inputs, and count each; those before one that is refused are remembered first."""

@@ -8,19 +8,17 @@ from typing import Any
 
 from kg_memory import calls
 from kg_memory.context_text import Context
+from kg_memory.course import Course
 from kg_memory.identity import DEFAULT_NAMESPACE
 from kg_memory.looking_back import During, Time
 from kg_memory.model import Found
-from kg_memory.nodes import steps_are_seen
 from kg_memory.recipes import Recipe
 from kg_memory.retrieval.context import context_of
-from kg_memory.retrieval.graph import build, straight
+from kg_memory.retrieval.graph import course
 from kg_memory.retrieval.templates import Template
 from kg_memory.verbs import Verbs
 
 LEAST_LINES = 10
-FOUND = ("found",)
-"""What is read of the graph's state where only values are asked for."""
 TOKENS_A_LINE = 60
 """What a line of one kind takes of a context, with its share of those of the others."""
 
@@ -63,7 +61,7 @@ class Searching(Verbs):
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread, how)
-        return calls.found(self._asked(asked | _untold(asked), FOUND))
+        return calls.found(self._asking.invoke(asked | _untold(asked)))
 
     async def asearch(
         self,
@@ -85,7 +83,7 @@ class Searching(Verbs):
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
         asked = calls.question(question, namespace, {"limit": limit}, times, thread, how)
-        return calls.found(await self._aasked(asked | _untold(asked), FOUND))
+        return calls.found(await self._asking.ainvoke(asked | _untold(asked)))
 
     def context(
         self,
@@ -116,7 +114,7 @@ class Searching(Verbs):
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain, "template": _name(template)}
         limits = {"max_tokens": max_tokens, "limit": _most(max_tokens) if limit is None else limit}
         asked = calls.question(question, namespace, limits, times, thread, how)
-        return context_of(self._asked(asked), _form(template))
+        return context_of(self._asking.invoke(asked), _form(template))
 
     async def acontext(
         self,
@@ -141,32 +139,16 @@ class Searching(Verbs):
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain, "template": _name(template)}
         limits = {"max_tokens": max_tokens, "limit": _most(max_tokens) if limit is None else limit}
         asked = calls.question(question, namespace, limits, times, thread, how)
-        return context_of(await self._aasked(asked), _form(template))
+        return context_of(await self._asking.ainvoke(asked), _form(template))
 
     @cached_property
     def retrieval(self) -> Any:
         """The compiled retrieval graph; as a part of another graph it keeps its checkpoints there."""
-        return build(self.driver.reading(), self.settings).compile(name="retrieval")
-
-    def _asked(self, asked: Mapping[str, Any], wanted: tuple[str, ...] | None = None) -> Any:
-        """Return what the graph makes of what is *asked*, at least what is *wanted* of it.
-
-        Where nobody sees its steps, they are taken without LangGraph, which would take two or three milliseconds.
-        """
-        if steps_are_seen():
-            return self._asking.invoke(asked, output_keys=wanted)
-        return self.driver.reading().run(straight(asked, self.settings), asked["namespace"])
-
-    async def _aasked(self, asked: Mapping[str, Any], wanted: tuple[str, ...] | None = None) -> Any:
-        """`_asked`, for asyncio."""
-        if steps_are_seen():
-            return await self._asking.ainvoke(asked, output_keys=wanted)
-        return await self.driver.reading().arun(straight(asked, self.settings), asked["namespace"])
+        return self._asking.graph.compile(name="retrieval")
 
     @cached_property
-    def _asking(self) -> Any:
-        # As `GraphMemory._adding`: calls side by side must not take up each other's checkpoints.
-        return self.retrieval.copy({"checkpointer": False})
+    def _asking(self) -> Course:
+        return course(self.driver.reading(), self.settings)
 
 
 def _untold(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
+from kg_memory.course import Course, Fork
 from kg_memory.flow import Driver
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.extract import extract
@@ -27,34 +28,29 @@ from kg_memory.settings import Settings
 STEPS = (receive, extract, reflect, resolve, facts, date, judge, invalidate, save, summarise)
 
 
-def build(
-    driver: Driver, settings: Settings, *, received: bool = False
-) -> StateGraph[IngestionState, IngestionContext, Any, IngestionState]:
-    """Return the graph, to be compiled; its nodes run sync and async.
+def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, IngestionContext, Any, IngestionState]:
+    """Return the graph, to be compiled; its nodes run sync and async."""
+    return course(driver, settings).graph
+
+
+def course(driver: Driver, settings: Settings, *, received: bool = False) -> Course:
+    """Return the steps and what follows each.
 
     One for what was *received* begins behind that step, and leaves the summaries to whoever runs it for many. The last
     step, `link`, is there only where the settings ask for it.
     """
+    nodes = {step.__name__: node(step, driver, settings, metered=True, on_failure=note_failure) for step in STEPS}
+    if settings.note_linking:
+        nodes[link.__name__] = node(link, driver, settings, metered=True)
+    last = link.__name__ if settings.note_linking else END
+    unless_done = Fork(_unless_done, {"extract": "extract", "done": END})
+    after: dict[str, str | Fork] = {START: unless_done if received else "receive", "receive": unless_done}
+    after |= {before.__name__: step.__name__ for before, step in pairwise(STEPS[1:-1])}
+    after["save"] = Fork(_unless_forgotten, {"again": "receive", "done": last if received else "summarise"})
+    after |= {"summarise": last} | ({last: END} if settings.note_linking else {})
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
-    for step in STEPS:
-        graph.add_node(step.__name__, node(step, driver, settings, metered=True, on_failure=note_failure))
-    if received:
-        graph.add_conditional_edges(START, _unless_done, {"extract": "extract", "done": END})
-    else:
-        graph.add_edge(START, "receive")
-    graph.add_conditional_edges("receive", _unless_done, {"extract": "extract", "done": END})
-    for before, after in pairwise(STEPS[1:-1]):
-        graph.add_edge(before.__name__, after.__name__)
-    last = END
-    if settings.note_linking:
-        last = link.__name__
-        graph.add_node(last, node(link, driver, settings, metered=True))
-        graph.add_edge(last, END)
-    done = last if received else "summarise"
-    graph.add_conditional_edges("save", _unless_forgotten, {"again": "receive", "done": done})
-    graph.add_edge("summarise", last)
-    return graph
+    return Course("ingestion", graph, nodes, after)
 
 
 def _unless_done(state: IngestionState) -> Literal["extract", "done"]:

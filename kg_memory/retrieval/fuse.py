@@ -21,4 +21,4 @@ def fused(recipe: Recipe, kind: Kind, hits: Hits) -> list[Scored]:
     else:
         most = sum(weights) / (recipe.rank_constant + 1)
         shares = {id_: score / most for id_, score in rrf(rankings, weights, recipe.rank_constant)}
-    return ordered((id_, round(score, DIGITS)) for id_, score in shares.items())
+    return ordered([(id_, round(score, DIGITS)) for id_, score in shares.items()])

@@ -10,9 +10,10 @@ from kg_memory.falkor import search_cypher, walk_cypher
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key
 from kg_memory.model import Kind
+from kg_memory.rank import ordered
 from kg_memory.recipes import Recipe
 from kg_memory.retrieval.by_words import rarity
-from kg_memory.retrieval.fuse import fused
+from kg_memory.retrieval.fuse import DIGITS, fused
 from kg_memory.retrieval.scope import Scope, left
 from kg_memory.retrieval.state import Hits, Scored
 from kg_memory.retrieval.walk import along, fact_links, touching
@@ -107,5 +108,4 @@ def ids_of(hits: Hits) -> list[str]:
 
 def best(scores: Mapping[str, float]) -> list[Scored]:
     """Return the *scores* above 0, best first, ties in order of id."""
-    ranked = sorted(scores.items(), key=lambda one: (-one[1], one[0]))
-    return [[id_, round(score, 6)] for id_, score in ranked if score > 0]
+    return [[id_, round(score, DIGITS)] for id_, score in ordered(scores.items()) if score > 0]

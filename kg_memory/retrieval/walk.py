@@ -20,6 +20,7 @@ from kg_memory.effects import read
 from kg_memory.falkor import walk_cypher as cypher
 from kg_memory.flow import Flow
 from kg_memory.pagerank import pagerank
+from kg_memory.rank import ordered
 from kg_memory.recipes import BreadthFirst, PageRank, Synapse
 from kg_memory.retrieval.state import Instants
 
@@ -119,16 +120,14 @@ def _walked(
 
 def _neighbours(near: Links, origins: Mapping[str, float], known: Mapping[str, float], most: int) -> dict[str, float]:
     """Return the entities not yet *known* that share most facts with *origins*, each with the best weight of these."""
-    shared: Counter[str] = Counter()
-    weights: dict[str, float] = {}
+    shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in known])
+    weights = {id_: 0.0 for id_, _ in ordered(shared.items())[:most]}
     for link in near.values():
         best = max((origins[id_] for id_ in link.entities if id_ in origins), default=0.0)
         for id_ in link.entities:
-            if id_ not in known:
-                shared[id_] += 1
-                weights[id_] = max(weights.get(id_, 0.0), best)
-    closest = sorted(shared, key=lambda id_: (-shared[id_], id_))[:most]
-    return {id_: weights[id_] for id_ in closest}
+            if best > weights.get(id_, best):
+                weights[id_] = best
+    return weights
 
 
 def _activated(

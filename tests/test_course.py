@@ -1,0 +1,136 @@
+"""Steps are taken by LangGraph where somebody sees them and else without it: what comes of them is the same."""
+
+from __future__ import annotations
+
+import asyncio
+from operator import add
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.tracers.context import collect_runs
+from langgraph.graph import END, START, StateGraph
+from langgraph.pregel import Pregel
+from typing_extensions import TypedDict
+
+from kg_memory.contexts import Context
+from kg_memory.course import Course, Fork
+from kg_memory.errors import InputError, ModelUnavailable
+from kg_memory.flow import Flow
+from kg_memory.nodes import node
+from tests.test_memory import Verbs
+
+SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")
+STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise"]
+
+
+class State(TypedDict, total=False):
+    namespace: str
+    tries: int
+    words: str
+    steps: Annotated[list[dict[str, Any]], add]
+
+
+class Wishes(Context):
+    """What a run may be given."""
+
+    parallel: int = 1
+
+
+@pytest.fixture(params=["sync", "async"])
+def take(request):
+    """A way to invoke, sync and async."""
+
+    def call(course: Any, *args: Any) -> Any:
+        return course.invoke(*args) if request.param == "sync" else asyncio.run(course.ainvoke(*args))
+
+    return call
+
+
+@pytest.fixture
+def course(driver, settings):
+    """Steps with a fork and a loop: it tries until it has tried three times."""
+
+    def try_(state: State, settings: Any) -> Flow[dict[str, Any]]:
+        yield from ()
+        if state["words"] == "fail":
+            raise InputError("it is no word: give one")
+        return {"tries": state.get("tries", 0) + 1, "words": f"{state['words']}{settings.parallel}"}
+
+    def end(state: State, _: Any) -> Flow[dict[str, Any]]:
+        yield from ()
+        return {"words": f"{state['words']}."}
+
+    nodes = {step.__name__: node(step, driver, settings.with_(parallel=1), metered=True) for step in (try_, end)}
+    again = Fork(lambda state: "again" if state["tries"] < 3 else "enough", {"again": "try_", "enough": "end"})
+    return Course("trying", StateGraph(State, Wishes), nodes, {START: "try_", "try_": again, "end": END})
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(("context", "told"), [(None, "a111."), (Wishes(parallel=4), "a444.")])
+def test_forks_and_loops_are_followed_and_what_steps_took_adds_up(course, take, traced, context, told):
+    given = {"namespace": "ann", "words": "a"}
+    if traced:
+        with collect_runs() as kept:
+            state = take(course, given, context)
+        assert [run.name for run in kept.traced_runs] == ["trying"]
+    else:
+        state = take(course, given, context)
+    assert [each.pop("step") for each in state["steps"]] == ["try_", "try_", "try_", "end"]
+    assert {**state, "steps": []} == {"namespace": "ann", "words": told, "tries": 3, "steps": []}
+    assert given == {"namespace": "ann", "words": "a"}, "what was given is as it was"
+
+
+def test_the_error_of_a_step_is_raised_as_it_is(course, take):
+    with pytest.raises(InputError, match="it is no word: give one"):
+        take(course, {"namespace": "ann", "words": "fail"})
+
+
+def test_a_course_is_a_graph_for_whoever_compiles_it(course):
+    stream = course.graph.compile().stream({"namespace": "ann", "words": "a"}, stream_mode="updates")
+    assert [step for update in stream for step in update] == ["try_", "try_", "try_", "end"]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_message_becomes_the_same_by_itself_and_where_it_is_traced(memory, namespace, way):
+    by_itself, traced = (Verbs(memory, f"{namespace} {each}", asynchronous=way == "async") for each in "bt")
+    told = [_told(by_itself.add(each, speaker="Ann", thread="t")) for each in SAID]
+    with collect_runs() as kept:
+        assert [_told(traced.add(each, speaker="Ann", thread="t")) for each in SAID] == told
+    assert [run.name for run in kept.traced_runs] == ["ingestion"] * len(SAID)
+    assert [(len(facts), len(ended)) for facts, ended, _ in told][:3] == [(2, 0), (0, 0), (1, 1)]
+
+
+def test_one_within_a_graph_streams_its_steps(memory, namespace):
+    graph = StateGraph(dict).add_node("say", lambda _: {"n": len(memory.add(SAID[0], namespace=namespace).facts)})
+    parts = list(graph.add_edge(START, "say").compile().stream({}, stream_mode="updates", subgraphs=True))
+    assert [step for place, update in parts if place for step in update] == STEPS
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_one_by_itself_takes_its_steps_without_a_graph(memory, namespace, way, monkeypatch):
+    monkeypatch.setattr(Pregel, "stream", None)
+    monkeypatch.setattr(Pregel, "astream", None)
+    verbs = Verbs(memory, namespace, asynchronous=way == "async")
+    added = verbs.add(SAID[0], speaker="Ann")
+    assert [each.step for each in added.steps] == STEPS
+    assert verbs.add_many(list(SAID[1:]))[-1].facts
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_one_that_fails_by_itself_is_saved_and_finished_with_what_was_paid_for(memory, model, namespace, way):
+    verbs = Verbs(memory, namespace, asynchronous=way == "async")
+    rule, model.rules["facts"] = model.rules["facts"], _away
+    with pytest.raises(ModelUnavailable):
+        verbs.add(SAID[0], speaker="Ann")
+    model.rules["facts"] = rule
+    [added] = verbs.resume()
+    assert added.facts
+    assert len(model.asks("extract_message")) == 1
+
+
+def _away(_: Any) -> Any:
+    raise ModelUnavailable("the model is away: try again later")
+
+
+def _told(added: Any) -> Any:
+    return added.facts, added.ended, [each.step for each in added.steps]
