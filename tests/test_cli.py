@@ -15,9 +15,10 @@ import pytest
 
 from kg_memory.cli import main, show
 from kg_memory.cli.screen import printable
-from kg_memory.falkor import binaries
+from kg_memory.falkor import binaries, launch
 from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
+from tests.falkor.test_replica import running
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
 
 CHAT = [
@@ -382,6 +383,20 @@ def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pyt
     assert "OPENAI_API_KEY" in wrong["language model"]
     assert "docker run" in wrong["FalkorDB binaries"]
     assert wrong["database"]
+
+
+def test_the_doctor_says_what_makes_a_server_of_ones_own_faster(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path / "server") as node:
+        monkeypatch.setenv("KG_MEMORY_URL", node.url())
+        code, out, _ = run("doctor", "--json")
+        [database] = [check for check in json.loads(out)["checks"] if check["what"] == "database"]
+    assert (code, database["state"]) == (0, "note")
+    assert f"CACHE_SIZE {launch.PLANS}" in database["mend"]
+    monkeypatch.delenv("KG_MEMORY_URL")
+    own = {check["what"]: check["state"] for check in result(run, "doctor")["checks"]}
+    assert own["database"] == "ok", "the embedded one keeps enough"
 
 
 # --- with a model ---

@@ -16,6 +16,7 @@ from kg_memory.cli.opening import open_memory, settings_of
 from kg_memory.cli.screen import Screen
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import binaries
+from kg_memory.falkor.launch import PLANS
 from kg_memory.settings import OFFLINE, Settings
 
 _OLDEST_PYTHON = (3, 11)
@@ -140,8 +141,17 @@ def _database(arguments: Namespace, screen: Screen) -> Check:
     began = time.monotonic()
     with open_memory(arguments, screen) as memory:
         count = len(memory.namespaces())
-        modules = memory.driver.database.client().connection.execute_command("MODULE", "LIST")
+        command = memory.driver.database.client().connection.execute_command
+        modules, (_, plans) = command("MODULE", "LIST"), command("GRAPH.CONFIG", "GET", "CACHE_SIZE")
     seconds = time.monotonic() - began
     number = next(int(module["ver"]) for module in modules if module["name"] == "graph")
     version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    return Check("database", "ok", f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces")
+    found = f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces"
+    if plans < PLANS:
+        mend = (
+            f"it keeps the plans of {plans} queries for each graph, and makes others anew each time: start it with"
+            f" CACHE_SIZE {PLANS} (docker run -e FALKORDB_ARGS='CACHE_SIZE {PLANS}'), and adding and searching in turns"
+            " are faster by a third"
+        )
+        return Check("database", "note", found, mend)
+    return Check("database", "ok", found)
