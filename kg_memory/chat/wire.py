@@ -84,18 +84,30 @@ def bound(model: BaseChatModel, send: Send) -> Runnable[Any, Any]:
     """Return *model* made ready for *send*."""
     if send.way is Way.NATIVE:
         return model.with_structured_output(send.prompt.answer, include_raw=True)
-    options: dict[str, Any] = {}
+    if not isinstance(model, BaseChatOpenAI):
+        return model
+    options: dict[str, Any] = {"stream": False}
     if send.way in (Way.SCHEMA, Way.BARE_SCHEMA):
         schema = strict_schema(send.prompt.answer, limits=send.way is Way.SCHEMA)
         named = {"name": send.prompt.answer.__name__, "strict": True, "schema": schema}
-        options["response_format"] = {"type": "json_schema", "json_schema": named}
+        options |= _formatted(model, {"type": "json_schema", "json_schema": named})
     elif send.way is Way.OBJECT:
-        options["response_format"] = {"type": "json_object"}
-    if isinstance(model, BaseChatOpenAI):
-        options["stream"] = False
-        if not send.temperature:
-            options["temperature"] = None
-    return model.bind(**options) if options else model
+        options |= _formatted(model, {"type": "json_object"})
+    if not send.temperature:
+        options["temperature"] = None
+    return model.bind(**options)
+
+
+def _formatted(model: BaseChatOpenAI, form: dict[str, Any]) -> dict[str, Any]:
+    """Return the option that has *model* answer in *form*.
+
+    It goes into the body as it is: of an option that it knows the client walks through the whole schema for each
+    request, and through the answer once more. The Responses API has another place for it, which LangChain knows.
+    """
+    uses_responses = getattr(model, "_use_responses_api", None)  # all tell it by this; `use_responses_api` may be None
+    if model.use_responses_api or (uses_responses and uses_responses({})):
+        return {"response_format": form}
+    return {"extra_body": {**(model.extra_body or {}), "response_format": form}}
 
 
 def config(send: Send) -> RunnableConfig:
@@ -144,26 +156,6 @@ def reply_of(result: Any) -> Reply:
         value = calls[0]["args"] if calls else result.get("parsed")
         return _reply(raw, value.model_dump() if isinstance(value, BaseModel) else value)
     return _reply(result, None)
-
-
-def reply_of_error(error: Exception) -> Reply | None:
-    """Return the reply that *error* carries: the client raises for answers cut off or filtered."""
-    completion = getattr(error, "completion", None)
-    if completion is None:
-        return None
-    choice = completion.choices[0]
-    spent = completion.usage
-    usage = Usage(calls=1, **(_tokens(spent) if spent else {}))
-    text = harmless(choice.message.content or "")
-    refusal = "its content filter" if choice.finish_reason == "content_filter" else None
-    return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=usage)
-
-
-def _tokens(spent: Any) -> dict[str, int]:
-    """Return what the OpenAI client's own count of tokens tells."""
-    cached = getattr(spent.prompt_tokens_details, "cached_tokens", None)
-    counts = {"input": spent.prompt_tokens, "output": spent.completion_tokens, "cached": cached}
-    return {f"{name}_tokens": count or 0 for name, count in counts.items()}
 
 
 def _reply(message: AIMessage, value: Any) -> Reply:
