@@ -53,11 +53,11 @@ class Node(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return self.take(input, runtime.context, runtime.stream_writer)
+        return self.take(unrounded(input), runtime.context, runtime.stream_writer)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return await self.atake(input, runtime.context, runtime.stream_writer)
+        return await self.atake(unrounded(input), runtime.context, runtime.stream_writer)
 
 
 def with_the_episode(state: Mapping[str, Any], model: str) -> Durable | None:
@@ -82,7 +82,6 @@ def node(
     def begin(state: Any, context: Any, say: Say) -> tuple[Asking, Flow[dict[str, Any]]]:
         # As a subgraph, it runs in a graph that has a context of its own kind.
         chosen = context if isinstance(context, Context) else UNCHANGED
-        state = unrounded(state)
         asking = Asking(
             checked_namespace(state.get("namespace")), kept, chosen.prompts(),
             None if driver.model_name == OFFLINE else store(state, driver.model_name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import NoneType
 from typing import Any
 
@@ -54,10 +54,12 @@ def literal(value: Any) -> str:
         return f"[{','.join(map(literal, value))}]"
     if isinstance(value, PLAIN) or not isinstance(value, Mapping):
         return str(stringify_param_value(value))
-    return f"{{{','.join(_pair(str(key), each) for key, each in value.items())}}}"
+    return f"{{{','.join([_named(str(key)) + literal(each) for key, each in value.items()])}}}"
 
 
-def _pair(key: str, value: Any) -> str:
+@lru_cache(maxsize=1024)
+def _named(key: str) -> str:
+    """Return the *key* of a map as it is written before its value."""
     if not key or "`" in key:
         raise ValueError(f"{key!r} cannot be the key of a map in a query: give one with letters and without a backtick")
-    return f"`{key}`:{literal(value)}"
+    return f"`{key}`:"

@@ -41,7 +41,7 @@ RELATIONS = (
 )  # fmt: skip
 # A query that is planned before a relation is known finds none of it, even those made while it waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
-HNSW = "M: 16, efConstruction: 100, efRuntime: 200"
+HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
         *(

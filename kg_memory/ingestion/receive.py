@@ -247,12 +247,12 @@ def indexed(
         lengths[place] = lengths.get(place, 0) + sum(counts.values())
 
     add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
-    shared = words.count(line(episode)[:NEIGHBOUR_LENGTH])
+    shared, size = words.count(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
     for side in (before, after):
         for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
             if abs(other["at"] - episode["at"]) <= SITTING:
                 lent = words.count(line(other))
-                add(carried(length(episode), lent, weight), episode["id"])
+                add(carried(size, lent, weight), episode["id"])
                 add(carried(length(other), shared, weight), other["id"])
     postings = [
         {"term": term, "in": [{"id": place, "f": f} for place, f in sorted(there.items())]}
