@@ -36,12 +36,12 @@ Times = dict[str, list[float]]
 @contextmanager
 def opened(plans: int) -> Iterator[GraphMemory]:
     """Open a memory on a server of its own that keeps so many plans."""
-    kept, launch.PLANS = launch.PLANS, plans
+    kept, launch.QUERY_PLANS = launch.QUERY_PLANS, plans
     with ExitStack() as ending:
         try:
             url = ending.enter_context(fresh_database())
         finally:
-            launch.PLANS = kept
+            launch.QUERY_PLANS = kept
         settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
         yield ending.enter_context(GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()))
 

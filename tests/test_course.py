@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.tracers.context import collect_runs
+from langgraph.channels import BinaryOperatorAggregate
 from langgraph.graph import END, START, StateGraph
 from langgraph.pregel import Pregel
 from typing_extensions import TypedDict
@@ -16,7 +17,9 @@ from kg_memory.contexts import Context
 from kg_memory.course import Course, Fork
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.flow import Flow
+from kg_memory.ingestion.graph import build as ingestion
 from kg_memory.nodes import node
+from kg_memory.retrieval.graph import build as retrieval
 from tests.test_memory import Verbs
 
 SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")
@@ -134,3 +137,9 @@ def _away(_: Any) -> Any:
 
 def _told(added: Any) -> Any:
     return added.facts, added.ended, [each.step for each in added.steps]
+
+
+@pytest.mark.parametrize("drawn", [ingestion, retrieval])
+def test_of_what_steps_bring_only_what_they_took_adds_up(driver, settings, drawn):
+    channels = drawn(driver, settings).channels.items()
+    assert {name for name, each in channels if isinstance(each, BinaryOperatorAggregate)} <= {"steps"}

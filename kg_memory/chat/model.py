@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from kg_memory import telemetry
 from kg_memory.chat.read import Read, Unreadable, read, read_object, salvage
 from kg_memory.chat.render import rendered
-from kg_memory.chat.wire import Reply, Send, bound, config, reply_of, schema_text, shows_schema, ways
+from kg_memory.chat.wire import Reply, Send, bound, config, reply_of, reply_of_error, schema_text, shows_schema, ways
 from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.flow import Flow, arun, run
@@ -158,7 +158,13 @@ class ChatModel:
 
     def _sent(self, send: Send) -> Flow[Reply]:
         tokens = sum(tokens_of(str(message.content)) for message in send.messages)
-        reply: Reply = yield from patiently(send, self._patience, self.pace, tokens)
+        try:
+            reply: Reply = yield from patiently(send, self._patience, self.pace, tokens)
+        except Exception as error:
+            carried = reply_of_error(error)
+            if carried is None:
+                raise
+            return carried
         self.pace.told(reply.headers, reply.usage.input_tokens + reply.usage.output_tokens, tokens)
         return reply
 

@@ -15,6 +15,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import BaseModel
 
@@ -101,11 +102,11 @@ def bound(model: BaseChatModel, send: Send) -> Runnable[Any, Any]:
 def _formatted(model: BaseChatOpenAI, form: dict[str, Any]) -> dict[str, Any]:
     """Return the option that has *model* answer in *form*.
 
-    It goes into the body as it is: of an option that it knows the client walks through the whole schema for each
-    request, and through the answer once more. The Responses API has another place for it, which LangChain knows.
+    `ChatOpenAI` itself is given it for the body as it is: of an option that it knows, the client walks through the
+    whole schema for each request, and through the answer once more. The Responses API has another place for it, and
+    what other classes make of a body, and of answers that the client did not check, is theirs.
     """
-    uses_responses = getattr(model, "_use_responses_api", None)  # all tell it by this; `use_responses_api` may be None
-    if model.use_responses_api or (uses_responses and uses_responses({})):
+    if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": form}
     return {"extra_body": {**(model.extra_body or {}), "response_format": form}}
 
@@ -156,6 +157,26 @@ def reply_of(result: Any) -> Reply:
         value = calls[0]["args"] if calls else result.get("parsed")
         return _reply(raw, value.model_dump() if isinstance(value, BaseModel) else value)
     return _reply(result, None)
+
+
+def reply_of_error(error: Exception) -> Reply | None:
+    """Return the reply that *error* carries: the client raises for answers cut off or filtered."""
+    completion = getattr(error, "completion", None)
+    if completion is None:
+        return None
+    choice = completion.choices[0]
+    spent = completion.usage
+    usage = Usage(calls=1, **(_tokens(spent) if spent else {}))
+    text = harmless(choice.message.content or "")
+    refusal = "its content filter" if choice.finish_reason == "content_filter" else None
+    return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=usage)
+
+
+def _tokens(spent: Any) -> dict[str, int]:
+    """Return what the OpenAI client's own count of tokens tells."""
+    cached = getattr(spent.prompt_tokens_details, "cached_tokens", None)
+    counts = {"input": spent.prompt_tokens, "output": spent.completion_tokens, "cached": cached}
+    return {f"{name}_tokens": count or 0 for name, count in counts.items()}
 
 
 def _reply(message: AIMessage, value: Any) -> Reply:

@@ -16,7 +16,8 @@ from kg_memory.cli.opening import open_memory, settings_of
 from kg_memory.cli.screen import Screen
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import binaries
-from kg_memory.falkor.launch import PLANS
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.launch import QUERY_PLANS
 from kg_memory.settings import OFFLINE, Settings
 
 _OLDEST_PYTHON = (3, 11)
@@ -69,7 +70,7 @@ def _checks(arguments: Namespace, settings: Settings, screen: Screen) -> Iterato
         yield _try("data folder", lambda: _folder(settings))
     yield _try("language model", lambda: _model(settings))
     yield _try("embedding model", lambda: _embeddings(settings))
-    yield _try("database", lambda: _database(arguments, screen))
+    yield _try("database", lambda: _database(arguments, settings, screen))
 
 
 def _try(what: str, look: Callable[[], Check]) -> Check:
@@ -137,21 +138,30 @@ def _embeddings(settings: Settings) -> Check:
     return Check("embedding model", "ok", name)
 
 
-def _database(arguments: Namespace, screen: Screen) -> Check:
+def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with open_memory(arguments, screen) as memory:
         count = len(memory.namespaces())
-        command = memory.driver.database.client().connection.execute_command
-        modules, (_, plans) = command("MODULE", "LIST"), command("GRAPH.CONFIG", "GET", "CACHE_SIZE")
+        database = memory.driver.database
+        modules, plans = database.command("MODULE", "LIST"), _query_plans(database)
     seconds = time.monotonic() - began
     number = next(int(module["ver"]) for module in modules if module["name"] == "graph")
     version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     found = f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces"
-    if plans < PLANS:
-        mend = (
-            f"it keeps the plans of {plans} queries for each graph, and makes others anew each time: start it with"
-            f" CACHE_SIZE {PLANS} (docker run -e FALKORDB_ARGS='CACHE_SIZE {PLANS}'), and adding and searching in turns"
-            " are faster by a third"
-        )
-        return Check("database", "note", found, mend)
-    return Check("database", "ok", found)
+    if plans is None or plans >= QUERY_PLANS:
+        return Check("database", "ok", found)
+    more = (
+        "that changes once all programs that use it have ended"
+        if settings.url is None
+        else f"start it with CACHE_SIZE {QUERY_PLANS}, see docs/embedded.md"
+    )
+    slow = f"it keeps the plans of {plans} queries for each graph, which makes adding and searching in turns slower"
+    return Check("database", "note", found, f"{slow}: {more}")
+
+
+def _query_plans(database: Database) -> int | None:
+    """Return how many plans of queries the server keeps for each graph, if it tells."""
+    try:
+        return int(database.command("GRAPH.CONFIG", "GET", "CACHE_SIZE")[1])
+    except KGMemoryError:
+        return None

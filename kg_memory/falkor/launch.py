@@ -41,7 +41,7 @@ LONGEST_ADDRESS = 100
 PATIENCE = 2.0
 """Seconds of silence after which a wait is reported, again and again."""
 LONGEST_DYING = 60.0
-PLANS = 64
+QUERY_PLANS = 64
 """How many plans of queries the server keeps for each graph: an agent that adds and searches in turns asks some 40
 different queries, of which it would make the plans anew each time where it keeps 25, as by itself."""
 
@@ -228,7 +228,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
         "--locale-collate": "C",  # else a locale that is set but not installed keeps the server from starting
     }
     module = ["--loadmodule", str(binaries.module), "THREAD_COUNT", str(threads), "NODE_CREATION_BUFFER", "128"]
-    module += ["CACHE_SIZE", str(PLANS)]
+    module += ["CACHE_SIZE", str(QUERY_PLANS)]
     module += ["CMD_INFO", "no"]  # else the server keeps the latest queries with all that they say, in a stream
     return [str(binaries.redis_server), *(word for pair in server.items() for word in pair), *module]
 

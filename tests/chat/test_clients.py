@@ -1,0 +1,71 @@
+"""OpenAI's client as LangChain's classes for it use it: what of a request and of an answer is theirs."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_openai import AzureChatOpenAI, ChatOpenAI
+
+from kg_memory.errors import ModelRefusal
+from kg_memory.usage import Usage
+from tests.chat.samples import GOOD
+from tests.openai_wire import BASE_URL, body, completion, response
+
+CUT = '{"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lis'
+DEPLOYED = "/openai/deployments/m/chat/completions"
+
+
+def names(answer) -> list[str]:
+    return [entity.name for entity in answer.entities]
+
+
+@pytest.fixture
+def azure(asked, wire):
+    """A way to have Azure answer; gives the route."""
+
+    def answer(*replies):
+        model = AzureChatOpenAI(
+            azure_endpoint=BASE_URL, azure_deployment="m", api_version="2024-10-21", api_key="k", max_retries=0
+        )
+        asked.open(model)
+        route = wire.post(DEPLOYED)
+        route.side_effect = [*replies, *[replies[-1]] * 3]
+        return route
+
+    return answer
+
+
+def test_what_a_user_has_in_the_body_is_sent_beside_the_schema(asked, chat):
+    route = chat(completion(GOOD))
+    asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0, extra_body={"top_k": 1}))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    sent = body(route.calls[0])
+    assert (sent["top_k"], sent["response_format"]["type"]) == (1, "json_schema")
+
+
+def test_a_model_that_its_options_send_to_the_responses_api_is_asked_for_the_schema_there(asked, wire):
+    route = wire.post("/responses").mock(return_value=response(GOOD))
+    options = {"model_kwargs": {"truncation": "auto"}}
+    asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0, **options))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    sent = body(route.calls[0])
+    assert sent["text"]["format"]["strict"] is True
+    assert "response_format" not in sent
+
+
+def test_azure_is_asked_for_the_schema(asked, azure):
+    route = azure(completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert body(route.calls[0])["response_format"]["json_schema"]["strict"] is True
+
+
+def test_an_answer_that_azure_filtered_is_a_refusal_that_was_paid_for(asked, azure):
+    azure(completion("", finish_reason="content_filter"))
+    with pytest.raises(ModelRefusal):
+        asked()
+    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
+
+
+def test_an_answer_of_azure_that_was_cut_off_is_asked_for_again(asked, azure):
+    azure(completion(CUT, finish_reason="length"), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert asked.usage == Usage(calls=2, input_tokens=200, output_tokens=20)
