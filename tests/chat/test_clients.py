@@ -44,7 +44,7 @@ def test_what_a_user_has_in_the_body_is_sent_beside_the_schema(asked, chat):
 
 def test_a_model_that_its_options_send_to_the_responses_api_is_asked_for_the_schema_there(asked, wire):
     route = wire.post("/responses").mock(return_value=response(GOOD))
-    options = {"model_kwargs": {"truncation": "auto"}}
+    options = {"model_kwargs": {"text": {"verbosity": "low"}}}
     asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", max_retries=0, **options))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
     sent = body(route.calls[0])
