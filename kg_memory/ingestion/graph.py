@@ -40,14 +40,15 @@ def course(driver: Driver, settings: Settings, *, received: bool = False) -> Cou
     step, `link`, is there only where the settings ask for it.
     """
     nodes = {step.__name__: node(step, driver, settings, metered=True, on_failure=note_failure) for step in STEPS}
-    if settings.note_linking:
-        nodes[link.__name__] = node(link, driver, settings, metered=True)
     last = link.__name__ if settings.note_linking else END
     unless_done = Fork(_unless_done, {"extract": "extract", "done": END})
     after: dict[str, str | Fork] = {START: unless_done if received else "receive", "receive": unless_done}
     after |= {before.__name__: step.__name__ for before, step in pairwise(STEPS[1:-1])}
     after["save"] = Fork(_unless_forgotten, {"again": "receive", "done": last if received else "summarise"})
-    after |= {"summarise": last} | ({last: END} if settings.note_linking else {})
+    after["summarise"] = last
+    if settings.note_linking:
+        nodes[last] = node(link, driver, settings, metered=True)
+        after[last] = END
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
     return Course("ingestion", graph, nodes, after)

@@ -18,3 +18,6 @@ ASK = Ask(
     },
 )
 GOOD = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lisbon", "type": "Place"}]}
+
+CUT = '{"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lis'
+"""An answer that was cut off, with one whole item."""

@@ -23,7 +23,7 @@ from kg_memory.prompts import FACTS
 from kg_memory.retries import Patience
 from kg_memory.usage import Usage
 from tests.chat.conftest import Asked
-from tests.chat.samples import ASK, GOOD
+from tests.chat.samples import ASK, CUT, GOOD
 from tests.chat_server import chat_server
 from tests.openai_wire import BASE_URL, body, completion, failure, response
 
@@ -281,9 +281,6 @@ def test_a_filtered_question_is_a_refusal(asked, chat):
     with pytest.raises(ModelRefusal):
         asked()
     assert route.call_count == 1
-
-
-CUT = '{"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lis'
 
 
 def test_an_answer_that_was_cut_off_is_asked_for_again_and_shorter(asked, chat):

@@ -7,10 +7,9 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from kg_memory.errors import ModelRefusal
 from kg_memory.usage import Usage
-from tests.chat.samples import GOOD
+from tests.chat.samples import CUT, GOOD
 from tests.openai_wire import BASE_URL, body, completion, response
 
-CUT = '{"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lis'
 DEPLOYED = "/openai/deployments/m/chat/completions"
 
 
