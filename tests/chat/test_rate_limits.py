@@ -92,11 +92,13 @@ def test_each_for_himself_is_refused_more_often(limit: Limited, url: str) -> Non
     assert limit.refused - together > together
 
 
-def test_a_limit_that_is_set_is_never_met(limit: Limited, url: str) -> None:
-    model = ChatModel(chat_model("scripted", url))
-    model.pace.limit(requests_per_minute=0.9 * 60 * LIMIT / WINDOW)
-    assert not [each for each in asked_by_threads([model] * ASKERS) if isinstance(each, Exception)]
-    assert limit.refused == 0
+def test_a_limit_that_is_set_is_never_met() -> None:
+    limit = Limited(limit=10, window=1.0)
+    with chat_server(limit) as url:
+        model = ChatModel(chat_model("scripted", url))
+        model.pace.limit(requests_per_minute=300)  # half of it: what a busy machine bunches up is less than all of it
+        assert not [each for each in asked_by_threads([model] * 20) if isinstance(each, Exception)]
+    assert (limit.let, limit.refused) == (20, 0)
 
 
 def test_what_the_servers_headers_tell_is_kept_to() -> None:
