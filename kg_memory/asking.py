@@ -139,7 +139,7 @@ class Asking:
 
     def took(self, step: str, began: float) -> StepUsage:
         """Return what *step* took, which *began* at that time of `time.perf_counter`."""
-        spent = dict(sum(self.spent, Usage()))
+        spent = dict(sum(self.spent, Usage())) if self.spent else {}
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
     def caused(self, error: Exception) -> bool:

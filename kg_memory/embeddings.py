@@ -26,6 +26,8 @@ LONGEST_TEXT = 8000
 Servers refuse more than 8,191 tokens. A token of a byte-level vocabulary is at least one byte, while one
 character of Chinese or an emoji can be several tokens: only bytes bound them.
 """
+SINGLE_PRECISION = 2**-24
+"""How exactly the database keeps numbers: a vector that is of length 1 to within this is not divided by it."""
 NO_KEY = "none"
 """Sent to a server of one's own when there is no key: the client insists on one."""
 
@@ -123,7 +125,7 @@ def checked(vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension:
 
 def _unit(vector: Sequence[float], text: str, index: int) -> Vector:
     try:
-        numbers = [float(number) for number in vector]
+        numbers = list(map(float, vector))
     except (TypeError, ValueError):
         raise EmbeddingError(
             f"the vector of text {index} is not a list of numbers: check the embedding model"
@@ -131,6 +133,8 @@ def _unit(vector: Sequence[float], text: str, index: int) -> Vector:
     length = math.hypot(*numbers)
     if not math.isfinite(length) or not numbers:
         raise EmbeddingError(f"the vector of text {index} is empty or not finite: check the embedding model")
+    if abs(length - 1.0) < SINGLE_PRECISION:
+        return numbers
     if length:
         return [number / length for number in numbers]
     if _has_words(text):

@@ -88,11 +88,11 @@ def tokens(text: str) -> list[str]:
         text = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", text).translate(_FOLDS))
     text = _THOUSANDS.sub("", _CONTRACTION.sub(" ", text))
     if plain:
-        return [word for run in _PLAIN.findall(text) for word in _words(run)]
+        return [word for run in _PLAIN.findall(text) for word in _words(run[:MAX_LENGTH])]
     found: list[str] = []
     for kind, run in groupby(text, _kind):
         if kind == _WORD:
-            found.extend(_words("".join(run)))
+            found.extend(_words("".join(run)[:MAX_LENGTH]))
         elif kind == _HAN:
             for piece in _CHINESE_STOP.split("".join(run)):
                 found.extend(_pairs(piece))
@@ -107,15 +107,12 @@ def count(text: str, weight: int = 1) -> Counter[str]:
     return Counter({word: times * weight for word, times in Counter(tokens(text)).items()})
 
 
-def _words(run: str) -> Iterator[str]:
-    """Yield the word *run* itself, and the parts of a camelCase or lettered number."""
-    run = run[:MAX_LENGTH]
-    yield from _one(run)
+@lru_cache(maxsize=65_536)
+def _words(run: str) -> tuple[str, ...]:
+    """Return the word *run* itself, and the parts of a camelCase or lettered number."""
     parts = _PARTS.findall(run) if run.isascii() else []
-    if len(parts) > 1:
-        for part in parts:
-            if len(part) > 1:
-                yield from _one(part)
+    several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
+    return tuple(word for each in (run, *several) for word in _one(each))
 
 
 def _one(word: str) -> Iterator[str]:
@@ -134,7 +131,6 @@ def _pairs(run: str) -> Iterator[str]:
         yield first + second
 
 
-@lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
     with _stemming:
         return _stemmer.stemWord(word) or word

@@ -190,6 +190,14 @@ def test_a_vector_that_single_precision_cannot_hold_is_scaled():
     assert checked([[3e300, 4e300], [3e-200, 4e-200]], ["a", "b"]) == [pytest.approx([0.6, 0.8])] * 2
 
 
+@pytest.mark.parametrize(("length", "stays"), [(1 - 1e-9, True), (1 + 1e-9, True), (1.001, False), (0.999, False)])
+def test_a_vector_of_length_one_but_for_what_the_database_rounds_stays_as_it_is(length, stays):
+    vector = [0.6 * length, 0.8 * length]
+    (unit,) = checked([vector], ["a"])
+    assert (unit == vector) is stays
+    assert math.hypot(*unit) == pytest.approx(1.0, rel=1e-7)
+
+
 def test_numpy_vectors_are_taken_and_come_out_plain():
     numpy = pytest.importorskip("numpy")
     (unit,) = checked(numpy.array([[3.0, 4.0]], dtype="float32"), ["a"])

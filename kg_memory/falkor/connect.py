@@ -360,11 +360,12 @@ if "driver_info" in signature(AbstractConnection).parameters:
 
 def _redis_url(url: str) -> str:
     try:
-        known = url.startswith(SCHEMES) and urlsplit(url).port != 0
+        known = isinstance(url, str) and url.startswith(SCHEMES) and urlsplit(url).port != 0
     except ValueError:  # the port is no number, or the host is none
         known = False
     if not known:
         raise SettingsError(
-            f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path"
+            f"{url!r} is not a FalkorDB URL: use falkor://host:6379, falkors:// for TLS, or unix:///path; "
+            "the embedded database is opened without one, and keeps its files in the setting data_dir"
         )
     return url.replace("falkors://", "rediss://", 1).replace("falkor://", "redis://", 1)

@@ -76,8 +76,13 @@ def by_place(stated: Mapping[str, Any], places: Mapping[str, int]) -> ExtractedF
 
 def locate(quote: str, content: str) -> tuple[int, int] | None:
     """Return where *quote* stands in *content*, whatever its case and spaces."""
-    parts = [re.escape(part) for part in quote.split()]
-    found = re.search(r"\s+".join(parts), content, re.IGNORECASE) if parts else None
+    quote = quote.strip()
+    if not quote:
+        return None
+    start = content.find(quote)
+    if start >= 0:
+        return start, start + len(quote)
+    found = re.search(r"\s+".join(map(re.escape, quote.split())), content, re.IGNORECASE)
     return found.span() if found else None
 
 

@@ -173,6 +173,8 @@ def _stopped(sentence: str) -> str:
     words = sentence.rstrip()
     if words.rstrip(_CLOSING).endswith(_STOPS):
         return words
+    if words.isascii():
+        return f"{words}."
     others = _WORD.findall(_CHINESE.sub(" ", words))
     return f"{words}。" if len(_CHINESE.findall(words)) > len(others) else f"{words}."
 

@@ -160,6 +160,7 @@ async def test_no_parameter_can_become_a_part_of_the_query(database, namespace):
         "falkor:/x",
         "falkor://host:port",
         "falkor://host:99999",
+        Path("memory"),
     ],
 )
 def test_a_url_that_is_none_is_a_clear_settings_error(url):

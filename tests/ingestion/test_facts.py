@@ -83,6 +83,7 @@ def test_one_entity_alone_has_no_facts_and_nothing_is_asked():
     [
         ("in Oslo", "I live in Oslo.", (7, 14)),
         ("IN  oslo", "I live in\n Oslo.", (7, 15)),
+        (" Oslo\n", "To oslo? Yes, to Oslo.", (17, 21)),
         ("in Oslo (now)", "I live in Oslo (now).", (7, 20)),
         ("never said", "I live in Oslo.", None),
         ("", "I live in Oslo.", None),
