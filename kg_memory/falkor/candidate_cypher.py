@@ -47,14 +47,15 @@ the first name it always is: where that fails, all is being embedded anew by ano
 that nobody has: those of somebody well known are in the summaries of all around him.
 """
 
-_FACTS_OF_PAIRS = f"""
+_FACTS_OF_PAIRS = """
 UNWIND $pairs AS row
-MATCH (s:Entity {{id: row.subject}})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {{id: row.object}})
+MATCH (s:Entity {id: row.subject})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {id: row.object})
 WITH row, f
 ORDER BY f.said_at DESC, f.id
 WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
 UNWIND found AS f
-{part.TOLD_WITH_BELIEFS}"""
+RETURN new, f
+"""
 
 # A vector is made, and compared as a part of its row, once a fact and not once a fact of a hub.
 _GIVEN = """UNWIND $facts AS row
@@ -74,8 +75,8 @@ WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS s
 ORDER BY far, f.id
 WITH new, side, collect(f)[0..CASE WHEN side = 0 THEN $limit ELSE $limit / 2 + 1 END] AS found
 UNWIND found AS f
-WITH DISTINCT new, f
-{part.TOLD_WITH_BELIEFS}"""
+RETURN new, f
+"""
 """Of a predicate that holds for one at a time, those that begin nearest before and nearest after: these are what ends
 what. And those of the same predicate or family, or near in meaning, the nearest first.
 """
@@ -96,14 +97,16 @@ RETURN -1 AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS fact, 0 AS to
   false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
 """
 
-_THE_SAME = f"""
+_THE_SAME = """
 UNWIND $facts AS row
-MATCH (f:Fact {{id: row.id}})
-WITH row.new AS new, f
-{part.TOLD_WITH_BELIEFS}"""
+MATCH (f:Fact {id: row.id})
+RETURN row.new AS new, f
+"""
 
-_WAYS = (_REVISIONS, _THE_SAME, _FACTS_OF_PAIRS, _RIVALS_BY_SUBJECT, _RIVALS_BY_OBJECT)
-RELATED_FACTS = "UNION ALL".join(_WAYS)
+RELATED_FACTS = f"""{_REVISIONS}UNION ALL
+CALL {{{"UNION".join((_THE_SAME, _FACTS_OF_PAIRS, _RIVALS_BY_SUBJECT, _RIVALS_BY_OBJECT))}}}
+WITH new, f
+{part.TOLD_WITH_BELIEFS}"""
 """The known facts that new ones may have to do with: the same, those of the same two entities, rivals of either end.
 
 With them, as `new` -1, how often the facts about the ends were changed before.

@@ -17,12 +17,12 @@ WITH {{carried}}collect(e) AS stale
 CALL {{{{
   WITH stale
   UNWIND stale AS e
-  MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+  MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f)
   WITH e, f ORDER BY f.said_at DESC
   WITH e, collect(f) AS said
   WITH e, said[0..$latest] AS latest, size(said) AS total
   UNWIND latest AS f
-  MATCH (f)-[:HELD]->(b:Belief)
+  MATCH (f)-[:HELD]->(b)
   WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
   WITH e, total, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
   ORDER BY said_at DESC, f.created_at DESC, f.sentence

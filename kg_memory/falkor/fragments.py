@@ -59,21 +59,20 @@ _TRUST = """CASE WHEN size(stating) = 0 THEN 1.0
       CASE WHEN each.x.trust <= best THEN best ELSE coalesce(each.x.trust, 1.0) END)
   END"""
 
+# As for `search_cypher._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH: here and below.
 TOLD_WITH_BELIEFS = f"""
-OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
-WHERE b.expired_at = {OPEN_END}
-WITH new, f, collect(b {{.valid_at, .invalid_at}}) AS beliefs
-OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WHERE x.id = f.told_by
-WITH new, f, beliefs, min(st.valid_at) AS valid_at, min(st.invalid_at) AS invalid_at
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-MATCH (f)-[:OBJECT_IS]->(o:Entity)
+OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b)
+WITH new, f, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .invalid_at}} END) AS beliefs
+OPTIONAL MATCH (x)-[st:STATES]->(f)
+WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
+  min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at
+MATCH (s)-[:SUBJECT_OF]->(f)
+MATCH (f)-[:OBJECT_IS]->(o)
 RETURN new, {FACT_MAP} AS fact, coalesce(f.told_at, f.said_at) AS told_at, coalesce(f.told_by, '') AS told_by,
   coalesce(f.told_end, false) AS told_end, valid_at, invalid_at, beliefs, collect(o.name) AS objects,
   collect(o.id) AS object_ids
 """
 
-# As for `search_cypher._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH.
 TOLD = f"""
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
