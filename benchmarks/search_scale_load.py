@@ -30,8 +30,8 @@ Say = Callable[[str], None]
 
 ENTITIES = """
 UNWIND $rows AS row
-CREATE (a:Alias {key: row.alias})-[:NAMES]->(n:Entity)
-SET n = row.node, n.embedding = vecf32(row.embedding)
+CREATE (a:Alias {key: row.alias})-[:NAMES]->(n:Entity)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})
+SET n = row.node
 """
 EPISODES = """
 UNWIND $rows AS row

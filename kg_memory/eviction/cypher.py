@@ -161,6 +161,12 @@ CALL {{
   DELETE r
 }}
 CALL {{
+  WITH going
+  UNWIND going AS n
+  MATCH (n)-[:MEANS]->(v)
+  DELETE v
+}}
+CALL {{
   WITH unknown
   UNWIND unknown AS n
   MATCH (a:Alias)-[:NAMES]->(n)
@@ -170,7 +176,7 @@ CALL {{
 CALL {{
   WITH known
   UNWIND known AS n
-  SET n.evicted = $now, n.embedding = NULL, n.summary = '', n.stale = NULL, n.n = 0,
+  SET n.evicted = $now, n.summary = '', n.stale = NULL, n.n = 0,
     n.revision = coalesce(n.revision, 0) + 1
 }}
 CALL {{

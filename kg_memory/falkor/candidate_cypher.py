@@ -22,9 +22,10 @@ CALL {{
 }}
 WITH row
 WHERE namesakes <> 1 OR row.new = 0
-CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS e, score AS distance
-WITH row, e, 1.0 - distance AS score
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS v, score AS distance
+WITH row, v, 1.0 - distance AS score
 WHERE score >= $threshold
+MATCH (e)-[:MEANS]->(v)
 RETURN row.new AS new, {part.KNOWN_MAP} AS entity, score
 UNION ALL
 UNWIND $names AS row
@@ -104,7 +105,7 @@ RETURN row.new AS new, f
 """
 
 RELATED_FACTS = f"""{_REVISIONS}UNION ALL
-CALL {{{"UNION".join((_THE_SAME, _FACTS_OF_PAIRS, _RIVALS_BY_SUBJECT, _RIVALS_BY_OBJECT))}}}
+CALL {{{_THE_SAME}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
 WITH new, f
 {part.TOLD_WITH_BELIEFS}"""
 """The known facts that new ones may have to do with: the same, those of the same two entities, rivals of either end.

@@ -55,11 +55,11 @@ CALL {
   WITH e
   UNWIND $entities AS row
   OPTIONAL MATCH (known:Entity {key: row.key})
-  WITH e, row, CASE WHEN known IS NULL THEN [] ELSE [known.name] + known.aliases END AS before
-  WITH e, row, [each IN row.names WHERE NOT each.name IN before] AS fresh
+  WITH e, row, known IS NULL AS new, CASE WHEN known IS NULL THEN [] ELSE [known.name] + known.aliases END AS before
+  WITH e, row, new, [each IN row.names WHERE NOT each.name IN before] AS fresh
   MERGE (n:Entity {key: row.key})
   ON CREATE SET n.id = row.id, n.name = row.name, n.type = row.type, n.aliases = row.aliases, n.summary = '',
-    n.first_seen = $at, n.last_seen = $at, n.created_at = $now, n.embedding = vecf32(row.embedding),
+    n.first_seen = $at, n.last_seen = $at, n.created_at = $now,
     n.n = reduce(n = 0, each IN fresh | n + each.n),
     n.revision = row.changed, n.stale = CASE WHEN row.stale THEN $now END
   ON MATCH SET n.aliases = n.aliases + [alias IN row.aliases WHERE NOT alias IN n.aliases],
@@ -68,6 +68,8 @@ CALL {
     n.last_seen = CASE WHEN n.last_seen < $at THEN $at ELSE n.last_seen END,
     n.revision = coalesce(n.revision, 0) + row.changed, n.stale = CASE WHEN row.stale THEN $now ELSE n.stale END
   MERGE (e)-[:MENTIONS]->(n)
+  FOREACH (_ IN CASE WHEN new THEN [1] ELSE [] END |
+    CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)}))
   WITH n, fresh
   UNWIND fresh AS name
   UNWIND name.terms AS each
@@ -90,7 +92,10 @@ CALL {
   WITH e
   UNWIND $named AS row
   MATCH (n:Entity {key: row.key})
-  SET n.name = row.name, n.embedding = vecf32(row.embedding)
+  SET n.name = row.name
+  WITH n, row
+  MATCH (n)-[:MEANS]->(v)
+  SET v.embedding = vecf32(row.embedding)
   WITH n
   MATCH (n)-[old:SIMILAR_TO]-()
   DELETE old

@@ -7,11 +7,13 @@ from kg_memory.falkor import fragments as part
 NEAR = """
 UNWIND $ids AS id
 MATCH (n:Entity {id: id})
-WHERE n.embedding IS NOT NULL
-WITH n
-CALL db.idx.vector.queryNodes('Entity', 'embedding', $limit, n.embedding) YIELD node AS other, score AS distance
-WITH n, other, 1.0 - distance AS similarity
-WHERE other.id <> n.id AND similarity >= $threshold
+MATCH (n)-[:MEANS]->(v)
+WITH n, v
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance
+WITH n, near, 1.0 - distance AS similarity
+WHERE similarity >= $threshold
+MATCH (other)-[:MEANS]->(near)
+WHERE other.id <> n.id
 RETURN n.id AS one, other.id AS other, similarity
 """
 

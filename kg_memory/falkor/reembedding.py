@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from langchain_core.embeddings import Embeddings
 
@@ -16,20 +16,31 @@ BATCH = 100
 UNLINKED_AT_ONCE = 5_000
 UNDER_WAY = "(being embedded anew)"
 
-TEXTS = {
-    "Episode": "CASE WHEN n.speaker IS NULL THEN n.content ELSE n.speaker + ': ' + n.content END",
-    "Fact": "n.sentence",
-    "Entity": "n.name",
-    "Community": "n.name",
+
+class Vectors(NamedTuple):
+    """The vectors of the nodes ``n`` of a label: what each is of, which of these have one, and what ``v`` it is on."""
+
+    label: str
+    text: str
+    has: str = "n.embedding IS NOT NULL"
+    on: str = "WITH n AS v, row"
+
+
+VECTORS = {
+    "Episode": Vectors("Episode", "CASE WHEN n.speaker IS NULL THEN n.content ELSE n.speaker + ': ' + n.content END"),
+    "Fact": Vectors("Fact", "n.sentence"),
+    "Meaning": Vectors("Entity", "n.name", "outdegree(n, 'MEANS') > 0", "WITH n, row MATCH (n)-[:MEANS]->(v)"),
+    "Community": Vectors("Community", "n.name"),
 }
-COUNT = "MATCH (n:{label}) WHERE n.embedding IS NOT NULL RETURN count(n) AS total"
+"""All vectors, by the label of the nodes that they are on."""
+COUNT = "MATCH (n:{each.label}) WHERE {each.has} RETURN count(n) AS total"
 PAGE = """
-MATCH (n:{label})
-WHERE n.id > $after AND n.embedding IS NOT NULL
+MATCH (n:{each.label})
+WHERE n.id > $after AND {each.has}
 WITH n ORDER BY n.id LIMIT $limit
-RETURN n.id AS id, {text} AS text
+RETURN n.id AS id, {each.text} AS text
 """
-STORE = "UNWIND $rows AS row MATCH (n:{label} {{id: row.id}}) SET n.embedding = vecf32(row.embedding)"
+STORE = "UNWIND $rows AS row MATCH (n:{each.label} {{id: row.id}}) {each.on} SET v.embedding = vecf32(row.embedding)"
 UNLINK = """
 MATCH (:Entity)-[old:SIMILAR_TO]->(:Entity)
 WITH old LIMIT $limit
@@ -59,29 +70,32 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
     """Replace every vector of *namespace* by one of *embedder*'s model; tell *progress* (done, total).
 
     Until it is through, the graph says that it is under way and opens with no model; a run that was
-    broken off is simply done again. Errors: `InputError` when the namespace holds nothing.
+    broken off is simply done again. Errors: `InputError` when the namespace holds nothing; `SchemaError` when it is
+    newer than this package.
     """
     database, key = embedder.database, graph_key(namespace)
-    if not database.query(key, schema.READ_META, {}, write=False):
+    meta = database.query(key, schema.READ_META, {}, write=False)
+    if not meta:
         raise InputError(f"the namespace {namespace!r} holds nothing: check its name")
+    schema.refuse_newer(meta[0])
+    schema.migrate(database, key, meta[0])
     dimension = embedder.dimension()
     database.query(key, WRITE_MODEL, {"model": UNDER_WAY, "dimension": dimension}, write=True)
     while database.query(key, UNLINK, {"limit": UNLINKED_AT_ONCE}, write=True)[0]["n"]:
         pass
-    total = sum(database.query(key, COUNT.format(label=label), {}, write=False)[0]["total"] for label in TEXTS)
+    counts = [database.query(key, COUNT.format(each=each), {}, write=False)[0] for each in VECTORS.values()]
+    total = sum(count["total"] for count in counts)
     done = 0
-    for label, text in TEXTS.items():
+    for label, each in VECTORS.items():
         with schema.unless_there():
             database.query(key, DROP.format(label=label), {}, write=True)
         after = ""
-        while page := database.query(
-            key, PAGE.format(label=label, text=text), {"after": after, "limit": BATCH}, write=False
-        ):
+        while page := database.query(key, PAGE.format(each=each), {"after": after, "limit": BATCH}, write=False):
             vectors = embedder.embeddings.embed_documents([row["text"] for row in page])
             rows: list[dict[str, Any]] = [
                 {"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)
             ]
-            database.query(key, STORE.format(label=label), {"rows": rows}, write=True)
+            database.query(key, STORE.format(each=each), {"rows": rows}, write=True)
             after = page[-1]["id"]
             done += len(page)
             if progress:

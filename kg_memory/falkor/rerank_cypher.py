@@ -101,22 +101,26 @@ RETURN {_TOGETHER}
 """What some entities are joined with by facts that hold, and themselves."""
 
 
-def _alike(label: str) -> str:
-    """Return the query for the cosine similarity of each to those after it that have a vector too, as one text."""
+def _alike(label: str, means: str = "") -> str:
+    """Return the query for the cosine similarity of each to those after it that have a vector too, as one text.
+
+    The vector is that of ``v``: of ``d`` itself, or of what it *means*.
+    """
     return f"""
 UNWIND $ids AS id
 MATCH (d:{label} {{id: id}})
-WHERE d.embedding IS NOT NULL
-WITH collect(d) AS all
+{means or "WITH d, d AS v"}
+WHERE v.embedding IS NOT NULL
+WITH collect(d.id) AS ids, collect(v) AS all
 UNWIND range(0, size(all) - 1) AS place
-WITH all[place] AS d, all[place + 1..] AS others
-WITH d, [other IN others | toString(1.0 - vec.cosineDistance(d.embedding, other.embedding))] AS alike
-RETURN d.id AS id, string.join(alike, ' ') AS alike
+WITH ids[place] AS id, all[place] AS v, all[place + 1..] AS others
+WITH id, [other IN others | toString(1.0 - vec.cosineDistance(v.embedding, other.embedding))] AS alike
+RETURN id, string.join(alike, ' ') AS alike
 """
 
 
 FACTS_ALIKE = _alike("Fact")
-ENTITIES_ALIKE = _alike("Entity")
+ENTITIES_ALIKE = _alike("Entity", "MATCH (d)-[:MEANS]->(v)")
 COMMUNITIES_ALIKE = _alike("Community")
 EPISODES_ALIKE = _alike("Episode")
 

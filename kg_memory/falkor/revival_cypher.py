@@ -17,7 +17,11 @@ RETURN 'entity' AS kind, e.id AS id, [e.name] + e.aliases AS texts
 """
 
 
+_MEANS = "\n  MERGE (d)-[:MEANS]->(v:Meaning)\n  SET v.embedding = vecf32(row.embedding)"
+
+
 def _with_words(label: str, name: str) -> str:
+    vector, later = ("", _MEANS) if label == "entity" else ("d.embedding = vecf32(row.embedding), ", "")
     return f"""
 CALL {{
   WITH m
@@ -33,7 +37,7 @@ CALL {{
   UNWIND ${name} AS row
   MATCH (d:{label.title()} {{id: row.id}})
   WHERE d.evicted > {OPEN_START}
-  SET d.embedding = vecf32(row.embedding), d.n = row.n, d.evicted = NULL, d.evicted_at = NULL
+  SET {vector}d.n = row.n, d.evicted = NULL, d.evicted_at = NULL{later}
 }}"""
 
 

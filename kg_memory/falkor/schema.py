@@ -10,16 +10,20 @@ whenever it loads that again (FalkorDB 4.22.1). A MERGE on an indexed key is uni
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from kg_memory import words
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
 from kg_memory.temporal import OPEN_START
 
-VERSION = 4
-KINDS = ("Episode", "Fact", "Entity", "Community")
+VERSION = 5
+EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
+"""The labels of nodes with a vector. That of an entity is on a node of its own, which it MEANS: whatever is set of a
+node, its vector is indexed anew, and of an entity something is set whenever it is spoken of.
+"""
 RANGE = {
     "Meta": ("id",),
     "Episode": ("id", "thread_key", "status", "created_at", "expires_at"),
@@ -35,22 +39,16 @@ RANGE = {
     "Term": ("s",),
     "Spent": ("day",),
 }
+RANGE_INDICES = tuple(f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in RANGE.items() for name in names)
 RELATIONS = (
     "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "PROPOSED", "JUDGED", "DECIDED", "MENTIONS", "NEXT", "NAMES",
-    "HAS_MEMBER", "PART_OF", "SIMILAR_TO", "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
+    "MEANS", "SIMILAR_TO", "HAS_MEMBER", "PART_OF", "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
 )  # fmt: skip
 # A query that is planned before a relation is known finds none of it, even those made while it waits to write.
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
 HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
-        *(
-            f"CREATE INDEX FOR (n:{label}) ON (n.{name})"
-            for label, names in RANGE.items()
-            for name in names
-            if label in ("Belief", "Verdict", "Decision", "Predicate")
-        ),
-        MAKE_RELATIONS,
         f"""
 MATCH (b:Belief)
 WHERE b.known_from IS NULL
@@ -83,16 +81,20 @@ MERGE (other)-[:JUDGED]->(v)
 DELETE c
 """,
     ),
-    3: ("CREATE INDEX FOR (n:Spent) ON (n.day)", "CREATE INDEX FOR (n:Episode) ON (n.created_at)"),
-    4: (
-        "CREATE INDEX FOR (n:Answer) ON (n.key)",
-        "CREATE INDEX FOR (n:Episode) ON (n.expires_at)",
-        "CREATE INDEX FOR (n:Entity) ON (n.evicted)",
-        "CREATE INDEX FOR (n:Fact) ON (n.evicted)",
-        MAKE_RELATIONS,
+    5: (
+        "DROP VECTOR INDEX FOR (n:Entity) ON (n.embedding)",
+        """
+MATCH (n:Entity)
+WHERE n.embedding IS NOT NULL
+CREATE (n)-[:MEANS]->(:Meaning {embedding: n.embedding})
+SET n.embedding = NULL
+""",
     ),
 }
-"""Queries that bring a graph from version n - 1 to version n; each may run again, also when the new one is in use."""
+"""Queries that bring a graph from version n - 1 to version n, where more than indices and relations is to be made.
+
+Each may run again, also when the new version is in use.
+"""
 
 READ_META = """
 MATCH (m:Meta {id: 'schema'})
@@ -115,7 +117,9 @@ def ensure(database: Database, key: str, dimension: int, model: str) -> None:
     """
     if not check(database, key, dimension, model):
         with database.making():
-            _create(database, key, dimension)
+            vector_indices = (vector_index(label, dimension) for label in EMBEDDED)
+            _make(database, key, (*RANGE_INDICES, *vector_indices, MAKE_RELATIONS))
+            wait(database, key)
         meta = {"version": VERSION, "dimension": dimension, "model": model, "words": words.VERSION}
         database.query(key, WRITE_META, meta, write=True)
         check(database, key, dimension, model)
@@ -130,20 +134,23 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
     if not rows:
         return False
     meta = rows[0]
-    if meta["version"] > VERSION:
-        raise SchemaError(f"the graph has schema {meta['version']}, this package knows {VERSION}: upgrade kg-memory")
-    if meta["words"] > words.VERSION:
-        raise SchemaError("the graph's word index was made by a newer kg-memory: upgrade kg-memory")
+    refuse_newer(meta)
     if meta["model"] != model or (dimension is not None and meta["dimension"] != dimension):
         raise EmbeddingMismatch(
             f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
             f"({dimension or 'unknown'}): open it with that model, or run `kg-memory reembed` to change it"
         )
-    if meta["version"] < VERSION:
-        with database.making():
-            _migrate(database, key, meta["version"])
+    migrate(database, key, meta)
     wait(database, key)
     return True
+
+
+def refuse_newer(meta: Mapping[str, Any]) -> None:
+    """Raise `SchemaError` where a graph, of which that is the *meta*, is newer than this package."""
+    if meta["version"] > VERSION:
+        raise SchemaError(f"the graph has schema {meta['version']}, this package knows {VERSION}: upgrade kg-memory")
+    if meta["words"] > words.VERSION:
+        raise SchemaError("the graph's word index was made by a newer kg-memory: upgrade kg-memory")
 
 
 def wait(database: Database, key: str) -> None:
@@ -158,23 +165,24 @@ def vector_index(label: str, dimension: int) -> str:
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
 
 
-def _create(database: Database, key: str, dimension: int) -> None:
-    statements = [f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in RANGE.items() for name in names]
-    statements += [vector_index(label, dimension) for label in KINDS]
-    statements.append(MAKE_RELATIONS)
+def migrate(database: Database, key: str, meta: Mapping[str, Any]) -> None:
+    """Bring the graph *key*, of which that is the *meta*, to the present version."""
+    if meta["version"] == VERSION:
+        return
+    with database.making():
+        _make(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
+        for newer in range(meta["version"] + 1, VERSION + 1):
+            _make(database, key, MIGRATIONS.get(newer, ()))
+        # Last: what is there by then is indexed at once, and not one vector after another.
+        _make(database, key, (vector_index(label, meta["dimension"]) for label in EMBEDDED))
+        wait(database, key)
+        database.query(key, RAISE_VERSION, {"version": VERSION}, write=True)
+
+
+def _make(database: Database, key: str, statements: Iterable[str]) -> None:
     for statement in statements:
         with unless_there():
             database.query(key, statement, {}, write=True)
-    wait(database, key)
-
-
-def _migrate(database: Database, key: str, version: int) -> None:
-    for newer in range(version + 1, VERSION + 1):
-        for migration in MIGRATIONS[newer]:
-            with unless_there():
-                database.query(key, migration, {}, write=True)
-        wait(database, key)
-        database.query(key, RAISE_VERSION, {"version": newer}, write=True)
 
 
 @contextmanager

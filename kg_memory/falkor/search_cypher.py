@@ -164,11 +164,18 @@ MATCH (:Term {{s: s}})-[:{POSTINGS[kind]}]->(d)
 WITH d, sum(rarity) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMIT $looked"""
 
 
+_ON_ITS_OWN = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
+_VECTORS = {kind: (label, "d", "") for kind, label in LABELS.items()} | {"entities": _ON_ITS_OWN}
+"""The nodes that the vectors of each kind are on, by label and name, and how these and ``d`` find each other."""
+
+
 def by_meaning(kind: Kind, sifting: str) -> str:
     """Return the query that ranks by cosine similarity in the vector index; as in `by_words`."""
+    label, node, means = _VECTORS[kind]
+    meant = f"\nWITH {node}, vector, distance{means}" if means else ""
     return f"""
 WITH vecf32($vector) AS vector
-CALL db.idx.vector.queryNodes('{LABELS[kind]}', 'embedding', $examined, vector) YIELD node AS d, score AS distance
+CALL db.idx.vector.queryNodes('{label}', 'embedding', $examined, vector) YIELD node AS {node}, score AS distance{meant}
 WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
@@ -177,15 +184,15 @@ def by_exact_meaning(kind: Kind, sifting: str, first: str = "") -> str:
 
     It asks the vector index for one first: where that is not there, all is being embedded anew by another model.
     """
-    label = LABELS[kind]
+    label, node, means = _VECTORS[kind]
+    meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
     every = f"""
-MATCH (d:{label})"""
+MATCH (d:{LABELS[kind]})"""
     return f"""
 CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD node
-WITH count(node) AS indexed{first or every}
-WITH d, vecf32($vector) AS vector
-WHERE d.embedding IS NOT NULL
-WITH d, 1.0 - vec.cosineDistance(d.embedding, vector) AS score, vector
+WITH count(node) AS indexed{first or every}{meant}, vecf32($vector) AS vector
+WHERE {node}.embedding IS NOT NULL
+WITH d, 1.0 - vec.cosineDistance({node}.embedding, vector) AS score, vector
 ORDER BY score DESC LIMIT $examined{_best_by_meaning(kind, sifting)}"""
 
 

@@ -243,7 +243,10 @@ CALL {
   WITH e
   UNWIND $renamed AS row
   MATCH (n:Entity {key: row.key})
-  SET n.name = row.name, n.embedding = vecf32(row.embedding)
+  SET n.name = row.name
+  WITH n, row
+  MATCH (n)-[:MEANS]->(v)
+  SET v.embedding = vecf32(row.embedding)
   WITH n
   MATCH (n)-[old:SIMILAR_TO]-()
   DELETE old
@@ -299,6 +302,13 @@ _REMOVE = (
     + _removed("Belief", "gone_beliefs")
     + _removed("Fact", "gone_facts")
     + _removed("Community", "gone_communities")
+    + """
+CALL {
+  WITH e
+  UNWIND $gone_entities AS id
+  MATCH (:Entity {id: id})-[:MEANS]->(gone)
+  DELETE gone
+}"""
     + _removed("Entity", "gone_entities")
     + _removed("Episode", "gone_episodes")
     + _removed("Alias", "gone_aliases", "\n  WHERE outdegree(gone) = 0", "key")

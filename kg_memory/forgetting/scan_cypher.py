@@ -58,8 +58,8 @@ RETURN n.embedding AS vector
 ENTITY_VECTORS = """
 UNWIND $ids AS id
 MATCH (n:Entity {id: id})
-WHERE n.embedding IS NOT NULL
-RETURN n.embedding AS vector
+MATCH (n)-[:MEANS]->(v)
+RETURN v.embedding AS vector
 """
 
 LAST = """
@@ -129,7 +129,13 @@ RETURN DISTINCT node.id AS id, node.{text} AS content, {speaker} AS speaker, nod
 
 NEAR_EPISODES = _near("Episode", "content", "node.speaker")
 NEAR_FACTS = _near("Fact", "sentence")
-NEAR_ENTITIES = _near("Entity", "name")
+NEAR_ENTITIES = """
+UNWIND $vectors AS vector
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(vector)) YIELD node, score
+WHERE score < $same
+MATCH (n)-[:MEANS]->(node)
+RETURN DISTINCT n.id AS id, n.name AS content, null AS speaker, node.embedding AS vector
+"""
 """What has nearly the vector of what went, with the text that it must be of."""
 
 VECTORS = {"Episode": EPISODE_VECTORS, "Fact": FACT_VECTORS, "Entity": ENTITY_VECTORS}

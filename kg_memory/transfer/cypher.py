@@ -46,15 +46,19 @@ def nodes(label: str) -> str:
     return f"{_page(label)}\nRETURN n {{.*}} AS line\nORDER BY id(n)\n"
 
 
-def worded(label: str, more: str = "", fields: str = "") -> str:
-    """Return the query that reads a page of nodes with a vector, and their words."""
+def worded(label: str, more: str = "", fields: str = "", vector: str = "n") -> str:
+    """Return the query that reads a page of nodes with a vector, which is that of *vector*, and their words."""
     return f"""{_page(label)}{more}
 OPTIONAL MATCH (t:Term)-[p:IN_{label.upper()}]->(n)
-WITH n{fields and ", subject, objects"}, collect(t.s) AS terms, collect(p.f) AS counts
-RETURN n {{.*, embedding: NULL{fields}}} AS line, terms, counts, n.embedding IS NOT NULL AS embedded,
-  CASE WHEN $embeddings THEN n.embedding END AS embedding
+WITH n{fields and ", subject, objects"}, collect(t.s) AS terms, collect(p.f) AS counts{_means(vector)}
+RETURN n {{.*, embedding: NULL{fields}}} AS line, terms, counts, {vector}.embedding IS NOT NULL AS embedded,
+  CASE WHEN $embeddings THEN {vector}.embedding END AS embedding
 ORDER BY id(n)
 """
+
+
+def _means(vector: str) -> str:
+    return "" if vector == "n" else f"\nOPTIONAL MATCH (n)-[:MEANS]->({vector})"
 
 
 def links(label: str, pattern: str, ends: str) -> str:
@@ -63,7 +67,7 @@ def links(label: str, pattern: str, ends: str) -> str:
 
 
 READ = {
-    "entity": worded("Entity"),
+    "entity": worded("Entity", vector="v"),
     "alias": links("Alias", "(n)-[r:NAMES]->(m:Entity)", "key: n.key, entity: m.id"),
     "episode": worded("Episode"),
     "mention": links("Episode", "(n)-[r:MENTIONS]->(m:Entity)", "episode: n.id, entity: m.id"),
@@ -141,7 +145,9 @@ OPTIONAL MATCH (same:Entity {{key: row.told.key}})
 WITH row, old, same
 WHERE old IS NULL AND same IS NULL
 CREATE (n:Entity)
-SET n = row.told, n.embedding = vecf32(row.embedding)
+SET n = row.told
+FOREACH (vector IN CASE WHEN row.embedding IS NULL THEN [] ELSE [row.embedding] END |
+  CREATE (n)-[:MEANS]->(:Meaning {{embedding: vecf32(vector)}}))
 {_WRITTEN}""",
     "alias": f"""
 UNWIND $rows AS row

@@ -26,7 +26,7 @@ LABELS = {
     "Entity": "entity", "Episode": "episode", "Fact": "fact", "Belief": "belief", "Verdict": "verdict",
     "Decision": "decision", "Predicate": "predicate", "Community": "community", "Answer": "answer", "Spent": "spent",
 }  # fmt: skip
-LINKED = {"Meta", "Term", "Alias"}
+LINKED = {"Meta", "Term", "Alias", "Meaning"}
 """Labels that are told with what they belong to."""
 KNOWN = {
     "memory": (LABELS.keys() | LINKED, {*schema.RELATIONS}),

@@ -26,6 +26,7 @@ TRACES = {
     "words": "MATCH (t:Term)-[]->(d) WHERE d.evicted IS NOT NULL RETURN t.s AS found",
     "lost words": "MATCH (t:Term) WHERE outdegree(t) = 0 RETURN t.s AS found",
     "vectors": "MATCH (d) WHERE d.evicted IS NOT NULL AND d.embedding IS NOT NULL RETURN d.id AS found",
+    "meanings": "MATCH (v:Meaning) OPTIONAL MATCH (d)-[:MEANS]->(v) WITH d WHERE d.evicted > 0 OR d IS NULL RETURN d.id AS found",
     "beliefs": "MATCH (f:Fact)-[:HELD|PROPOSED]->(b) WHERE f.evicted IS NOT NULL RETURN b.id AS found",
     "beliefs of nothing": "MATCH (b:Belief) WHERE indegree(b) = 0 RETURN b.id AS found",
     "lengths": """

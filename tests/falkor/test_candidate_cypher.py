@@ -28,7 +28,8 @@ def similar(database: Database, namespace: str) -> Similar:
     key = graph_key(namespace)
     schema.ensure(database, key, len(ANN), "three numbers")
     make = """UNWIND $known AS row
-CREATE (e:Entity {id: row.id, name: row.name, type: row.type, embedding: vecf32(row.embedding)})
+CREATE (e:Entity {id: row.id, name: row.name, type: row.type})
+CREATE (e)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})
 WITH e, row
 UNWIND row.aliases AS alias
 MERGE (a:Alias {key: alias})

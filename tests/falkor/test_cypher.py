@@ -52,9 +52,9 @@ QUERIES = {
     "schema.RAISE_VERSION": schema.RAISE_VERSION,
     "reembedding.WRITE_MODEL": reembedding.WRITE_MODEL,
     **{
-        f"reembedding.{name}_{label}": getattr(reembedding, name).format(label=label, text=text)
+        f"reembedding.{name}_{label}": getattr(reembedding, name).format(each=each)
         for name in ("PAGE", "STORE")
-        for label, text in reembedding.TEXTS.items()
+        for label, each in reembedding.VECTORS.items()
     },
 }  # fmt: skip
 QUERIES = {

@@ -12,14 +12,15 @@ import pytest
 
 from kg_memory import identity, past, reading, words
 from kg_memory.driver import Driver
-from kg_memory.falkor import schema
+from kg_memory.falkor import reembedding, schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.search_cypher import by_meaning
 from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.settings import Settings
 from kg_memory.temporal import OPEN_END, OPEN_START, micros
 from tests.falkor.test_schema import ENSURE, ROOT, told, whole
-from tests.scripted import HashEmbeddings
+from tests.scripted import HashEmbeddings, Scripted
 
 INDICES_1 = {
     "Meta": ("id",), "Episode": ("id", "thread_key", "status"), "Entity": ("id", "key", "stale"), "Alias": ("key",),
@@ -71,7 +72,7 @@ class Old:
         for label, names in INDICES_1.items():
             for name in names:
                 self.write(f"CREATE INDEX FOR (n:{label}) ON (n.{name})")
-        for label in schema.KINDS:
+        for label in ("Episode", "Fact", "Entity", "Community"):
             self.write(schema.vector_index(label, 64))
         self.write(f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS_1)} DELETE m")
         schema.wait(database, self.key)
@@ -144,6 +145,34 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_read(old, driver):
     found = build_retrieval(driver, Settings()).compile().invoke({"question": "Ann Paris?", "namespace": old.namespace})
     assert [each["objects"] for each in found["found"]["facts"]] == [["Paris"]]
     assert "no longer so since 1 January 2022" in found["context"]
+
+
+def nearest(old: Old, vector: list[float]) -> tuple[str, float]:
+    """Return the name of the entity whose vector is nearest to that one, and how near it is."""
+    asked = {"vector": vector, "examined": 3, "limit": 1}
+    [found] = old.database.query(old.key, by_meaning("entities", ""), asked, write=False)
+    named = "MATCH (n:Entity {id: $id}) RETURN n.name AS name"
+    return old.database.query(old.key, named, {"id": found["id"]}, write=False)[0]["name"], found["score"]
+
+
+def test_what_entities_of_a_graph_of_version_1_mean_is_searched_as_before(old, database):
+    assert schema.check(database, old.key, 64, "hash")
+    assert nearest(old, HashEmbeddings().embed_query("Ann")) == ("Ann", pytest.approx(1.0, abs=1e-6))
+    means = "MATCH (n:Entity)-[:MEANS]->(v:Meaning) RETURN n.embedding AS left, count(v) AS n"
+    assert database.query(old.key, means, {}, write=False) == [{"left": None, "n": 3}]
+
+
+@pytest.mark.parametrize("broken_off", [False, True])
+def test_a_graph_of_version_1_is_brought_forward_when_it_is_embedded_anew(old, database, broken_off):
+    if broken_off:
+        old.write("DROP VECTOR INDEX FOR (n:Entity) ON (n.embedding)")
+        old.write("MATCH (n:Entity {name: 'Ann'}) SET n.embedding = vecf32($short)", short=[1.0] * 32)
+        old.write(reembedding.WRITE_MODEL, model=reembedding.UNDER_WAY, dimension=32)
+    other = Driver(Scripted(), HashEmbeddings(32, "small"), database)
+    assert reembedding.reembed(other, old.namespace) == 3 + 2 + 2
+    assert nearest(old, other.embeddings.embed_query("Paris")) == ("Paris", pytest.approx(1.0, abs=1e-6))
+    assert as_known(other, old.namespace) == [PARIS_NOW, OSLO_THEN]
+    other.close()
 
 
 def test_a_graph_of_version_1_has_all_indices_afterwards(old, database, driver):

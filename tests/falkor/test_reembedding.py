@@ -12,7 +12,11 @@ from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import HashEmbeddings, Scripted
 
-NEAREST = "CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($v)) YIELD node RETURN node.{name} AS name"
+NEAREST = """
+CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($v)) YIELD node
+OPTIONAL MATCH (n)-[:MEANS]->(node)
+RETURN coalesce(node.{name}, n.{name}) AS name
+"""
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def other(database):
 def vectors(database, namespace):
     return database.query(
         graph_key(namespace),
-        "MATCH (n) WHERE n.embedding IS NOT NULL RETURN n.id AS id, n.embedding AS v",
+        "MATCH (n) WHERE n.embedding IS NOT NULL RETURN id(n) AS id, n.embedding AS v",
         {},
         write=False,
     )
@@ -59,7 +63,7 @@ def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled
     for label, name, text in (
         ("Episode", "content", "Ann: I know Friend3."),
         ("Fact", "sentence", "Ann knows Friend3"),
-        ("Entity", "name", "Friend3"),
+        ("Meaning", "name", "Friend3"),
     ):
         query = NEAREST.format(label=label, name=name)
         [row] = database.query(graph_key(filled), query, {"v": other.embeddings.embed_query(text)}, write=False)

@@ -43,7 +43,7 @@ def test_every_index_is_made_and_in_use(database, key):
     indices = {each["label"]: each for each in told(database, key)}
     for label, names in schema.RANGE.items():
         assert all("RANGE" in indices[label]["types"][name] for name in names)
-    for label in schema.KINDS:
+    for label in schema.EMBEDDED:
         assert indices[label]["types"]["embedding"] == ["VECTOR"]
         options = indices[label]["options"]["embedding"]
         assert (options["dimension"], options["similarityFunction"]) == (64, "cosine")

@@ -152,7 +152,7 @@ def test_what_is_no_vector_never_reaches_the_database(database, settings, namesp
     with pytest.raises(EmbeddingError):
         graph.invoke({"content": "An odd one in Paris.", "speaker": "Ann", "at": "2024-01-02", "namespace": namespace})
     assert driver.run(reading.stats(), namespace).failed == 1
-    query = "CALL db.idx.vector.queryNodes('Entity', 'embedding', 10, vecf32($v)) YIELD node, score RETURN node.name AS name, score"
+    query = "CALL db.idx.vector.queryNodes('Meaning', 'embedding', 10, vecf32($v)) YIELD node, score MATCH (n)-[:MEANS]->(node) RETURN n.name AS name, score"
     found = rows(query, v=HashEmbeddings().embed_query("Oslo"))
     assert (found[0]["name"], round(found[0]["score"], 3)) == ("Oslo", 0.0)
     driver.close()

@@ -46,8 +46,13 @@ WITH e.id AS what""",
     "a name of nobody": "MATCH (a:Alias) WHERE NOT (a)-[:NAMES]->(:Entity) WITH a.key AS what",
     "no vector": """
 MATCH (n)
-WHERE (n:Fact OR n:Entity OR (n:Episode AND n.status = 'done')) AND n.embedding IS NULL
+WHERE (n:Fact OR n:Meaning OR (n:Episode AND n.status = 'done')) AND n.embedding IS NULL
 WITH n.id AS what""",
+    "an entity that means nothing, or two things": """
+MATCH (n:Entity)
+WHERE outdegree(n, 'MEANS') <> 1
+WITH n.id AS what""",
+    "what nobody means": "MATCH (v:Meaning) WHERE indegree(v, 'MEANS') <> 1 WITH id(v) AS what",
     **{
         f"words of an {label} that do not add up": f"""
 MATCH (d:{label})

@@ -73,7 +73,10 @@ async def test_a_driver_reads_together_also_what_was_deleted_meanwhile(driver, d
 
     assert driver.run(flow(), namespace) == [[], []]
     database.query(
-        graph_key(namespace), "CREATE (:Meta {id: 'schema', version: 2, model: 'hash', words: 0})", {}, write=True
+        graph_key(namespace),
+        "CREATE (:Meta {id: 'schema', version: 2, dimension: 64, model: 'hash', words: 0})",
+        {},
+        write=True,
     )
     assert driver.run(flow(), namespace) == await driver.arun(flow(), namespace) == [[{"id": "schema"}], [{"one": 1}]]
     database.delete(graph_key(namespace))
