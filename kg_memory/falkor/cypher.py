@@ -87,19 +87,9 @@ CALL {
   UNWIND row.alias_keys AS alias
   MERGE (a:Alias {key: alias})
   MERGE (a)-[:NAMES]->(n)
-}
-CALL {
-  WITH e
-  UNWIND $named AS row
-  MATCH (n:Entity {key: row.key})
-  SET n.name = row.name
-  WITH n, row
-  MATCH (n)-[:MEANS]->(v)
-  SET v.embedding = vecf32(row.embedding)
-  WITH n
-  MATCH (n)-[old:SIMILAR_TO]-()
-  DELETE old
-}
+}"""
+    + part.renamed("named")
+    + """
 CALL {
   WITH e
   UNWIND $facts AS row

@@ -84,6 +84,24 @@ WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """
 """The ends of a fact, what states it in the period of its belief, and the trust in the best of these."""
 
+
+def renamed(rows: str) -> str:
+    """Return the part of a query that renames the entities in the parameter *rows*, which then mean something else."""
+    return f"""
+CALL {{
+  WITH e
+  UNWIND ${rows} AS row
+  MATCH (n:Entity {{key: row.key}})
+  SET n.name = row.name
+  WITH n, row
+  MATCH (n)-[:MEANS]->(v)
+  SET v.embedding = vecf32(row.embedding)
+  WITH n
+  MATCH (n)-[old:SIMILAR_TO]-()
+  DELETE old
+}}"""
+
+
 REVISE = """
 CALL {
   WITH e

@@ -173,7 +173,8 @@ Communities that are being summarised meanwhile, and episodes that are being rea
 goes.
 """
 
-_CORRECT = """
+_CORRECT = (
+    """
 CALL {
   WITH e
   UNWIND $links AS row
@@ -238,19 +239,9 @@ CALL {
   MERGE (t:Term {s: term.term})
   MERGE (t)-[q:IN_ENTITY]->(n)
   SET q.f = term.f
-}
-CALL {
-  WITH e
-  UNWIND $renamed AS row
-  MATCH (n:Entity {key: row.key})
-  SET n.name = row.name
-  WITH n, row
-  MATCH (n)-[:MEANS]->(v)
-  SET v.embedding = vecf32(row.embedding)
-  WITH n
-  MATCH (n)-[old:SIMILAR_TO]-()
-  DELETE old
-}
+}"""
+    + part.renamed("renamed")
+    + """
 CALL {
   WITH e
   UNWIND $unnamed AS row
@@ -282,6 +273,7 @@ CALL {
   DELETE a
 }
 """
+)
 """What stays says only what it says without the rest."""
 
 
