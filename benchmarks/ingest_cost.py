@@ -149,7 +149,8 @@ def opened(
     episodes: list[EpisodeInput], plans: Sequence[str], *, graphiti: bool, is_dense: bool = False
 ) -> Iterator[tuple[list[System], Meter]]:
     """Open systems on a server of their own with a model that has read *episodes*, and what measures them."""
-    readings = {each.content: dense(each) for each in episodes} if is_dense else None
+    people = {each.speaker for each in episodes}
+    readings = {each.content: dense(each, people) for each in episodes} if is_dense else None
     with ExitStack() as stack:
         url = stack.enter_context(fresh_database())
         model = stack.enter_context(served(episodes, readings=readings))

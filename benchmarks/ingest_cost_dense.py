@@ -7,6 +7,7 @@ good reading, and costs what a good one would: Graphiti takes seven calls and 25
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import pairwise
 from typing import Any
 
@@ -20,11 +21,11 @@ QUOTED = 80
 _WORD = re.compile(r"[^\W\d_][\w'-]+")
 
 
-def dense(episode: EpisodeInput) -> dict[str, Any]:
-    """Return what is found in *episode*, as the scripted model answers it."""
+def dense(episode: EpisodeInput, people: Collection[str | None]) -> dict[str, Any]:
+    """Return what is found in *episode*, as the scripted model answers it; *people* are those who speak at all."""
     names = _names(episode)
     return {
-        "entities": [{"name": name, "type": "Topic" if place else "Person"} for place, name in enumerate(names)],
+        "entities": [{"name": name, "type": "Person" if name in people else "Topic"} for name in names],
         "facts": [_fact(place, one, other, episode.content) for place, (one, other) in enumerate(pairwise(names))],
     }
 
