@@ -141,8 +141,9 @@ def _answer(body: dict[str, Any], model: Scripted) -> dict[str, Any]:
 
 
 def fenced(text: str) -> dict[str, Any]:
-    """Return what stands in the fences of one of the memory's prompts, by their names."""
-    return {name: _plain(data) for name, _, data in _FENCED.findall(text)}
+    """Return what stands in the fences of one of the memory's prompts, by their names; nothing if it is none."""
+    found = {name: _plain(data) for name, _, data in _FENCED.findall(text)}
+    return found and {"previous": [], "fact_types": [], "instructions": "", **found}
 
 
 def _reading(schema: str, text: str, model: Scripted) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from functools import lru_cache
 from string import Template
 from typing import Any
 
@@ -13,6 +14,10 @@ from kg_memory.prompts import PREAMBLE
 
 # Controls other than tab and line ends, and halves of surrogate pairs, which are no valid UTF-8.
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
+"""The fields that may be empty: the paragraph that tells of an empty one is left out."""
 
 
 def rendered(ask: Ask, code: str | None = None) -> str:
@@ -27,7 +32,19 @@ def rendered(ask: Ask, code: str | None = None) -> str:
         )
     code = code or secrets.token_hex(8)
     fenced = {name: f"<<<{name} {code}\n{_plain(value)}\n{code}>>>" for name, value in ask.fields.items()}
-    return f"{PREAMBLE}\n{Template(ask.prompt.text).substitute(fenced)}"
+    empty = frozenset(name for name in OPTIONAL & ask.fields.keys() if not ask.fields[name])
+    return f"{PREAMBLE}\n{_without(ask.prompt.text, empty).substitute(fenced)}"
+
+
+@lru_cache(maxsize=256)
+def _without(text: str, empty: frozenset[str]) -> Template:
+    """Return the prose of a prompt without the paragraphs that tell of *empty* fields alone."""
+
+    def is_told(paragraph: str) -> bool:
+        names = set(Template(paragraph).get_identifiers())
+        return not names or bool(names - empty)
+
+    return Template("\n\n".join(filter(is_told, text.split("\n\n"))))
 
 
 def harmless(text: str) -> str:

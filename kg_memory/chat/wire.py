@@ -117,7 +117,10 @@ def config(send: Send) -> RunnableConfig:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> dict[str, Any]:
-    """Return the JSON schema of *kind* as strict servers want it, not to be changed: closed objects, no titles."""
+    """Return the JSON schema of *kind* as strict servers want it, not to be changed: closed objects.
+
+    It has no titles and descriptions: prompts say what each field is, and servers count the schema among their tokens.
+    """
     return _schema(kind, limits)[0]
 
 
@@ -128,16 +131,20 @@ def schema_text(kind: type[BaseModel]) -> str:
 
 @lru_cache(maxsize=256)
 def _schema(kind: type[BaseModel], limits: bool) -> tuple[dict[str, Any], str]:  # noqa: FBT001 - a part of the key
-    schema: dict[str, Any] = _strict(kind.model_json_schema(), () if limits else LIMITS)
+    told = kind.model_json_schema()
+    schema: dict[str, Any] = _strict(told, () if limits else LIMITS, told.pop("$defs", {}))
     return schema, json.dumps(schema, ensure_ascii=False)
 
 
-def _strict(node: Any, unwanted: Sequence[str]) -> Any:
+def _strict(node: Any, unwanted: Sequence[str], named: Mapping[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_strict(item, unwanted) for item in node]
+        return [_strict(item, unwanted, named) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {key: _strict(item, unwanted) for key, item in node.items() if key not in unwanted and _is_wanted(key, item)}
+    if "$ref" in node:  # each is used once, and none within itself
+        return _strict(named[node["$ref"].removeprefix("#/$defs/")], unwanted, named)
+    wanted = {key: item for key, item in node.items() if key not in unwanted and _is_wanted(key, item)}
+    kept = {key: _strict(item, unwanted, named) for key, item in wanted.items()}
     if isinstance(node.get("properties"), dict):
         kept["additionalProperties"] = False
         kept["required"] = list(node["properties"])
@@ -145,8 +152,8 @@ def _strict(node: Any, unwanted: Sequence[str]) -> Any:
 
 
 def _is_wanted(key: str, item: Any) -> bool:
-    # "title" is pydantic's heading when it is a text, a field of ours when it is a schema.
-    return not (key == "title" and isinstance(item, str))
+    # They are pydantic's when they are texts, fields of ours when they are schemas.
+    return not (key in ("title", "description") and isinstance(item, str))
 
 
 def reply_of(result: Any) -> Reply:

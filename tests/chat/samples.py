@@ -12,9 +12,9 @@ ASK = Ask(
             "speaker": "Tom Hale",
             "at": "2024-05-01T09:00:00Z",
         },
-        "previous": [],
+        "previous": [{"speaker": "Ann Berg", "content": "Where to?", "at": "2024-05-01T08:59:00Z"}],
         "entity_types": [{"name": "Entity", "description": "anything"}],
-        "instructions": "",
+        "instructions": "List no colours.",
     },
 )
 GOOD = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lisbon", "type": "Place"}]}

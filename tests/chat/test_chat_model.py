@@ -57,7 +57,7 @@ def test_the_request_asks_for_a_strict_schema_at_temperature_zero(asked, chat):
     schema = form["json_schema"]["schema"]
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["entities"]
-    entity = schema["$defs"]["ExtractedEntity"]
+    entity = schema["properties"]["entities"]["items"]
     assert entity["additionalProperties"] is False
     assert entity["required"] == ["name", "type"]
     assert [message["role"] for message in sent["messages"]] == ["user"]

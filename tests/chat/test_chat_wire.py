@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from kg_memory import prompts
 from kg_memory.chat.wire import strict_schema
@@ -39,7 +39,7 @@ def test_no_keyword_is_used_that_strict_servers_refuse(answer):
     used = {
         key for node in nodes(strict_schema(answer, limits=False)) for key in node if isinstance(node.get("type"), str)
     }
-    assert used <= {"type", "properties", "required", "additionalProperties", "items", "enum", "description", "$defs"}
+    assert used <= {"type", "properties", "required", "additionalProperties", "items", "enum"}
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
@@ -49,10 +49,19 @@ def test_every_list_is_limited_so_that_small_models_end(answer):
     assert all("maxItems" in node for node in lists)
 
 
-def test_a_field_called_title_is_kept():
+def test_fields_called_as_headings_are_kept_and_the_headings_are_not():
     class Book(BaseModel):
-        title: str
+        """What is read."""
+
+        title: str = Field(description="how it is called")
+        description: str
 
     schema = strict_schema(Book)
-    assert schema["required"] == ["title"]
-    assert schema["properties"] == {"title": {"type": "string"}}
+    assert schema["required"] == ["title", "description"]
+    assert schema["properties"] == {"title": {"type": "string"}, "description": {"type": "string"}}
+    assert "description" not in schema
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda kind: kind.__name__)
+def test_what_a_list_holds_is_told_where_it_stands(answer):
+    assert not any("$ref" in node or "$defs" in node for node in nodes(strict_schema(answer)))
