@@ -122,14 +122,19 @@ class History:
         return [each for fact, own in self.statements.items() for each in _edited(list(own.values()), edits.get(fact))]
 
 
-def read_history(facts: Iterable[str]) -> Flow[History]:
-    """Read what is known of *facts*, and of all that verdicts link to them."""
+def read_history(facts: Iterable[str], told: Iterable[Mapping[str, Any]] = ()) -> Flow[History]:
+    """Read what is known of *facts*, and of all that verdicts link to them; of some, that may be *told* already."""
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
+    known = {row["fact"]: row for row in told}
     while missing and len(seen) < MOST_LINKED:
         seen.update(missing)
-        for row in (yield from read(cypher.HISTORY, facts=missing)):
-            _add(history, row)
+        unread = [fact for fact in missing if fact not in known]
+        if unread:
+            known |= {row["history"]["fact"]: row["history"] for row in (yield from read(cypher.HISTORY, facts=unread))}
+        for fact in missing:
+            if fact in known:
+                _add(history, known[fact])
         linked = {fact for each in history.verdicts.values() for fact in (each.new, each.known)}
         missing = sorted(linked - seen)[: MOST_LINKED - len(seen)]
     return history
@@ -162,8 +167,8 @@ def _add(history: History, row: Mapping[str, Any]) -> None:
     if row.get("evicted") is not None:
         history.evicted[fact] = Eviction(row["evicted"], row["evicted_at"])
     for told in row["statements"]:
-        if not told.pop("refuted"):
-            history.say(Statement(fact=fact, **told))
+        if not told["refuted"]:
+            history.say(Statement(fact=fact, **{name: each for name, each in told.items() if name != "refuted"}))
     history.beliefs[fact] = [_belief(each) for each in row["beliefs"]]
     for told in row["verdicts"]:
         if told["decided"]:

@@ -28,7 +28,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import CLOSED, Database, graph_key
 from kg_memory.falkor.parameters import SentVector
 from kg_memory.falkor.queries import Queries
-from kg_memory.falkor.reembedding import UNDER_WAY
+from kg_memory.falkor.reembedding import refuse_other_vectors
 from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
 from kg_memory.ledger import Ledger
 from kg_memory.purse import Purse
@@ -222,11 +222,8 @@ class Driver:
         meta = self.database.query(key, schema.READ_META, {}, write=False)
         if meta and VECTOR_SEARCH not in str(refused) and not isinstance(refused, EmbeddingMismatch):
             raise refused
-        if meta and meta[0]["model"] == UNDER_WAY:
-            raise EmbeddingMismatch(
-                "the namespace is being embedded anew: try again when `kg-memory reembed` is through, or run it again "
-                "if it was broken off"
-            ) from refused
+        if meta:
+            refuse_other_vectors(meta[0])
         self._prepare(key, write=query.write or not meta)
 
     def _embed(self, texts: list[str], role: str) -> list[Vector]:

@@ -28,7 +28,7 @@ def verdict(new: str, known: str, ruling: str = "supersedes", **given: Any) -> d
 
 def row(id_: str, *verdicts: dict[str, Any], **given: Any) -> dict[str, Any]:
     told = {"fact": id_, "sentence": f"Of {id_}.", "verdicts": list(verdicts), "statements": [], "beliefs": []}
-    return {**told, **given}
+    return {"history": {**told, **given}}
 
 
 def statement(fact: str, at: int, until: int = OPEN_END, **given: Any) -> Statement:
@@ -84,7 +84,7 @@ def test_no_more_facts_are_read_than_can_be_looked_at():
 def test_all_that_is_known_of_a_fact_is_read():
     said = {
         "id": "e", "said_at": 7, "valid_at": 5, "invalid_at": OPEN_END, "precision": "day", "confidence": 0.5,
-        "trust": 0.25, "corrects": True, "end_precision": "month", "refuted": False,
+        "trust": 0.25, "corrects": True, "end_precision": "month",
     }  # fmt: skip
     held = {
         "id": "b",
@@ -97,7 +97,7 @@ def test_all_that_is_known_of_a_fact_is_read():
         "proposed": True,
     }
     judged = verdict("a", "b", "conflicts", holds="known", edited="a", edited_from=1, edited_until=2)
-    rows = [row("a", judged, statements=[said], beliefs=[held])]
+    rows = [row("a", judged, statements=[{**said, "refuted": False}], beliefs=[held])]
     history, _ = answered(read_history(["a", "b"]), rows)
     assert history.said()[0].valid_at == 1
     assert history.statements_by_fact() == {"a": [Statement(fact="a", **said)]}

@@ -8,9 +8,7 @@ from __future__ import annotations
 from kg_memory.falkor import fragments as part
 from kg_memory.temporal import OPEN_END
 
-HISTORY = f"""
-UNWIND $facts AS id
-MATCH (f:Fact {{id: id}})
+TOLD_HISTORY = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 WITH f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .edited, .edited_from, .edited_until,
     .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
@@ -23,9 +21,16 @@ WITH f, verdicts, collect({{
 WITH f, verdicts, [one IN said WHERE one.id IS NOT NULL] AS statements
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
-RETURN f.id AS fact, f.sentence AS sentence, f.evicted AS evicted, f.evicted_at AS evicted_at, verdicts, statements,
-  collect(b {{.id, .valid_at, .invalid_at, .said_at, .known_from, .precision,
+WITH f, verdicts, statements, collect(b {{.id, .valid_at, .invalid_at, .said_at, .known_from, .precision,
     end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}}) AS beliefs
+"""
+HISTORY_MAP = """{fact: f.id, sentence: f.sentence, evicted: f.evicted, evicted_at: f.evicted_at, verdicts: verdicts,
+    statements: statements, beliefs: beliefs}"""
+
+HISTORY = f"""
+UNWIND $facts AS id
+MATCH (f:Fact {{id: id}})
+{TOLD_HISTORY}RETURN {HISTORY_MAP} AS history
 """
 """What was said about some facts, what is believed of them, and the verdicts that link them to others."""
 

@@ -6,9 +6,13 @@ Times are microseconds since the epoch; an open start is `temporal.OPEN_START`.
 from __future__ import annotations
 
 from kg_memory.falkor import fragments as part
+from kg_memory.falkor.belief_cypher import HISTORY_MAP, TOLD_HISTORY
 from kg_memory.temporal import OPEN_START
 
 SIMILAR_ENTITIES = f"""
+MATCH (e:Meta {{id: 'schema'}})
+RETURN -1 AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
+UNION ALL
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
 RETURN row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
@@ -21,7 +25,7 @@ CALL {{
   RETURN count(namesake) AS namesakes
 }}
 WITH row
-WHERE namesakes <> 1 OR row.new = 0
+WHERE namesakes <> 1
 CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS v, score AS distance
 WITH row, v, 1.0 - distance AS score
 WHERE score >= $threshold
@@ -43,9 +47,9 @@ RETURN new, {part.KNOWN_MAP} AS entity, 0.0 AS score
 """
 """The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
 
-What a name means is not looked up where just one of the same type has it: that is who it is, see `resolve.certain`. Of
-the first name it always is: where that fails, all is being embedded anew by another model. The words are for names
-that nobody has: those of somebody well known are in the summaries of all around him.
+What a name means is not looked up where just one of the same type has it: that is who it is, see `resolve.certain`. The
+words are for names that nobody has: those of somebody well known are in the summaries of all around him. With the
+entities, as `new` -1, which embedding model made the vectors, and of which length they are.
 """
 
 _FACTS_OF_PAIRS = """
@@ -104,11 +108,20 @@ MATCH (f:Fact {id: row.id})
 RETURN row.new AS new, f
 """
 
-RELATED_FACTS = f"""{_REVISIONS}UNION ALL
+_HISTORIES = f"""
+UNWIND $facts AS row
+MATCH (f:Fact {{id: row.id}})
+WITH DISTINCT f
+{TOLD_HISTORY}RETURN -2 AS new, {HISTORY_MAP} AS fact, 0 AS told_at, '' AS told_by, false AS told_end, 0 AS valid_at,
+  0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
+"""
+
+RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
 CALL {{{_THE_SAME}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
 WITH new, f
 {part.TOLD_WITH_BELIEFS}"""
 """The known facts that new ones may have to do with: the same, those of the same two entities, rivals of either end.
 
-With them, as `new` -1, how often the facts about the ends were changed before.
+With them, as `new` -1, how often the facts about the ends were changed before, and as -2 what `HISTORY` tells of those
+that are said in the same words.
 """

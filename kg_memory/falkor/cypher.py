@@ -205,18 +205,18 @@ SAVE_SUMMARIES = f"""{spent.ADD}
 UNWIND $summaries AS row
 MATCH (e:Entity {{key: row.key}})
 WHERE e.stale = row.stale
-SET e.stale = NULL, e.summary = row.summary, e.worded = row.worded, e.n = row.n
-WITH row, e
-WHERE row.changed
-WITH e, row.terms AS terms, [each IN row.terms | each.term] AS said
-WITH e, terms, [(old:Term)-[p:IN_ENTITY]->(e) WHERE NOT old.s IN said | p] AS gone
-FOREACH (p IN gone | DELETE p)
-WITH e, terms
-UNWIND terms AS term
+SET e.stale = NULL, e.summary = row.summary, e.worded = row.worded, e.n = e.n + row.n
+WITH e, row
+UNWIND row.terms AS term
 MERGE (t:Term {{s: term.term}})
-MERGE (t)-[q:IN_ENTITY]->(e)
-SET q.f = term.f
+MERGE (t)-[p:IN_ENTITY]->(e)
+ON CREATE SET p.f = term.f
+ON MATCH SET p.f = p.f + term.f
+WITH p
+WHERE p.f <= 0
+DELETE p
 """
+"""Write summaries, with how much more, or less, each word counts by them than by those before."""
 
 FACTS_ABOUT = f"""
 MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)

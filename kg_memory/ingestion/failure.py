@@ -26,10 +26,12 @@ OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatc
 def note_failure(state: Mapping[str, Any], step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
     """Note on the episode of *state*, if it is stored, that *step* met *error*, or *stumbled* over what it was given.
 
-    Nothing is noted of an error of the database, which could not be told: the episode stays as it is, to be resumed.
+    What the model answered before is kept, unless the step may have stumbled over that. Nothing is noted of an error of
+    the database, which could not be told: the episode stays as it is, to be resumed.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
-        return (yield from marked(state["episode"]["id"], step, error, answers_kept=not stumbled))
+        answers_kept = not stumbled or isinstance(error, OUTAGES)
+        return (yield from marked(state["episode"]["id"], step, error, answers_kept=answers_kept))
     return None
 
 

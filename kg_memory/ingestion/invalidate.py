@@ -22,7 +22,7 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
     facts, episode = state["facts"], state["episode"]
     judged = {each[side] for each in state["verdicts"] for side in ("new", "known")}
     unknown = {fact["id"] for fact in facts if not fact["same_as"]}
-    history = yield from read_history({*map(identity, facts), *judged} - unknown)
+    history = yield from read_history({*map(identity, facts), *judged} - unknown, state["histories"])
     for id_ in map(identity, facts):
         history.unsay(id_, episode["id"])
     for fact in facts:

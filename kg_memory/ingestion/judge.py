@@ -63,7 +63,7 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     rejudged = _rejudged(facts, pairs, verdicts, state["namespace"])
     return {
         "facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": looked["revisions"],
-        "related": None,
+        "histories": looked["histories"], "related": None,
     }  # fmt: skip
 
 
@@ -221,13 +221,14 @@ def _declared(facts: list[NewFact], asked: Mapping[int, list[Known]], judged: se
 def related(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
     """Return, for each new fact, the known ones by their ids: of the same pair, of its family, or near in meaning.
 
-    With them, the revisions of the entities that it is about: what changes later is seen when it is saved.
+    With them, the revisions of the entities that it is about: what changes later is seen when it is saved; and the
+    histories of facts that are known in the same words.
     """
     found = [dict[str, Known]() for _ in facts]
     revisions = {id_: 0 for fact in facts for id_ in (fact["subject_id"], *fact["object_ids"])}
     asked = _asked_of(facts)
     if not facts:
-        return Related(of=asked, found=found, revisions=revisions)
+        return Related(of=asked, found=found, revisions=revisions, histories=[])
     vectors = yield from embed([each["sentence"] for each in asked])
     rows = [{**each, "embedding": vector} for each, vector in zip(asked, vectors, strict=True)]
     ends = [(new, fact["subject_id"], each) for new, fact in enumerate(facts) for each in fact["object_ids"]]
@@ -240,12 +241,16 @@ def related(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
         cypher.RELATED_FACTS, ends=sorted(revisions), pairs=pairs, facts=rows, farthest=FARTHEST,
         limit=settings.candidates,
     )  # fmt: skip
+    histories = []
     for row in told_of:
-        if row["new"] < 0:
-            revisions[row["fact"]["id"]] = row["fact"]["revision"]
-        else:
-            found[row["new"]].setdefault(row["fact"]["id"], row)
-    return Related(of=asked, found=found, revisions=revisions)
+        match row["new"]:
+            case -1:
+                revisions[row["fact"]["id"]] = row["fact"]["revision"]
+            case -2:
+                histories.append(row["fact"])
+            case new:
+                found[new].setdefault(row["fact"]["id"], row)
+    return Related(of=asked, found=found, revisions=revisions, histories=histories)
 
 
 def _asked_of(facts: Sequence[NewFact]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from kg_memory import words
 from kg_memory.effects import Vector, embed, read
 from kg_memory.falkor import candidate_cypher as cypher
+from kg_memory.falkor.reembedding import refuse_other_vectors
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
@@ -111,7 +112,10 @@ def _sounds_like(entity: NewEntity, candidate: Candidate) -> bool:
 def candidates(
     entities: Sequence[NewEntity], vectors: Sequence[Vector], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Return the known entities that each new one may be, by its place, best first."""
+    """Return the known entities that each new one may be, by its place, best first.
+
+    Errors: `EmbeddingMismatch` where the known ones are, or were, embedded anew by another model meanwhile.
+    """
     names = [
         {
             "new": new,
@@ -126,6 +130,9 @@ def candidates(
         return {}
     limit = settings.candidates
     rows = yield from read(cypher.SIMILAR_ENTITIES, names=names, limit=limit, threshold=settings.ask_threshold or 0.0)
+    for row in rows:
+        if row["new"] < 0:
+            refuse_other_vectors(row["entity"], len(vectors[0]))
     return {new: _best((row for row in rows if row["new"] == new), limit) for new in range(len(entities))}
 
 

@@ -172,11 +172,15 @@ class NewPredicate(TypedDict):
 
 
 class Related(TypedDict):
-    """What was looked up of facts (`of`): the known ones each may have to do with, by their ids, and the revisions."""
+    """What was looked up of facts (`of`): the known ones each may have to do with, by their ids, and the revisions.
+
+    Of those that are known in the same words, `histories` are what `kg_memory.beliefs.read_history` reads.
+    """
 
     of: list[dict[str, Any]]
     found: list[dict[str, dict[str, Any]]]
     revisions: dict[str, int]
+    histories: list[dict[str, Any]]
 
 
 class IngestionState(IngestionInput, total=False):
@@ -189,7 +193,8 @@ class IngestionState(IngestionInput, total=False):
     it is. `answers` are what the model answered before, when reading it was broken off or ahead of its turn; so were
     entities `identified` and predicates `learned`. `judged` is what the model said of each pair of a new fact and a
     known one, and `based_on` the revisions of the entities that it was based on; `related` is what both were looked up
-    in, from the first question about the facts until they are judged. `touched`, `closed`, `beliefs`,
+    in, from the first question about the facts until they are judged, and `histories` what is known of some of them as
+    `Related` has it. `touched`, `closed`, `beliefs`,
     `ended`, `waiting` and `revived` are those of `kg_memory.beliefs.Revision`; `reopened` are the verdicts that wait
     again. `stale` are the entities that are to be summarised, as `cypher.SAVE` tells them. `linked` is how many links
     between entities were made, and `unlinked` for how many there was no time. `steps` are what each step took, as
@@ -217,6 +222,7 @@ class IngestionState(IngestionInput, total=False):
     judged: dict[str, Any]
     related: Related | None
     based_on: dict[str, int]
+    histories: list[dict[str, Any]]
     verdicts: list[NewVerdict]
     rejudged: list[NewVerdict]
     reopened: list[str]

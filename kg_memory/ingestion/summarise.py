@@ -15,7 +15,7 @@ from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
 from kg_memory.falkor.spent_cypher import NOTHING
 from kg_memory.flow import Flow
-from kg_memory.ingestion.save import LEFT, NAME_WEIGHT, STALE
+from kg_memory.ingestion.save import LEFT, STALE
 from kg_memory.ingestion.state import IngestionState
 from kg_memory.prompts import SUMMARISE
 from kg_memory.settings import Settings
@@ -180,10 +180,9 @@ def _stopped(sentence: str) -> str:
 
 
 def _stored(row: dict[str, Any], summary: str, worded: str | None) -> dict[str, Any]:
-    names = dict.fromkeys((row["name"], *row["aliases"]))
-    terms = words.count(summary) + words.count(" ".join(names), NAME_WEIGHT)
+    before, after = words.count(row["summary"]), words.count(summary)
+    terms = [{"term": each, "f": after[each] - before[each]} for each in sorted(before | after)]
     return {
         "key": row["key"], "stale": row["stale"], "summary": summary, "worded": worded,
-        "changed": summary != row["summary"],
-        "n": terms.total(), "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
+        "n": after.total() - before.total(), "terms": [each for each in terms if each["f"]],
     }  # fmt: skip

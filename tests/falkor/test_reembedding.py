@@ -93,6 +93,28 @@ def test_who_searches_meanwhile_is_told_to_wait(driver, database, settings, fill
     assert "small" in told[-1]
 
 
+def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_anew(driver, database, settings, filled):
+    graph = build(driver, settings).compile()
+    other = Driver(Scripted(), HashEmbeddings(32, "small"), database)
+    told = []
+
+    def say(number: int) -> None:
+        said = {"content": f"I know Friend{number}.", "speaker": "Ann", "at": "2024-02-01", "namespace": filled}
+        try:
+            graph.invoke(said)
+        except EmbeddingMismatch as error:
+            told.append(str(error))
+
+    say(1)
+    assert told == []
+    reembed(other, filled, lambda *_: say(2) if not told else None)
+    say(3)
+    assert ["anew: try again" in told[0], "'small', with vectors of 32" in told[-1]] == [True, True]
+    assert {len(row["v"]) for row in vectors(database, filled)} == {32}
+    assert len(other.run(reading.episodes(9, 0, "waiting"), filled)) == 2
+    other.close()
+
+
 def test_after_it_the_former_model_is_refused(database, filled, other):
     reembed(other, filled)
     former = Driver(Scripted(), HashEmbeddings(), database)

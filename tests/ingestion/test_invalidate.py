@@ -45,17 +45,19 @@ def history(id_: str = "oslo", *verdicts: dict[str, Any], begins: int = 5, held:
         }
         for each in verdicts
     ]
-    return {
+    found = {
         "fact": id_, "sentence": f"Ann lives in {id_}.", "verdicts": told, "statements": [statement],
         "beliefs": [belief] if held else [],
     }  # fmt: skip
+    return {"history": found}
 
 
 def run(
     facts: list[dict[str, Any]], *answers: Any, verdicts: tuple[Any, ...] = (), strategy: str = "recency", **given: Any
 ) -> tuple[dict[str, Any], list[Any]]:
+    before = {"histories": [], **given}
     flow = invalidate(
-        state(entities=KNOWN, facts=facts, verdicts=list(verdicts), **given), Settings(conflict_strategy=strategy)
+        state(entities=KNOWN, facts=facts, verdicts=list(verdicts), **before), Settings(conflict_strategy=strategy)
     )
     return answered(flow, *answers)
 
@@ -127,6 +129,11 @@ def test_of_a_waiting_pair_the_one_said_later_waits_whichever_came_first():
 def test_a_known_fact_that_is_said_again_keeps_its_belief():
     result, _ = run([fact("x", same_as="oslo")], [history()])
     assert (result["closed"], result["beliefs"], result["touched"]) == ([], [], [])
+
+
+def test_what_was_told_with_the_candidates_is_not_read_again():
+    result, effects = run([fact("oslo", same_as="oslo")], histories=[history()["history"]])
+    assert (effects, result["closed"], result["beliefs"]) == ([], [], [])
 
 
 def test_a_verdict_that_was_given_earlier_comes_back_into_account():

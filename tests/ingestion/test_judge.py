@@ -75,7 +75,7 @@ def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
 def test_no_facts_need_nothing():
     result, effects = answered(judge(state(), Settings()))
     assert (result, effects) == (
-        {"facts": [], "verdicts": [], "rejudged": [], "judged": {}, "based_on": {}, "related": None},
+        {"facts": [], "verdicts": [], "rejudged": [], "judged": {}, "based_on": {}, "histories": [], "related": None},
         [],
     )
 

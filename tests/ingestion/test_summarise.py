@@ -45,13 +45,19 @@ def test_few_facts_are_the_summary_oldest_first_and_no_model_is_asked():
     assert not any(isinstance(each, Ask) for each in effects)
     [stored] = effects[-1].params["summaries"]
     assert stored["summary"] == "She lives in Oslo. She sails."
-    assert {each["term"] for each in stored["terms"]} >= {"sail", "oslo", "ann", "anni"}
+    assert {each["term"]: each["f"] for each in stored["terms"]}.items() >= {"sail": 1, "oslo": 1}.items()
     assert stored["n"] == sum(each["f"] for each in stored["terms"])
+
+
+def test_of_a_summary_that_changes_only_the_words_are_told_that_count_more_or_less():
+    [stored] = run([row(["Bo sails to Rome."], "Bo sails to Oslo. Oslo.")], [])[-1].params["summaries"]
+    assert stored["terms"] == [{"term": "oslo", "f": -2}, {"term": "rome", "f": 1}]
+    assert stored["n"] == -1
 
 
 def test_a_summary_that_stays_the_same_is_only_marked_as_fresh():
     [stored] = run([row(["She sails."], "She sails.")], [])[-1].params["summaries"]
-    assert (stored["changed"], stored["stale"]) == (False, 7)
+    assert (stored["terms"], stored["n"], stored["stale"]) == ([], 0, 7)
 
 
 MANY = [f"She did thing number {number} with great care and patience." for number in range(60, 0, -1)]

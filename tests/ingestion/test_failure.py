@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.errors import EmbeddingMismatch, ModelUnavailable
+from kg_memory.ingestion.failure import note_failure
+from tests.ingestion.stepping import answered, state
+
+
+@pytest.mark.parametrize(
+    ("error", "stumbled", "kept", "status"),
+    [
+        (ModelUnavailable("it is down"), False, True, "waiting"),
+        (EmbeddingMismatch("it is embedded anew"), True, True, "waiting"),
+        (ValueError("what was answered makes no sense"), False, True, "failed"),
+        (ValueError("what was answered makes no sense"), True, False, "failed"),
+    ],
+)
+def test_answers_are_kept_unless_the_step_may_have_stumbled_over_them(error, stumbled, kept, status):
+    told, [marked] = answered(note_failure(state(), "resolve", error, stumbled), [])
+    assert (told, marked.params["status"], marked.params["kept"]) == (status, status, kept)
