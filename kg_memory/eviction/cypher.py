@@ -135,10 +135,20 @@ CALL {{
   UNWIND going AS f
   SET f.evicted = $until, f.evicted_at = $now, f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL
 }}
+CALL {{
+  WITH going
+  UNWIND going AS f
+  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+  WITH DISTINCT n
+  SET n.revision = coalesce(n.revision, 0) + 1
+}}
 UNWIND going AS f
 RETURN f.id AS id
 """
-"""Evict facts that are still what they were when they were found: over, or where ``$active`` whatever they tell."""
+"""Evict facts that are still what they were when they were found: over, or where ``$active`` whatever they tell.
+
+An episode that says something of the same entities meanwhile is judged anew.
+"""
 
 EVICT_ENTITIES = f"""
 UNWIND $entities AS row

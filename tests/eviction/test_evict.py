@@ -14,6 +14,7 @@ from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.eviction import cypher, evict
 from kg_memory.falkor import revival_cypher
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.cypher import SAVE
 from kg_memory.forgetting.cypher import FORGET
 from kg_memory.settings import Settings
 from tests.eviction import told
@@ -236,6 +237,25 @@ def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(w
     assert not sweeps
     assert world.lived() == [("Ann lives in Paris", "2021-01-01", None)]
     assert world.search("Paris", recipe="words").facts[0].sentence == "Ann lives in Paris"
+
+
+def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, rows, monkeypatch):
+    database, ask, sweeps = moved.memory._database, moved.memory._database.query, ["one"]
+
+    def sweeping(key, text, params, *, write):
+        if text == SAVE and sweeps:
+            sweeps.clear()
+            moved.evict(expired_days=0)
+        return ask(key, text, params, write=write)
+
+    monkeypatch.setattr(database, "query", sweeping)
+    moved.moves("Oslo", "2023-01-01")
+    assert not sweeps
+    assert [each for each in moved.lived() if "Oslo" in each[0]] == [
+        ("Ann lives in Oslo", "2020-01-01", "2021-01-01"), ("Ann lives in Oslo", "2023-01-01", None),
+    ]  # fmt: skip
+    assert moved.search("Ann lives in Oslo", recipe="words").facts[0].sentence == "Ann lives in Oslo"
+    assert traces(rows) == {}
 
 
 # What expires
