@@ -180,9 +180,9 @@ def _stopped(sentence: str) -> str:
 
 
 def _stored(row: dict[str, Any], summary: str, worded: str | None) -> dict[str, Any]:
-    before, after = words.count(row["summary"]), words.count(summary)
-    terms = [{"term": each, "f": after[each] - before[each]} for each in sorted(before | after)]
+    more = words.count(summary)
+    more.subtract(words.count(row["summary"]))
     return {
         "key": row["key"], "stale": row["stale"], "summary": summary, "worded": worded,
-        "n": after.total() - before.total(), "terms": [each for each in terms if each["f"]],
+        "n": more.total(), "terms": [{"term": term, "f": f} for term, f in sorted(more.items()) if f],
     }  # fmt: skip

@@ -48,6 +48,25 @@ def moved(world):
     return world
 
 
+@pytest.fixture
+def sweep_before(monkeypatch):
+    """What has a world evict what is over once, right before a query; it returns what is left to be done."""
+
+    def begin(world, query):
+        database, ask, sweeps = world.memory._database, world.memory._database.query, ["one"]
+
+        def sweeping(key, text, params, *, write):
+            if text == query and sweeps:
+                sweeps.clear()
+                world.evict(expired_days=0)
+            return ask(key, text, params, write=write)
+
+        monkeypatch.setattr(database, "query", sweeping)
+        return sweeps
+
+    return begin
+
+
 def traces(rows):
     return {name: found for name, query in TRACES.items() if (found := rows(query))}
 
@@ -220,35 +239,19 @@ def test_what_is_said_while_room_is_made_is_kept(moved):
     assert [each[0] for each in moved.lived(as_of="2024") if "lives" in each[0]] == ["Ann lives in Kyoto"]
 
 
-def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(world, monkeypatch):
+def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(world, sweep_before):
     world.moves("Oslo", "2020-01-01")
     world.moves("Paris", "2021-01-01")
     gone = world.moves("Rome", "2022-01-01")
-    database, ask, sweeps = world.memory._database, world.memory._database.query, ["one"]
-
-    def sweeping(key, text, params, *, write):
-        if text == FORGET and sweeps:
-            sweeps.clear()
-            world.evict(expired_days=0)
-        return ask(key, text, params, write=write)
-
-    monkeypatch.setattr(database, "query", sweeping)
+    sweeps = sweep_before(world, FORGET)
     world.forget(episode=gone.episode)
     assert not sweeps
     assert world.lived() == [("Ann lives in Paris", "2021-01-01", None)]
     assert world.search("Paris", recipe="words").facts[0].sentence == "Ann lives in Paris"
 
 
-def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, rows, monkeypatch):
-    database, ask, sweeps = moved.memory._database, moved.memory._database.query, ["one"]
-
-    def sweeping(key, text, params, *, write):
-        if text == SAVE and sweeps:
-            sweeps.clear()
-            moved.evict(expired_days=0)
-        return ask(key, text, params, write=write)
-
-    monkeypatch.setattr(database, "query", sweeping)
+def test_what_is_evicted_while_it_is_said_again_is_found_with_its_past(moved, rows, sweep_before):
+    sweeps = sweep_before(moved, SAVE)
     moved.moves("Oslo", "2023-01-01")
     assert not sweeps
     assert [each for each in moved.lived() if "Oslo" in each[0]] == [

@@ -157,6 +157,10 @@ def test_a_breakpoint_stops_before_a_node_where_the_state_is_edited_and_the_run_
     assert [step for each in forked["updates"] for step in each] == STEPS[5:]
     told = [fact["sentence"] for each in forked["updates"] for step in each.values() for fact in step.get("facts", ())]
     assert set(told) == {each["sentence"] for each in before["values"]["facts"]}
+    stated = [
+        {**step, "histories": []} for each in forked["updates"] for step in each.values()
+    ]  # those tell what is known
+    assert "Ann has a flat" not in str(stated)
 
 
 def test_what_waits_is_asked_by_an_interrupt_and_the_answer_of_the_person_decides_it(client, thread, server):
