@@ -23,6 +23,7 @@ from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import IngestionState, NewEntity
 from kg_memory.model import Value
 from kg_memory.settings import OFFLINE, Settings
+from kg_memory.temporal import iso
 from kg_memory.tokens import estimate
 from kg_memory.usage import Usage
 
@@ -162,7 +163,7 @@ def _states(episodes: Iterable[dict[str, Any]], settings: Settings) -> Iterator[
     """Yield the episodes as the extraction sees them, each with those before it in its thread."""
     threads: defaultdict[str, deque[dict[str, Any]]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
-        before, at = threads[episode["thread_key"]], local(episode).isoformat()
+        before, at = threads[episode["thread_key"]], iso(local(episode))
         yield cast(
             "IngestionState",
             {

@@ -14,8 +14,10 @@ from kg_memory.prompts import PREAMBLE
 
 # Controls other than tab and line ends, and halves of surrogate pairs, which are no valid UTF-8.
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Spaces between the parts of a record would be a sixth of its tokens."""
+DIGITS = 15
+"""How long the code of a fence is: too long to be guessed, and in digits half as many tokens as in letters."""
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
 """The fields that may be empty: the paragraph that tells of an empty one is left out."""
 
@@ -30,7 +32,7 @@ def rendered(ask: Ask, code: str | None = None) -> str:
             f"the prompt {ask.prompt.name} wants {sorted(ask.prompt.fields)} but was given {sorted(ask.fields)}:"
             " pass just those"
         )
-    code = code or secrets.token_hex(8)
+    code = code or f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
     fenced = {name: f"<<<{name} {code}\n{_plain(value)}\n{code}>>>" for name, value in ask.fields.items()}
     empty = frozenset(name for name in OPTIONAL & ask.fields.keys() if not ask.fields[name])
     return f"{PREAMBLE}\n{_without(ask.prompt.text, empty).substitute(fenced)}"
@@ -70,5 +72,5 @@ def _plain(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value:
-        return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False) for item in value) + "\n]"
-    return json.dumps(value, ensure_ascii=False)
+        return "[\n" + ",\n".join(map(_json, value)) + "\n]"
+    return _json(value)

@@ -147,9 +147,9 @@ def _judge(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     asked: dict[int, dict[int, Told]] = {}
     for turn in turns:
         end = first + len(turn.guess["facts"])
-        known = [flight.related(facts[place], vectors[place]) | stored[place] for place in range(first, end)]
+        known = [flight.related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
         marked, pairs = compared(turn.guess, known)
-        flight.add(marked, vectors[first:end], turn.guess)
+        flight.add(marked, vectors[first:end], known, turn.guess)
         first = end
         asked[id(turn)] = {new: told_pairs(new, among, marked, turn.guess) for new, among in pairs.items()}
     yield from every(group[0].asking("judge", _judged(group, asked)) for group in groups)

@@ -15,7 +15,7 @@ from kg_memory import words
 from kg_memory.effects import Vector
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.facts import places_of
-from kg_memory.ingestion.judge import FARTHEST, as_known
+from kg_memory.ingestion.judge import FARTHEST, as_known, is_first
 from kg_memory.ingestion.resolve import Candidate, certain, resolved
 from kg_memory.ingestion.state import Identity, IngestionState, NewEntity, NewFact
 from kg_memory.ingestion.turn import Turn
@@ -24,6 +24,9 @@ from kg_memory.settings import Settings
 
 Stored = Mapping[tuple[str, str], tuple[Vector, list[Candidate]]]
 """Of an entity, by its name and type: the vector of its name, and the stored ones that it may be."""
+
+TOLD = ("told_at", "told_by", "told_end", "valid_at", "invalid_at")
+"""What is told of a fact by the words in which it was said first, beside these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +130,33 @@ class FactsInFlight:
     def __init__(self, settings: Settings) -> None:
         self._most = settings.candidates
         self._facts: defaultdict[str, dict[str, _Fact]] = defaultdict(dict)
+        self._retold: dict[str, Known] = {}
+        """Facts as they will be told, by their ids, where what is said of them in flight was said first."""
 
-    def add(self, facts: Sequence[NewFact], vectors: Sequence[Vector], state: IngestionState) -> None:
-        """Let the new *facts* of an episode be known to those after it."""
-        for fact, vector in zip(facts, vectors, strict=True):
-            if fact["same_as"] is None:
-                flying = _Fact(fact, as_known(fact, state), vector)
+    def add(
+        self,
+        facts: Sequence[NewFact],
+        vectors: Sequence[Vector],
+        known: Sequence[Mapping[str, Known]],
+        state: IngestionState,
+    ) -> None:
+        """Let the *facts* of an episode be known to those after it; of each, what was *known* is by ids."""
+        for fact, vector, before in zip(facts, vectors, known, strict=True):
+            same, own = fact["same_as"], as_known(fact, state)
+            if same is None:
                 for end in (fact["subject_id"], *fact["object_ids"]):
-                    self._facts[end].setdefault(fact["id"], flying)
+                    self._facts[end].setdefault(fact["id"], _Fact(fact, own, vector))
+            elif is_first(fact, before[same], state):
+                about = {**before[same]["fact"], "sentence": fact["sentence"]}
+                self._retold[same] = {**before[same], **{name: own[name] for name in TOLD}, "fact": about}
 
-    def related(self, fact: NewFact, vector: Vector) -> dict[str, Known]:
-        """Return the facts in flight that *fact* may have to do with, by their ids, as `RELATED_FACTS` does."""
+    def related(self, fact: NewFact, vector: Vector, stored: Mapping[str, Known]) -> dict[str, Known]:
+        """Return the facts that *fact* may have to do with, by their ids: those *stored*, and those in flight."""
+        found = {**self._related(fact, vector), **stored}
+        return {id_: self._retold.get(id_, known) for id_, known in found.items()}
+
+    def _related(self, fact: NewFact, vector: Vector) -> dict[str, Known]:
+        """Return those in flight, as `RELATED_FACTS` does."""
         ends = {fact["subject_id"], *fact["object_ids"]}
         near: list[tuple[bool, float, str, Known]] = []
         pairs: list[tuple[str, Known]] = []

@@ -51,7 +51,7 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         {
             **fact,
             "same_as": stored.get(fact["same_as"] or "", fact["same_as"]),
-            "retold": _is_first(fact, candidates[new].get(fact["same_as"] or ""), state),
+            "retold": is_first(fact, candidates[new].get(fact["same_as"] or ""), state),
         }
         for new, fact in enumerate(marked)
     ]
@@ -100,11 +100,11 @@ def _open(fact: NewFact, known: Mapping[str, Known], state: IngestionState) -> l
     if fact["same_as"] is None:
         return list(known.values())
     again = known[fact["same_as"]]
-    others = [each for id_, each in known.items() if id_ != fact["same_as"]] if _is_first(fact, again, state) else []
+    others = [each for id_, each in known.items() if id_ != fact["same_as"]] if is_first(fact, again, state) else []
     return [again, *others] if _redated(fact, again) else others
 
 
-def _is_first(fact: NewFact, known: Known | None, state: IngestionState) -> bool:
+def is_first(fact: NewFact, known: Known | None, state: IngestionState) -> bool:
     """Tell whether the words of *fact* were said before those by which the known fact that it is again is told.
 
     Words that tell only an end ("no longer") come last, whenever they were said.

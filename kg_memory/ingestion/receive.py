@@ -24,7 +24,7 @@ from kg_memory.ingestion.state import IngestionState, Piece
 from kg_memory.model import EpisodeKind
 from kg_memory.redaction import redacted, redacted_json
 from kg_memory.settings import Settings
-from kg_memory.temporal import EPOCH, SITTING, instant, micros
+from kg_memory.temporal import EPOCH, SITTING, instant, iso, micros
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
@@ -75,13 +75,13 @@ def accept(state: IngestionState, settings: Settings, *, reading: bool = False) 
     if (episode["at"], episode["thread_key"]) != (given["at"], given["thread_key"]):
         before, _ = yield from _around(episode, settings)
     previous = [
-        {"speaker": each["speaker"], "content": each["content"], "at": _iso(each["at"])}
+        {"speaker": each["speaker"], "content": each["content"], "at": iso(instant(each["at"]) or EPOCH)}
         for each in reversed(before[: settings.previous_messages])
         if not each["withheld"]
     ]
     return {
         "namespace": checked_namespace(state.get("namespace")),
-        "episode": {**episode, "at_iso": local(episode).isoformat()},
+        "episode": {**episode, "at_iso": iso(local(episode))},
         "new": saved["new"] or (again and state["new"]),
         "again": False,
         "done": saved["status"] in READ,
@@ -283,10 +283,6 @@ def date_words(at: int) -> str:
     """Return the day of an instant in words, as the index has them."""
     moment = instant(at) or EPOCH
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
-
-
-def _iso(at: int) -> str:
-    return (instant(at) or EPOCH).isoformat()
 
 
 def _kind(kind: object, content: str) -> str:

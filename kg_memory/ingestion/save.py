@@ -24,7 +24,7 @@ ATTEMPTS = 200
 """How often it is tried to write while others write about the same entities; one of them succeeds each time."""
 NAME_WEIGHT = 10
 """How much more a word counts in an entity's name than in its summary (C44)."""
-STALE = {"most": 25, "latest": 100, "limit": 24, "past": 5}
+STALE = {"most": 25, "latest": 50, "limit": 24, "past": 5}
 """How many entities are summarised at once, by how many of their latest current facts, and of those that ended."""
 LEFT = 600 * 1_000_000
 """Microseconds after which a summary that is still stale was left so by a crash."""

@@ -17,7 +17,7 @@ from kg_memory.flow import Flow
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.state import IngestionState, NewFact
 from kg_memory.prompts import JUDGE
-from kg_memory.temporal import instant
+from kg_memory.temporal import instant, iso
 
 Known = dict[str, Any]
 """A known fact, as `cypher` tells it."""
@@ -96,9 +96,5 @@ def _brief(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _iso(micros: int | None) -> str | None:
-    """Return the time in UTC, with seconds only where there are any."""
     moment = instant(micros)
-    if moment is None:
-        return None
-    is_whole = moment.second == moment.microsecond == 0
-    return moment.isoformat(timespec="minutes" if is_whole else "auto").replace("+00:00", "Z")
+    return None if moment is None else iso(moment)

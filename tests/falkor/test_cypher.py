@@ -99,7 +99,7 @@ PARAMS: dict[str, Any] = {
     "took": [1.0] * 7,
     "dimension": 10,
     "past": 5,
-    "latest": 100,
+    "latest": 50,
     "key": ID,
     "episodes": [{"id": ID, "kept": "{}"}],
     "around": [ID],

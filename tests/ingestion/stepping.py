@@ -52,7 +52,7 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
     """Return the state of an episode as the steps after `receive` find it."""
     episode = {
         "id": "e", "kind": "message", "content": content, "speaker": "Ann", "at": NOW,
-        "at_iso": "2024-01-01T00:00:00+00:00", "offset": 0, "trust": 1.0, **given.pop("episode", {}),
+        "at_iso": "2024-01-01T00:00Z", "offset": 0, "trust": 1.0, **given.pop("episode", {}),
     }  # fmt: skip
     pieces = given.pop("pieces", [{"content": content, "start": 0}])
     return {

@@ -185,6 +185,20 @@ def test_in_their_turn_hardly_anything_is_left_to_ask(server, settings, namespac
     assert len(model.asked) > 20
 
 
+def test_a_fact_that_a_message_before_tells_as_it_was_said_first_is_told_so_ahead(memory, model, namespace):
+    at = "2024-06-{:02}T00:00:00Z".format
+    said = [
+        EpisodeInput(content=f"I live in {place}.", speaker="Ann", thread="t", at=at(day))  # type: ignore[arg-type]
+        for place, day in (("Oslo", 10), ("Oslo", 1), ("Rome", 20))
+    ]
+    memory.add_many(said[:1], namespace=namespace)
+    memory.add_many(said[1:], namespace=namespace)
+    [asked] = model.asks("judge")
+    assert [
+        (fact["objects"], known["objects"], known["said_at"]) for fact in asked["facts"] for known in fact["existing"]
+    ] == [(["Rome"], ["Oslo"], "2024-06-01T00:00Z")]
+
+
 def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memory, model, namespace, graph):
     said = [EpisodeInput(content=f"I know {each}", speaker="Zoe", thread="t") for each in PEOPLE]
     name = "read" if memory.settings.plan == "standard" else "extract_message"
