@@ -43,7 +43,7 @@ class Limits:
 
     def __bool__(self) -> bool:
         """Tell whether anything is limited."""
-        return any(True for _ in self)
+        return self != NO_LIMITS
 
 
 NO_LIMITS = Limits()

@@ -120,8 +120,12 @@ def decision_id(namespace: str, verdict: str, at: int) -> str:
 
 
 def _uuid(namespace: str, *parts: str) -> str:
-    inner = uuid5(_ROOT, _hash(namespace))
-    return str(uuid5(UUID(str(inner)), _hash(*parts)))
+    return str(uuid5(_space(namespace), _hash(*parts)))
+
+
+@lru_cache(maxsize=1024)
+def _space(namespace: str) -> UUID:
+    return uuid5(_ROOT, _hash(namespace))
 
 
 def _hash(*parts: str) -> str:
