@@ -1,6 +1,6 @@
 """Ingestion by size: one message read into memories of 1,000 to 50,000 facts, beside Graphiti, on one server.
 
-    python -m benchmarks.ingest_scale [--sizes 1000,10000,50000] [--dims 384,1024] [--messages 200] [--stated 2]
+    python -m benchmarks.ingest_scale [--sizes 1000,10000,50000] [--dims 384,1024] [--messages 200] [--stated 3]
         [--no-graphiti] [--quick] [--out FILE.json]
 
 Run it from the root of the repository; Graphiti needs the extra ``bench``. The memories are synthetic, the same for
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=_numbers, default=[1000, 10_000, 50_000])
     parser.add_argument("--dims", type=_numbers, default=[384, 1024])
     parser.add_argument("--messages", type=int, default=200)
-    parser.add_argument("--stated", type=int, default=2, help="how many facts a message states")
+    parser.add_argument("--stated", type=int, default=3, help="how many facts a message states")
     parser.add_argument("--no-graphiti", action="store_true")
     parser.add_argument("--quick", action="store_true", help="1,000 and 3,000 facts, 384 dimensions, 20 messages")
     parser.add_argument("--out", type=Path, help="write the figures of each message to this JSON file")
