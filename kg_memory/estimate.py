@@ -31,7 +31,7 @@ ENOUGH = 20
 """From how many episodes on the namespace's own past is taken for what is likely."""
 LATEST = 500
 AT_ONCE = 1000
-LIKELY_INPUT, LIKELY_OUTPUT = 0.95, 0.6
+LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
 """What `ask_cost`, which is cautious, is multiplied by for what is likely."""
 LINE = 40
 """Tokens of what a message is told with, beside its content."""
@@ -94,8 +94,8 @@ class FollowUps(NamedTuple):
 
 MEASURED = {
     "economy": FollowUps(0.5, 1_000, 60),
-    "standard": FollowUps(0.8, 2_200, 100),
-    "thorough": FollowUps(1.0, 2_100, 100),
+    "standard": FollowUps(0.8, 1_700, 100),
+    "thorough": FollowUps(1.0, 1_600, 100),
 }
 """What followed in a conversation of 150 messages, by each plan."""
 MOST = FollowUps(2.5, 5_000, 400)

@@ -120,11 +120,12 @@ def decision_id(namespace: str, verdict: str, at: int) -> str:
 
 
 def _uuid(namespace: str, *parts: str) -> str:
-    return str(uuid5(_space(namespace), _hash(*parts)))
+    return str(uuid5(_namespace_id(namespace), _hash(*parts)))
 
 
 @lru_cache(maxsize=1024)
-def _space(namespace: str) -> UUID:
+def _namespace_id(namespace: str) -> UUID:
+    """Return the id within which the ids of what the namespace has are made."""
     return uuid5(_ROOT, _hash(namespace))
 
 

@@ -72,7 +72,8 @@ def instant(micros: int | None) -> datetime | None:
 def iso(moment: datetime) -> str:
     """Return *moment* as models are told it: ISO 8601, with seconds only where there are any, and ``Z`` for UTC."""
     is_whole = moment.second == moment.microsecond == 0
-    return moment.isoformat(timespec="minutes" if is_whole else "auto").replace("+00:00", "Z")
+    text = moment.isoformat(timespec="minutes" if is_whole else "auto")
+    return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
 
 
 _LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)

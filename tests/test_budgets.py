@@ -41,6 +41,13 @@ def test_a_budget_that_cannot_be_kept_is_refused_with_what_to_do(given: dict[str
         Budget(**given)
 
 
+def test_limits_are_true_where_anything_is_limited_be_it_to_nothing() -> None:
+    assert not Limits()
+    assert Limits(calls=0)
+    assert not Budget(input_price=1.0)
+    assert Budget(day=Limits(tokens=0))
+
+
 def test_settings_take_only_a_budget() -> None:
     with pytest.raises(SettingsError, match="give a Budget"):
         Settings(budget=5)  # type: ignore[arg-type]

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import combinations
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kg_memory.temporal import (
     OPEN_END,
@@ -17,6 +19,7 @@ from kg_memory.temporal import (
     Truth,
     Verdict,
     instant,
+    iso,
     micros,
     truths,
     waiting,
@@ -130,6 +133,19 @@ HISTORIES = {
 @pytest.mark.parametrize(("statements", "periods"), HISTORIES.values(), ids=HISTORIES)
 def test_history(statements, periods):
     assert told(truths(heard(statements), rivals(heard(statements)))) == periods
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-01-01T00:00Z", "2024-01-01T00:00:07Z", "2024-01-01T00:00:00.000001Z", "2024-01-01T01:00+09:00"]
+)
+def test_a_time_is_told_as_short_as_it_is_exact(text):
+    assert iso(datetime.fromisoformat(text)) == text
+
+
+@given(st.datetimes(), st.integers(-1439, 1439))
+def test_a_time_that_is_told_is_read_as_the_same(moment, minutes):
+    moment = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    assert datetime.fromisoformat(iso(moment)) == moment
 
 
 def test_facts_that_no_verdict_links_do_not_touch_each_other():

@@ -16,8 +16,8 @@ from kg_memory.prompts import PREAMBLE
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Spaces between the parts of a record would be a sixth of its tokens."""
-DIGITS = 15
-"""How long the code of a fence is: too long to be guessed, and in digits half as many tokens as in letters."""
+_DIGITS = 15
+"""How long the code of a fence is: too long to be guessed, and half as many tokens as 16 hexadecimal ones."""
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
 """The fields that may be empty: the paragraph that tells of an empty one is left out."""
 
@@ -32,7 +32,7 @@ def rendered(ask: Ask, code: str | None = None) -> str:
             f"the prompt {ask.prompt.name} wants {sorted(ask.prompt.fields)} but was given {sorted(ask.fields)}:"
             " pass just those"
         )
-    code = code or f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
+    code = code or f"{secrets.randbelow(10**_DIGITS):0{_DIGITS}}"
     fenced = {name: f"<<<{name} {code}\n{_plain(value)}\n{code}>>>" for name, value in ask.fields.items()}
     empty = frozenset(name for name in OPTIONAL & ask.fields.keys() if not ask.fields[name])
     return f"{PREAMBLE}\n{_without(ask.prompt.text, empty).substitute(fenced)}"

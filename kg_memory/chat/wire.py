@@ -133,7 +133,7 @@ def schema_text(kind: type[BaseModel]) -> str:
 def _schema(kind: type[BaseModel], limits: bool) -> tuple[dict[str, Any], str]:  # noqa: FBT001 - a part of the key
     told = kind.model_json_schema()
     schema: dict[str, Any] = _strict(told, () if limits else LIMITS, told.pop("$defs", {}))
-    return schema, json.dumps(schema, ensure_ascii=False)
+    return schema, json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
 def _strict(node: Any, unwanted: Sequence[str], named: Mapping[str, Any]) -> Any:

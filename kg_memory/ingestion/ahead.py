@@ -149,7 +149,7 @@ def _judge(groups: Sequence[Group], settings: Settings) -> Flow[None]:
         end = first + len(turn.guess["facts"])
         known = [flight.related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
         marked, pairs = compared(turn.guess, known)
-        flight.add(marked, vectors[first:end], known, turn.guess)
+        flight.add(marked, vectors[first:end], known, turn.guess)  # those of the turn itself are among the known now
         first = end
         asked[id(turn)] = {new: told_pairs(new, among, marked, turn.guess) for new, among in pairs.items()}
     yield from every(group[0].asking("judge", _judged(group, asked)) for group in groups)

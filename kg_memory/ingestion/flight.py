@@ -25,8 +25,8 @@ from kg_memory.settings import Settings
 Stored = Mapping[tuple[str, str], tuple[Vector, list[Candidate]]]
 """Of an entity, by its name and type: the vector of its name, and the stored ones that it may be."""
 
-TOLD = ("told_at", "told_by", "told_end", "valid_at", "invalid_at")
-"""What is told of a fact by the words in which it was said first, beside these."""
+BY_FIRST_WORDS = ("told_at", "told_by", "told_end", "valid_at", "invalid_at")
+"""What the words in which a fact was said first tell of it, beside the sentence and its predicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +140,18 @@ class FactsInFlight:
         known: Sequence[Mapping[str, Known]],
         state: IngestionState,
     ) -> None:
-        """Let the *facts* of an episode be known to those after it; of each, what was *known* is by ids."""
+        """Let the *facts* of an episode be known to those after it.
+
+        *known* has, for each of them, those that it may have to do with, by their ids; those of the episode itself too.
+        """
         for fact, vector, before in zip(facts, vectors, known, strict=True):
             same, own = fact["same_as"], as_known(fact, state)
             if same is None:
                 for end in (fact["subject_id"], *fact["object_ids"]):
                     self._facts[end].setdefault(fact["id"], _Fact(fact, own, vector))
             elif is_first(fact, before[same], state):
-                about = {**before[same]["fact"], "sentence": fact["sentence"]}
-                self._retold[same] = {**before[same], **{name: own[name] for name in TOLD}, "fact": about}
+                about = {**before[same]["fact"], "sentence": fact["sentence"], "predicate": fact["predicate"]}
+                self._retold[same] = {**before[same], **{name: own[name] for name in BY_FIRST_WORDS}, "fact": about}
 
     def related(self, fact: NewFact, vector: Vector, stored: Mapping[str, Known]) -> dict[str, Known]:
         """Return the facts that *fact* may have to do with, by their ids: those *stored*, and those in flight."""
@@ -156,7 +159,7 @@ class FactsInFlight:
         return {id_: self._retold.get(id_, known) for id_, known in found.items()}
 
     def _related(self, fact: NewFact, vector: Vector) -> dict[str, Known]:
-        """Return those in flight, as `RELATED_FACTS` does."""
+        """Return those in flight that *fact* may have to do with, found as `RELATED_FACTS` finds the stored ones."""
         ends = {fact["subject_id"], *fact["object_ids"]}
         near: list[tuple[bool, float, str, Known]] = []
         pairs: list[tuple[str, Known]] = []

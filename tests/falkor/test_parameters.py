@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import math
 import struct
+from collections import Counter
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -32,6 +35,24 @@ def told(database, namespace):
 )
 def test_a_value_comes_back_as_it_was_sent(told, value):
     assert told(value) == value
+
+
+class Quoted(StrEnum):
+    MARKS = 'a"b\\'
+
+
+class Amount(float):
+    """A number of a type of its own."""
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [(Quoted.MARKS, 'a"b\\'), (IntEnum("Place", ["FIRST"])(1), 1), (Amount(0.5), 0.5),
+     (("a", 1), ["a", 1]), (Counter(a=2), {"a": 2}), (MappingProxyType({"b": None}), {"b": None})],
+)  # fmt: skip
+def test_a_value_of_a_special_kind_is_written_as_the_plain_one(told, value, plain):
+    assert literal(value) == literal(plain)
+    assert told(value) == plain
 
 
 @pytest.mark.parametrize("key", ["", "a`b"])

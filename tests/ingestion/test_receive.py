@@ -141,7 +141,7 @@ def test_a_time_is_kept_in_utc_microseconds(at, expected):
 
 @pytest.mark.parametrize(
     ("at", "minutes"),
-    [("2024-01-01T01:00+09:00", 540), ("2024-01-01T01:00:00-03:30", -210), ("2024-01-01T01:00:00Z", 0),
+    [("2024-01-01T01:00:00+09:00", 540), ("2024-01-01T01:00:00-03:30", -210), ("2024-01-01T01:00:00Z", 0),
      ("2024-01-01", 0), (None, 0), (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480)],
 )  # fmt: skip
 def test_the_clock_of_where_it_was_said_is_kept(at, minutes):
@@ -173,7 +173,7 @@ def test_what_was_saved_and_not_read_is_read_by_the_clock_and_the_trust_that_it_
     flow.send(NOW)
     flow.send([])
     stored = {
-        **checking(at="2024-01-01T01:00+09:00", trust=0.3),
+        **checking(at="2024-01-01T01:00:00+09:00", trust=0.3),
         "new": False,
         "status": "saved",
         "forgotten": 0,
