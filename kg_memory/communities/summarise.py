@@ -227,4 +227,4 @@ def _cut(text: str, most: int) -> str:
 
 
 def _size(item: Mapping[str, str]) -> int:
-    return len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")) + 2
+    return len(json.dumps(item, ensure_ascii=False).encode(errors="replace")) + 2
