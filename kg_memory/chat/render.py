@@ -14,8 +14,8 @@ from kg_memory.prompts import PREAMBLE
 
 # Controls other than tab and line ends, and halves of surrogate pairs, which are no valid UTF-8.
 _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Spaces between the parts of a record would be a sixth of its tokens."""
+compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Writes JSON as prompts have it: spaces between the parts of a record would be a sixth of its tokens."""
 _DIGITS = 15
 """How long the code of a fence is: too long to be guessed, and half as many tokens as 16 hexadecimal ones."""
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
@@ -72,5 +72,5 @@ def _plain(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value:
-        return "[\n" + ",\n".join(map(_json, value)) + "\n]"
-    return _json(value)
+        return "[\n" + ",\n".join(map(compact, value)) + "\n]"
+    return compact(value)

@@ -5,7 +5,6 @@ A server that refuses one is asked in the next, and asked so from then on.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,7 +18,7 @@ from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import BaseModel
 
-from kg_memory.chat.render import harmless
+from kg_memory.chat.render import compact, harmless
 from kg_memory.effects import Prompt
 from kg_memory.usage import Usage
 
@@ -133,7 +132,7 @@ def schema_text(kind: type[BaseModel]) -> str:
 def _schema(kind: type[BaseModel], limits: bool) -> tuple[dict[str, Any], str]:  # noqa: FBT001 - a part of the key
     told = kind.model_json_schema()
     schema: dict[str, Any] = _strict(told, () if limits else LIMITS, told.pop("$defs", {}))
-    return schema, json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return schema, compact(schema)
 
 
 def _strict(node: Any, unwanted: Sequence[str], named: Mapping[str, Any]) -> Any:

@@ -147,8 +147,9 @@ class FactsInFlight:
         for fact, vector, before in zip(facts, vectors, known, strict=True):
             same, own = fact["same_as"], as_known(fact, state)
             if same is None:
+                flying = _Fact(fact, own, vector)
                 for end in (fact["subject_id"], *fact["object_ids"]):
-                    self._facts[end].setdefault(fact["id"], _Fact(fact, own, vector))
+                    self._facts[end].setdefault(fact["id"], flying)
             elif is_first(fact, before[same], state):
                 about = {**before[same]["fact"], "sentence": fact["sentence"], "predicate": fact["predicate"]}
                 self._retold[same] = {**before[same], **{name: own[name] for name in BY_FIRST_WORDS}, "fact": about}
