@@ -7,6 +7,7 @@ already, and that a namespace's graph is ready before it is used.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,14 +22,13 @@ from langchain_core.embeddings import Embeddings
 from kg_memory.budgets import NO_BUDGET, Budget
 from kg_memory.clock import Clock
 from kg_memory.cross_encoders import CrossEncoder, ModelScorer, checked
-from kg_memory.effects import Ask, Command, Embed, Model, Now, Query, Reads, Score, Vector, Work
+from kg_memory.effects import Ask, Command, Embed, EmbeddingModel, Model, Now, Query, Reads, Score, Vector, Work
 from kg_memory.embeddings import vector_model_name
 from kg_memory.errors import DatabaseClosed, DatabaseError, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import CLOSED, Database, graph_key
 from kg_memory.falkor.parameters import SentVector
 from kg_memory.falkor.queries import Queries
-from kg_memory.falkor.reembedding import refuse_other_vectors
 from kg_memory.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
 from kg_memory.ledger import Ledger
 from kg_memory.purse import Purse
@@ -40,6 +40,8 @@ V = TypeVar("V")
 REMEMBERED_VECTORS = 4096
 REMEMBERED_SCORES = 8192
 REMEMBERED_TABLES = 256
+READY_FOR = 60.0
+"""Seconds after which a graph is looked at again: another process may have embedded all of it by another model."""
 VECTOR_SEARCH = "db.idx.vector"
 REFUSALS = (QueryError, EmbeddingMismatch)
 """What a query meets whose graph is not what it was when it was found ready."""
@@ -71,8 +73,8 @@ class Driver:
         self.tables = _Remembered[tuple[int | None, list[dict[str, Any]]]](REMEMBERED_TABLES)
         self._length = 0
         self._closed = False
-        self._ready: dict[tuple[str, bool], tuple[int, ...]] = {}
-        """The state of the database in which a graph was found ready to be read, or written."""
+        self._ready: dict[tuple[str, bool], tuple[tuple[int, ...], float]] = {}
+        """The state of the database in which a graph was found ready to be read, or written, and until when it is."""
         self._side_by_side = side_by_side
         """How many flows run at once, at most."""
         self._pool = _threads(side_by_side)
@@ -146,8 +148,8 @@ class Driver:
                 return self.model.answer(effect)
             case Command(words):
                 return self.database.command(*words)
-            case Now() | Work():
-                return self.clock() if isinstance(effect, Now) else effect.task()
+            case EmbeddingModel() | Now() | Work():
+                return self._here(effect)
         raise TypeError(f"no such effect: {effect!r}")
 
     async def _aperform(self, key: str, effect: Any) -> Any:
@@ -170,9 +172,19 @@ class Driver:
                 return await self.model.aanswer(effect)
             case Command(words):
                 return await self.database.acommand(*words)
-            case Now() | Work():
-                return self.clock() if isinstance(effect, Now) else await asyncio.to_thread(effect.task)
+            case EmbeddingModel() | Now() | Work():
+                return await asyncio.to_thread(effect.task) if isinstance(effect, Work) else self._here(effect)
         raise TypeError(f"no such effect: {effect!r}")
+
+    def _here(self, effect: EmbeddingModel | Now | Work) -> Any:
+        """Return what answers *effect*, which nobody else need be asked for."""
+        match effect:
+            case EmbeddingModel():
+                return vector_model_name(self.embeddings)
+            case Now():
+                return self.clock()
+            case Work(task):
+                return task()
 
     def _query(self, key: str, asked: Query | Reads) -> Any:
         first = asked.queries[0] if isinstance(asked, Reads) else asked
@@ -222,8 +234,6 @@ class Driver:
         meta = self.database.query(key, schema.READ_META, {}, write=False)
         if meta and VECTOR_SEARCH not in str(refused) and not isinstance(refused, EmbeddingMismatch):
             raise refused
-        if meta:
-            refuse_other_vectors(meta[0])
         self._prepare(key, write=query.write or not meta)
 
     def _embed(self, texts: list[str], role: str) -> list[Vector]:
@@ -261,7 +271,8 @@ class Driver:
         return found
 
     def _is_ready(self, key: str, *, write: bool) -> bool:
-        return self._ready.get((key, write)) == self._state(key)
+        state, until = self._ready.get((key, write), (None, 0.0))
+        return state == self._state(key) and time.monotonic() < until
 
     def _state(self, key: str) -> tuple[int, ...]:
         """Return what changes when the graph *key* must be looked at again."""
@@ -272,7 +283,7 @@ class Driver:
         self.database.client()
         # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
         if not self._is_ready(key, write=write) and self._fit(key, write=write):
-            self._ready[key, write] = self._state(key)
+            self._ready[key, write] = self._state(key), time.monotonic() + READY_FOR
 
     def _fit(self, key: str, *, write: bool) -> bool:
         """Tell whether the graph *key* is there, made before the first *write*; where it is not, a read finds nothing.

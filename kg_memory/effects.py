@@ -81,6 +81,11 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """Which model embeds; answered by its name."""
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """Score how well each of *texts* answers *question*; answered by one number a text, 0 to 1, higher is better."""
 
@@ -160,6 +165,12 @@ def embed(texts: Sequence[str], role: Literal["document", "query"] = "document")
         return []
     vectors: list[Vector] = yield Embed(tuple(texts), role)
     return vectors
+
+
+def embedding_model() -> Flow[str]:
+    """Return the name of the model that embeds."""
+    name: str = yield EmbeddingModel()
+    return name
 
 
 def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:

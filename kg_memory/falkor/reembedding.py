@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.embeddings import vector_model_name
-from kg_memory.errors import EmbeddingMismatch, InputError
+from kg_memory.errors import InputError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 
 BATCH = 100
 UNLINKED_AT_ONCE = 5_000
-UNDER_WAY = "(being embedded anew)"
-
-
-def refuse_other_vectors(meta: Mapping[str, Any], dimension: int | None = None) -> None:
-    """Raise `EmbeddingMismatch` where a graph, of which that is the *meta*, is or was embedded anew meanwhile.
-
-    It was, where its vectors are not of that *dimension*, if that is given.
-    """
-    if meta["model"] == UNDER_WAY:
-        raise EmbeddingMismatch(
-            "the namespace is being embedded anew: try again when `kg-memory reembed` is through, or run it again "
-            "if it was broken off"
-        )
-    if dimension not in (None, meta["dimension"]):
-        raise EmbeddingMismatch(
-            f"the namespace was embedded anew by {meta['model']!r}, with vectors of {meta['dimension']} dimensions, "
-            f"not of {dimension}: open it anew, with that model"
-        )
 
 
 class Vectors(NamedTuple):
@@ -97,7 +79,7 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
     schema.refuse_newer(meta[0])
     schema.migrate(database, key, meta[0])
     dimension = embedder.dimension()
-    database.query(key, WRITE_MODEL, {"model": UNDER_WAY, "dimension": dimension}, write=True)
+    database.query(key, WRITE_MODEL, {"model": schema.UNDER_WAY, "dimension": dimension}, write=True)
     while database.query(key, UNLINK, {"limit": UNLINKED_AT_ONCE}, write=True)[0]["n"]:
         pass
     counts = [database.query(key, COUNT.format(each=each), {}, write=False)[0] for each in VECTORS.values()]

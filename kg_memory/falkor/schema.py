@@ -106,6 +106,8 @@ ON CREATE SET m.version = $version, m.dimension = $dimension, m.model = $model, 
 """
 RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
+UNDER_WAY = "(being embedded anew)"
+"""The name of the model while all vectors are replaced: no model has it, so none may read or write meanwhile."""
 WAIT = 0.02
 ALREADY = ("already indexed", "already exists", "no such index")
 
@@ -135,11 +137,7 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
         return False
     meta = rows[0]
     refuse_newer(meta)
-    if meta["model"] != model or (dimension is not None and meta["dimension"] != dimension):
-        raise EmbeddingMismatch(
-            f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
-            f"({dimension or 'unknown'}): open it with that model, or run `kg-memory reembed` to change it"
-        )
+    refuse_other_vectors(meta, model, dimension)
     migrate(database, key, meta)
     wait(database, key)
     return True
@@ -151,6 +149,23 @@ def refuse_newer(meta: Mapping[str, Any]) -> None:
         raise SchemaError(f"the graph has schema {meta['version']}, this package knows {VERSION}: upgrade kg-memory")
     if meta["words"] > words.VERSION:
         raise SchemaError("the graph's word index was made by a newer kg-memory: upgrade kg-memory")
+
+
+def refuse_other_vectors(meta: Mapping[str, Any], model: str, dimension: int | None = None) -> None:
+    """Raise `EmbeddingMismatch` where a graph, of which that is the *meta*, has vectors of another embedding *model*.
+
+    Likewise where they are not of that *dimension*, if it is given, and while all of it is embedded anew.
+    """
+    if meta["model"] == UNDER_WAY:
+        raise EmbeddingMismatch(
+            "the graph is being embedded anew: try again when `kg-memory reembed` is through, or run it again if it "
+            "was broken off"
+        )
+    if meta["model"] != model or dimension not in (None, meta["dimension"]):
+        raise EmbeddingMismatch(
+            f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
+            f"({dimension or 'unknown'}): open it with that model, or run `kg-memory reembed` to change it"
+        )
 
 
 def wait(database: Database, key: str) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from kg_memory import words
-from kg_memory.effects import Vector, embed, read
+from kg_memory.effects import Vector, embed, embedding_model, read
 from kg_memory.falkor import candidate_cypher as cypher
-from kg_memory.falkor.reembedding import refuse_other_vectors
+from kg_memory.falkor.schema import refuse_other_vectors
 from kg_memory.flow import Flow
 from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
@@ -132,7 +132,7 @@ def candidates(
     rows = yield from read(cypher.SIMILAR_ENTITIES, names=names, limit=limit, threshold=settings.ask_threshold or 0.0)
     for row in rows:
         if row["new"] < 0:
-            refuse_other_vectors(row["entity"], len(vectors[0]))
+            refuse_other_vectors(row["entity"], (yield from embedding_model()), len(vectors[0]))
     return {new: _best((row for row in rows if row["new"] == new), limit) for new in range(len(entities))}
 
 

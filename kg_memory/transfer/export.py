@@ -11,7 +11,6 @@ from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
 from kg_memory.falkor.aside import at_one_moment
 from kg_memory.falkor.connect import KEY_PREFIX, Database, graph_key
-from kg_memory.falkor.reembedding import UNDER_WAY
 from kg_memory.items.schema import ITEMS
 from kg_memory.transfer import cypher
 from kg_memory.transfer.file import Lines, Target, rewritable, zipped
@@ -68,7 +67,7 @@ def _written(database: Database, key: str, what: What, lines: Lines, progress: P
     if not meta:
         called = "namespace" if what.holds == "memory" else "store"
         raise InputError(f"the {called} {what.namespace!r} holds nothing: check its name")
-    if what.embeddings and meta[0]["meta"].get("model") == UNDER_WAY:
+    if what.embeddings and meta[0]["meta"].get("model") == schema.UNDER_WAY:
         raise EmbeddingMismatch(f"{what.namespace!r} is being embedded anew: try later, or leave the embeddings out")
     known = _known(database, key, *KNOWN[what.holds])
     total = sum(known.values())

@@ -93,9 +93,12 @@ def test_who_searches_meanwhile_is_told_to_wait(driver, database, settings, fill
     assert "small" in told[-1]
 
 
-def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_anew(driver, database, settings, filled):
+@pytest.mark.parametrize("dimensions", [64, 32])
+def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_anew(
+    driver, database, settings, filled, dimensions
+):
     graph = build(driver, settings).compile()
-    other = Driver(Scripted(), HashEmbeddings(32, "small"), database)
+    other = Driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
     told = []
 
     def say(number: int) -> None:
@@ -108,10 +111,24 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
     say(1)
     assert told == []
     reembed(other, filled, lambda *_: say(2) if not told else None)
+    embedded = vectors(database, filled)
     say(3)
-    assert ["anew: try again" in told[0], "'small', with vectors of 32" in told[-1]] == [True, True]
-    assert {len(row["v"]) for row in vectors(database, filled)} == {32}
+    assert ["anew: try again" in told[0], f"'small' ({dimensions} dimensions)" in told[-1]] == [True, True]
+    assert vectors(database, filled) == embedded
     assert len(other.run(reading.episodes(9, 0, "waiting"), filled)) == 2
+    other.close()
+
+
+def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings, filled, monkeypatch):
+    monkeypatch.setattr("kg_memory.driver.READY_FOR", 0.0)
+    former, other = (Driver(Scripted(), HashEmbeddings(64, name), database) for name in ("hash", "small"))
+    search = build_retrieval(former, settings).compile().invoke
+    asked = {"question": "Who is Friend3?", "namespace": filled}
+    assert search(asked)["context"]
+    reembed(other, filled)
+    with pytest.raises(EmbeddingMismatch, match="small"):
+        search(asked)
+    former.close()
     other.close()
 
 
