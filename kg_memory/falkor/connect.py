@@ -30,6 +30,7 @@ from kg_memory.errors import (
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
 from kg_memory.falkor.lanes import Lanes
+from kg_memory.falkor.making import making_lock, renewed
 from kg_memory.falkor.parameters import query_command, with_parameters
 from kg_memory.falkor.queries import Asked, Queries, Row
 from kg_memory.falkor.refusals import MOVED, translation
@@ -44,9 +45,6 @@ NO_GRAPH = "empty key"
 LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
 ADVICE = "check that the server runs and the URL is right, then try again"
 CLOSED = "this memory was closed: open another"
-MAKING = "kg-memory:making"
-LONGEST_MAKING = 10.0
-"""Seconds after which a lock counts as left behind by a process that was killed."""
 
 
 def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
@@ -165,10 +163,11 @@ class Database:
         """Make a graph or an index inside, alone among all clients: FalkorDB crashes where two make one at once."""
         link = self._linked()
         with self._translated(link):
-            lock = link.client.connection.lock(MAKING, timeout=LONGEST_MAKING, sleep=0.02)
+            lock = making_lock(link.client.connection)
             lock.acquire()
         try:
-            yield
+            with renewed(lock):
+                yield
         finally:
             with suppress(redis.exceptions.LockError), self._translated(link):
                 lock.release()

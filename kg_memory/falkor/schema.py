@@ -185,8 +185,11 @@ def migrate(database: Database, key: str, meta: Mapping[str, Any]) -> None:
     if meta["version"] == VERSION:
         return
     with database.making():
+        now = database.query(key, READ_META, {}, write=False)
+        if not now or now[0]["version"] == VERSION:
+            return  # another was first, or has deleted it
         _make(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
-        for newer in range(meta["version"] + 1, VERSION + 1):
+        for newer in range(now[0]["version"] + 1, VERSION + 1):
             _make(database, key, MIGRATIONS.get(newer, ()))
         # Last: what is there by then is indexed at once, and not one vector after another.
         _make(database, key, (vector_index(label, meta["dimension"]) for label in EMBEDDED))

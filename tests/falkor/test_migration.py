@@ -214,10 +214,19 @@ def test_migrating_twice_changes_nothing_even_what_was_written_meanwhile(old, da
     assert whole(database, old.key) == before
 
 
-def test_eight_that_migrate_at_once_do_it_once(old, database):
+def test_eight_that_migrate_at_once_do_it_once(old, database, monkeypatch):
+    raised = []
+    asked = database.query
+
+    def query(key: str, cypher: str, params: dict[str, Any], *, write: bool) -> list[dict[str, Any]]:
+        raised.extend([cypher] if cypher == schema.RAISE_VERSION else [])
+        return asked(key, cypher, params, write=write)
+
+    monkeypatch.setattr(database, "query", query)
     with ThreadPoolExecutor(8) as pool:
         for done in [pool.submit(schema.check, database, old.key, 64, "hash") for _ in range(8)]:
             assert done.result()
+    assert len(raised) == 1
     [row] = database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n, collect(v.ruling) AS r", {}, write=False)
     assert row == {"n": 1, "r": ["supersedes"]}
     assert database.query(old.key, "MATCH ()-[j:JUDGED]->() RETURN count(j) AS n", {}, write=False) == [{"n": 2}]

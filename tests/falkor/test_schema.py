@@ -18,7 +18,7 @@ from kg_memory import words
 from kg_memory.driver import Driver
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
 from kg_memory.falkor import belief_cypher, binaries, cypher, launch, schema, search_cypher
-from kg_memory.falkor.connect import MAKING, Database, graph_key
+from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
 from tests.scripted import At, HashEmbeddings, Scripted
@@ -125,13 +125,6 @@ def test_processes_that_make_many_graphs_at_once_do_not_crash_the_server(server,
     begun = [subprocess.Popen([sys.executable, "-c", MANY, server.url, f"{key}{letter}"]) for letter in "abc"]
     assert [each.wait(60) for each in begun] == [0, 0, 0]
     assert all(schema.check(database, f"{key}{letter}7", 64, "hash") for letter in "abc")
-
-
-def test_a_maker_that_was_killed_keeps_nobody_waiting_for_long(database, key):
-    left_behind = database.client().connection.lock(MAKING, timeout=0.3)
-    assert left_behind.acquire()
-    schema.ensure(database, key, 64, "hash")
-    assert schema.check(database, key, 64, "hash")
 
 
 def test_two_processes_at_once_make_it_once(server, database, key):

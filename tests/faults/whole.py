@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kg_memory.falkor.aside import Aside
-from kg_memory.falkor.connect import MAKING, Database, graph_key
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.making import MAKING
 from kg_memory.temporal import OPEN_END
 from tests.faults.nursery import NAMESPACE
 

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from kg_memory.falkor import making
+from kg_memory.falkor.connect import Database
+from tests.scripted import At
+
+HOLD = """
+import sys
+from kg_memory.falkor import making
+from kg_memory.falkor.connect import Database
+from kg_memory.opening import NamedServer
+making.LEFT_BEHIND = 0.4
+with Database(NamedServer(sys.argv[1])).making():
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(making, "LEFT_BEHIND", 0.4)
+
+
+def test_whatever_takes_long_is_made_alone(server, database):
+    other = Database(At(server))
+    order = []
+
+    def second() -> None:
+        with other.making():
+            order.append("second")
+
+    waiting = threading.Thread(target=second)
+    with database.making():
+        waiting.start()
+        time.sleep(1.5)  # several times as long as a lock that nobody renews
+        order.append("first")
+    waiting.join(10)
+    other.close()
+    assert order == ["first", "second"]
+    assert [each.name for each in threading.enumerate() if each.name == "kg-memory-making"] == []
+
+
+def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, database):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, server.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    os.kill(holder.pid, signal.SIGKILL)
+    with database.making():
+        assert holder.wait(10) == -signal.SIGKILL
+    holder.stdin.close()
+    holder.stdout.close()
+
+
+def test_what_fails_while_making_lets_the_next_one_in(database):
+    with pytest.raises(ZeroDivisionError), database.making():
+        raise ZeroDivisionError
+    begin = time.monotonic()
+    with database.making():
+        assert time.monotonic() - begin < making.LEFT_BEHIND
+
+
+def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monkeypatch):
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with database.making():
+        assert database.command("EXISTS", making.MAKING) == 1
+    assert database.command("EXISTS", making.MAKING) == 0
