@@ -14,9 +14,9 @@ from recall import DEPTHS, Find, measure, searching
 
 from kg_memory import GraphMemory
 from kg_memory.errors import KGMemoryError
-from kg_memory.model import KINDS
+from kg_memory.models.graph import KINDS
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.recipes import (
+from kg_memory.retrieval.recipe import (
     DEFAULT,
     HYBRID,
     MEANING,

@@ -34,13 +34,13 @@ from conversations import (
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.effects import read
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.flow import Flow
+from kg_memory.retrieval.records import RetrievalState
 from kg_memory.retrieval.relevance import features, probability
 from kg_memory.retrieval.search import counts_of, frequencies_of, search
-from kg_memory.retrieval.state import RetrievalState
-from kg_memory.words import tokens
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.tokenise import tokens
 
 QUICK = 6
 """A quick run asks every sixth question."""

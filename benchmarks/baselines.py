@@ -1,6 +1,6 @@
 """How the turns of a conversation are found without a memory: BM25, the bundled embedder's vectors, and both.
 
-The text of a turn is its day in words, its speaker, and what is said. Words are those of `kg_memory.words`.
+The text of a turn is its day in words, its speaker, and what is said. Words are those of `kg_memory.text.tokenise`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from statistics import fmean, pstdev
 import numpy as np
 from conversations import Conversation
 
-from kg_memory.model import EpisodeInput
+from kg_memory.models.graph import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.words import tokens
+from kg_memory.text.tokenise import tokens
 
 K1, B = 0.9, 0.4
 WORDS_OF_NEIGHBOURS: Mapping[int, int] = {0: 4, 1: 2, 2: 1}

@@ -24,8 +24,8 @@ from conversations import beam_chats, beam_namespace, beam_probing, turn
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.readers import read
-from kg_memory.retrieval.context import estimate
+from kg_memory.cli.readers import read
+from kg_memory.retrieval.context.render import estimate
 
 DEPTH = 20
 """How many episodes of a search are looked at."""

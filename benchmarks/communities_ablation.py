@@ -21,9 +21,10 @@ from conversations import Conversation, locomo_conversations, turn
 from opening import arguments, ingest, kept, opened, write
 from recall import DEPTHS, measure, searching
 
-from kg_memory import GraphMemory, words
-from kg_memory.model import KINDS
-from kg_memory.recipes import DEFAULT, Recipe
+from kg_memory import GraphMemory
+from kg_memory.models.graph import KINDS
+from kg_memory.retrieval.recipe import DEFAULT, Recipe
+from kg_memory.text import tokenise
 
 BUDGETS = (750, 3000)
 QUICK = 3
@@ -65,7 +66,7 @@ def row(memory: GraphMemory, conversations: Sequence[Conversation], recipe: Reci
     figures["ms of a search"] = recalls["search_p50_ms"]
     told: defaultdict[str, list[float]] = defaultdict(list)
     for conversation in conversations:
-        lines = {turn(each.source_id): words.count(each.content) for each in conversation.episodes}
+        lines = {turn(each.source_id): tokenise.count(each.content) for each in conversation.episodes}
         for question in conversation.questions[::step]:
             for budget in BUDGETS:
                 context = memory.context(question.text, namespace=conversation.name, max_tokens=budget, recipe=recipe)
@@ -74,7 +75,7 @@ def row(memory: GraphMemory, conversations: Sequence[Conversation], recipe: Reci
                 told[f"turns in {budget}"].append(len(question.evidence & there) / len(question.evidence))
                 wanted = set().union(*(lines.get(each, ()) for each in question.evidence))
                 told[f"words in {budget}"].append(
-                    len(wanted & set(words.count(context))) / len(wanted) if wanted else 0
+                    len(wanted & set(tokenise.count(context))) / len(wanted) if wanted else 0
                 )
     return figures | {name: round(fmean(values), 4) for name, values in told.items()}
 

@@ -26,8 +26,8 @@ from conversations import LOCOMO_CATEGORIES, Conversation, locomo_conversations,
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.model import EpisodeInput
-from kg_memory.retrieval.context import estimate
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.retrieval.context.render import estimate
 
 BUDGETS = (350, 500, 750, 1400, 2000)
 QUICK = 3

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg_memory.model import EpisodeInput
-from kg_memory.readers import locomo, read
+from kg_memory.cli.readers import locomo, read
+from kg_memory.models.graph import EpisodeInput
 
 LOCOMO_CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop"}
 """Category 5 has no answer."""

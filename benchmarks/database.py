@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 
 
 @contextmanager
@@ -17,8 +17,8 @@ def fresh_database() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="kg-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            with launch.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as server:
+            with embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0) as server:
                 yield server.url
         finally:
-            while launch.is_running(folder):  # it saves, and ends by itself
+            while embedded.is_running(folder):  # it saves, and ends by itself
                 time.sleep(0.1)

@@ -38,9 +38,9 @@ from benchmarks.database import fresh_database
 from benchmarks.ingest_cost_dense import dense
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
-from kg_memory.model import EpisodeInput
-from kg_memory.opening import LOCAL_THRESHOLDS
-from kg_memory.readers import read
+from kg_memory.cli.readers import read
+from kg_memory.memory.open import LOCAL_THRESHOLDS
+from kg_memory.models.graph import EpisodeInput
 
 MERGE, ASK = LOCAL_THRESHOLDS
 """The name thresholds of the embedding model that the scripted server has."""

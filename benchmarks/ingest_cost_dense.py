@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.ingest_cost_model import stated
-from kg_memory.model import EpisodeInput
-from kg_memory.words import tokens
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.tokenise import tokens
 
 ENTITIES = 4
 PREDICATES = "LIKES TALKED_ABOUT PLANS REMEMBERS WORKS_ON ENJOYS VISITED BOUGHT MADE SUPPORTS".split()

@@ -14,7 +14,7 @@ from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
 from graphiti_core.nodes import EpisodeType
 
 from benchmarks.graphiti_parts import NoRanker, connected
-from kg_memory.model import EpisodeInput
+from kg_memory.models.graph import EpisodeInput
 
 
 async def opened(socket: str, model: str, group: str) -> Graphiti:

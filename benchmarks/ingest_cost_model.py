@@ -25,12 +25,12 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from benchmarks.graphiti_prompts import block
-from kg_memory import prompts
-from kg_memory.effects import Ask
-from kg_memory.model import EpisodeInput
+from kg_memory.llm import prompts
+from kg_memory.models.graph import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.offline.model import OfflineModel
-from kg_memory.retrieval.context import estimate
+from kg_memory.retrieval.context.render import estimate
+from kg_memory.runtime.effects import Ask
 from tests.chat_server import fenced, prompt_of
 
 ENCODING = "o200k_base"

@@ -31,10 +31,10 @@ from benchmarks.database import fresh_database
 from benchmarks.ingest_cost import ASK, MERGE
 from benchmarks.ingest_cost_model import counted, served
 from kg_memory import GraphMemory, Settings
+from kg_memory.cli.readers import read
 from kg_memory.falkor.connect import graph_key
-from kg_memory.model import EpisodeInput
+from kg_memory.models.graph import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.readers import read
 from tests.whole_graph import whole
 
 WRITERS = 8

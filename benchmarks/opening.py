@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.calls import Progress
-from kg_memory.model import EpisodeInput
+from kg_memory.memory.calls import Progress
+from kg_memory.models.graph import EpisodeInput
 
 
 def arguments(description: str, data: str, quick: str) -> argparse.ArgumentParser:

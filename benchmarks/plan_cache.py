@@ -21,8 +21,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.database import fresh_database
-from kg_memory.falkor import launch
-from kg_memory.memory import GraphMemory
+from kg_memory.falkor import embedded
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -36,12 +36,12 @@ Times = dict[str, list[float]]
 @contextmanager
 def opened(plans: int) -> Iterator[GraphMemory]:
     """Open a memory on a server of its own that keeps so many plans."""
-    kept, launch.QUERY_PLANS = launch.QUERY_PLANS, plans
+    kept, embedded.QUERY_PLANS = embedded.QUERY_PLANS, plans
     with ExitStack() as ending:
         try:
             url = ending.enter_context(fresh_database())
         finally:
-            launch.QUERY_PLANS = kept
+            embedded.QUERY_PLANS = kept
         settings = Settings(url=url, merge_threshold=0.98, ask_threshold=0.6)
         yield ending.enter_context(GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()))
 

@@ -41,9 +41,9 @@ from benchmarks.search_scale_load import Texts, load
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.parameters import SentVector
-from kg_memory.memory import GraphMemory
-from kg_memory.recipes import FACTS, Weights
-from kg_memory.retrieval.by_words import K1, B
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.retrieval.bm25 import K1, B
+from kg_memory.retrieval.recipe import FACTS, Weights
 from kg_memory.settings import Settings
 
 NAMESPACE = "scale"

@@ -6,7 +6,7 @@ from benchmarks.search_scale_data import Data, Prepared
 from benchmarks.search_scale_load import Texts, load
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
-from kg_memory.memory import GraphMemory
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 
 LABELS = ["Alias", "Belief", "Community", "Entity", "Episode", "Fact", "Meta", "Term"]

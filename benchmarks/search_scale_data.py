@@ -15,8 +15,8 @@ from uuid import UUID
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_memory import words
-from kg_memory.temporal import EPOCH, OPEN_END
+from kg_memory.temporal.truth import EPOCH, OPEN_END
+from kg_memory.text import tokenise
 
 Row = dict[str, Any]
 Matrix = np.ndarray[Any, np.dtype[Any]]
@@ -170,7 +170,7 @@ class Data:
                 asked.insert(0, self.names[fact["subject"]])
             text = f"What about {' '.join(asked)}?"
             aside = rng.standard_normal(self.dimension) * ASIDE / self.dimension**0.5
-            yield Question(text, list(dict.fromkeys(words.tokens(text))), unit(self.vectors[fact["number"]] + aside))
+            yield Question(text, list(dict.fromkeys(tokenise.tokens(text))), unit(self.vectors[fact["number"]] + aside))
 
 
 def periods(kind: int, at: int) -> list[tuple[int, int, int, int]]:
@@ -202,7 +202,7 @@ def lexicon() -> tuple[list[str], list[str]]:
         made: dict[str, None] = {}
         while len(made) < count:
             word = "".join(source.choices(syllables, k=length))
-            if words.tokens(word) == [word]:
+            if tokenise.tokens(word) == [word]:
                 made[word] = None
         found.append([*made])
     return found[0], found[1]

@@ -15,12 +15,12 @@ import numpy as np
 from falkordb import FalkorDB
 
 from benchmarks.search_scale_data import DAY, THREAD, Data, Matrix, Row, identifier, postings
-from kg_memory import words
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.identity import alias_key, entity_key, thread_key
 from kg_memory.ingestion.receive import MONTHS, NEAR, NEXT_TO, OWN, line
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.temporal import OPEN_END, SITTING, instant
+from kg_memory.temporal.truth import OPEN_END, SITTING, instant
+from kg_memory.text import tokenise
+from kg_memory.text.identity import alias_key, entity_key, thread_key
 
 BATCH = 1000
 POSTINGS = 10_000
@@ -165,15 +165,15 @@ class Texts:
     def __init__(self, data: Data) -> None:
         self.data = data
         self.summaries = data.summaries()
-        self.lines = [words.count(line(each)) for each in data.episodes]
-        self.facts = [words.count(each["sentence"]) for each in data.facts]
+        self.lines = [tokenise.count(line(each)) for each in data.episodes]
+        self.facts = [tokenise.count(each["sentence"]) for each in data.facts]
         self.episodes = [self._episode(number) for number in range(len(data.episodes))]
         self.entities = [
-            words.count(name, NAME_WEIGHT) + words.count(summary)
+            tokenise.count(name, NAME_WEIGHT) + tokenise.count(summary)
             for name, summary in zip(data.names, self.summaries, strict=True)
         ]
         self.communities = [
-            words.count(each["summary"]) + words.count(each["name"], NAME_WEIGHT) for each in data.communities
+            tokenise.count(each["summary"]) + tokenise.count(each["name"], NAME_WEIGHT) for each in data.communities
         ]
 
     def indexed(self) -> dict[str, dict[str, list[Row]]]:
@@ -203,7 +203,7 @@ def _times(counts: Counter[str], weight: int) -> Counter[str]:
 @lru_cache(maxsize=4096)
 def _date(at: int) -> Counter[str]:
     day = instant(at)
-    return words.count(f"{day.day} {MONTHS[day.month - 1]} {day.year}") if day else Counter()
+    return tokenise.count(f"{day.day} {MONTHS[day.month - 1]} {day.year}") if day else Counter()
 
 
 def _entities(data: Data, texts: Texts) -> Iterator[Row]:

@@ -33,8 +33,8 @@ from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
 from kg_memory.adapters import KGStore
-from kg_memory.falkor import binaries, launch
-from kg_memory.memory import GraphMemory
+from kg_memory.falkor import binaries, embedded
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import Scripted
 from tests.testing import postgres
@@ -69,12 +69,12 @@ class Hashed(Embeddings):
 def kg(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
     """Ours, embedded, each change on disk before it is answered."""
     with (
-        launch.join(folder, binaries.fetch(), idle_seconds=0) as server,
+        embedded.join(folder, binaries.fetch(), idle_seconds=0) as server,
         GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=Hashed()) as memory,
     ):
         store = KGStore(memory, index=index or False)
         yield store, lambda: nullcontext(store)
-    while launch.is_running(folder):  # it saves, and ends by itself
+    while embedded.is_running(folder):  # it saves, and ends by itself
         time.sleep(0.1)
 
 

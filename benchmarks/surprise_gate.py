@@ -18,11 +18,11 @@ from pathlib import Path
 
 from conversations import Conversation, beam_conversations, locomo_conversations
 
-from kg_memory import words
-from kg_memory.ingestion.gate import LONGEST_TURN, surprise
+from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.ingestion.receive import line
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.settings import Settings
+from kg_memory.text import tokenise
 
 THRESHOLDS = (0.05, 0.055, 0.06, 0.065, 0.07)
 SETTINGS = Settings()
@@ -57,7 +57,7 @@ def turns(conversation: Conversation, embeddings: LocalEmbeddings, chance: rando
         near = range(max(0, place - SETTINGS.previous_messages), place)
         before = [vectors[other] for other in near if conversation.episodes[other].thread == each.thread]
         surprised = surprise(vectors[place], before) if before else None
-        counted = len(words.tokens(each.content))
+        counted = len(tokenise.tokens(each.content))
         found.append(Turn(each.thread, surprised, len(each.content), counted, chance.random(), name in evidence))
     return found
 

@@ -7,8 +7,8 @@ OpenAI's model reads if there is an OPENAI_API_KEY, else rules do: ``python exam
 import sys
 
 from kg_memory import GraphMemory, Progress
-from kg_memory.demo import read_story
-from kg_memory.readers import read
+from kg_memory.cli.demo import read_story
+from kg_memory.cli.readers import read
 
 
 def show(progress: Progress) -> None:

@@ -4,7 +4,7 @@ Runs offline, without a key: ``python examples/13_recipes.py``
 """
 
 from kg_memory import Found, GraphMemory
-from kg_memory.recipes import DEFAULT, SYNAPSE, WORDS, ByDiversity, ByRecency
+from kg_memory.retrieval.recipe import DEFAULT, SYNAPSE, WORDS, ByDiversity, ByRecency
 
 SAID = (
     ("Ann", "2022-03-01", "I live in Bergen and I work at Fjord Labs."),

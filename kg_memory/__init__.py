@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kg_memory.budgets import Budget, Limits
-    from kg_memory.calls import Progress
-    from kg_memory.context_text import Context
     from kg_memory.errors import KGMemoryError
-    from kg_memory.estimate import Estimate
-    from kg_memory.memory import GraphMemory
-    from kg_memory.model import (
+    from kg_memory.memory.calls import Progress
+    from kg_memory.memory.estimate import Estimate
+    from kg_memory.memory.memory import GraphMemory
+    from kg_memory.models.budget import Budget, Limits
+    from kg_memory.models.context import Context
+    from kg_memory.models.graph import (
         Added,
         Change,
         Community,
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
         Stats,
         Why,
     )
-    from kg_memory.receipts import AuditCheck, AuditEntry, Forgotten, Residue
-    from kg_memory.recipes import Recipe
-    from kg_memory.retrieval.templates import Template
+    from kg_memory.models.receipts import AuditCheck, AuditEntry, Forgotten, Residue
+    from kg_memory.models.surroundings import CommunityCard, Neighbourhood
+    from kg_memory.models.transfers import Exported, Imported
+    from kg_memory.models.usage import DaySpent, StepUsage, Usage
+    from kg_memory.retrieval.context.templates import Template
+    from kg_memory.retrieval.recipe import Recipe
     from kg_memory.settings import EntityType, FactType, Settings
-    from kg_memory.surroundings import CommunityCard, Neighbourhood
-    from kg_memory.transfer.outcome import Exported, Imported
-    from kg_memory.usage import DaySpent, StepUsage, Usage
 
 __all__ = [
     "Added",
@@ -85,29 +85,29 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AuditCheck": "receipts",
-    "AuditEntry": "receipts",
-    "Budget": "budgets",
-    "CommunityCard": "surroundings",
-    "Context": "context_text",
-    "DaySpent": "usage",
+    "AuditCheck": "models.receipts",
+    "AuditEntry": "models.receipts",
+    "Budget": "models.budget",
+    "CommunityCard": "models.surroundings",
+    "Context": "models.context",
+    "DaySpent": "models.usage",
     "EntityType": "settings",
     "FactType": "settings",
-    "Estimate": "estimate",
-    "Exported": "transfer.outcome",
-    "Forgotten": "receipts",
-    "GraphMemory": "memory",
-    "Imported": "transfer.outcome",
+    "Estimate": "memory.estimate",
+    "Exported": "models.transfers",
+    "Forgotten": "models.receipts",
+    "GraphMemory": "memory.memory",
+    "Imported": "models.transfers",
     "KGMemoryError": "errors",
-    "Limits": "budgets",
-    "Neighbourhood": "surroundings",
-    "Progress": "calls",
-    "Recipe": "recipes",
-    "Residue": "receipts",
+    "Limits": "models.budget",
+    "Neighbourhood": "models.surroundings",
+    "Progress": "memory.calls",
+    "Recipe": "retrieval.recipe",
+    "Residue": "models.receipts",
     "Settings": "settings",
-    "StepUsage": "usage",
-    "Template": "retrieval.templates",
-    "Usage": "usage",
+    "StepUsage": "models.usage",
+    "Template": "retrieval.context.templates",
+    "Usage": "models.usage",
 }
 
 
@@ -120,4 +120,4 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         hint = ": it may be in kg_memory.adapters" if name.startswith("KG") else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'model')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'models.graph')}"), name)

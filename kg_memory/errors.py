@@ -24,7 +24,7 @@
 Each message ends with what to do about it.
 """
 
-from kg_memory.usage import StepUsage
+from kg_memory.models.usage import StepUsage
 
 
 class KGMemoryError(Exception):

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, get_args, get_type_hints
 
-from kg_memory.budgets import NO_BUDGET, Budget
 from kg_memory.errors import SettingsError
-from kg_memory.redaction import Redact, hooks
+from kg_memory.models.budget import NO_BUDGET, Budget
+from kg_memory.text.redaction import Redact, hooks
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -143,9 +143,10 @@ class Settings:
     """Sources (`EpisodeInput.source`) whose episodes are read though they look like prompt injections; ``*`` is all."""
     redact: Redact | str | None = None
     """What takes secrets out of messages before all else: a function, or ``secrets`` and ``personal``, the built-in
-    ones; see `kg_memory.redaction`."""
+    ones; see `kg_memory.text.redaction`."""
     telemetry: bool = False
-    """Whether spans and metrics are made for OpenTelemetry, without texts and namespaces: see `kg_memory.telemetry`."""
+    """Whether spans and metrics are made for OpenTelemetry, without texts and namespaces: see
+    `kg_memory.runtime.telemetry`."""
     budget: Budget = NO_BUDGET
     """How much reading may cost; in the environment ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
     default_ttl: float | None = None

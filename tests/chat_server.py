@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory import prompts
-from kg_memory.effects import Prompt
-from kg_memory.joint import joint
+from kg_memory.llm import prompts
+from kg_memory.llm.joint import joint
+from kg_memory.runtime.effects import Prompt
 from tests.scripted import HashEmbeddings, Scripted
 
 _PROMPTS = {each.answer.__name__: each for each in vars(prompts).values() if isinstance(each, Prompt)}

@@ -16,7 +16,7 @@ import pytest
 
 from kg_memory.cli import main
 from kg_memory.falkor import binaries
-from kg_memory.opening import EmbeddedServer
+from kg_memory.memory.open import EmbeddedServer
 from kg_memory.settings import Settings
 
 COMMAND = [sys.executable, "-m", "kg_memory.cli"]

@@ -11,9 +11,9 @@ from typing import Any
 import hypothesis
 import pytest
 
-from kg_memory.driver import Driver
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.scripted import At, HashEmbeddings, Scripted
 
@@ -43,19 +43,19 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[launch.Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
     """A running server. It ends with the last process that uses it, even if that one is killed."""
     folder = tmp_path_factory.mktemp("database")
-    with launch.join(folder, binaries.fetch(), idle_seconds=0) as joined:
+    with embedded.join(folder, binaries.fetch(), idle_seconds=0) as joined:
         yield joined
     deadline = time.monotonic() + 30
-    while launch.is_running(folder):
+    while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server of the tests did not end"
         time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
-def database(server: launch.Server) -> Iterator[Database]:
+def database(server: embedded.Server) -> Iterator[Database]:
     """Connections to the server."""
     opened = Database(At(server))
     yield opened
@@ -105,9 +105,9 @@ def rows(database: Database, namespace: str) -> Callable[..., list[dict[str, Any
 
 
 @pytest.fixture
-def memory(server: launch.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings) -> Iterator[Any]:
+def memory(server: embedded.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings) -> Iterator[Any]:
     """A memory on the shared server, with the scripted model."""
-    from kg_memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
 
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as opened:
         yield opened

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, GraphMemory, Limits, Settings, Usage
-from kg_memory.budgets import DAY
-from kg_memory.effects import Ask
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
+from kg_memory.models.budget import DAY
+from kg_memory.runtime.effects import Ask
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = "2024-05-01T10:00:00Z"

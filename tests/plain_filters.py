@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from datetime import datetime
 
-from kg_memory.identity import canonical, clean
-from kg_memory.temporal import OPEN_END, OPEN_START, micros
-from kg_memory.vocabulary import predicate_name
+from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.text.identity import canonical, clean
+from kg_memory.text.predicates import predicate_name
 
 NOW = 1_000
 ORDERS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}

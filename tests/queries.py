@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kg_memory.driver import Driver
-from kg_memory.effects import Query
-from kg_memory.flow import Flow
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Query
+from kg_memory.runtime.flow import Flow
 
 
 def queries(flow: Flow[Any], driver: Driver, key: str) -> Iterator[Query]:

@@ -12,8 +12,8 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
-from kg_memory.effects import Ask, Prompt
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
+from kg_memory.runtime.effects import Ask, Prompt
 
 Fields = Mapping[str, Any]
 Rule = Callable[[Fields], Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import fsum
 
-from kg_memory.pace import Pace
-from kg_memory.retries import Sleepers
+from kg_memory.llm.rate_limit import Pace
+from kg_memory.llm.retry import Sleepers
 
 
 class Sleeping:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.activation import Link, inhibited, seed_scores, seeds_within, spread, structures
-from kg_memory.recipes import Synapse
+from kg_memory.retrieval.activation import Link, inhibited, seed_scores, seeds_within, spread, structures
+from kg_memory.retrieval.recipe import Synapse
 
 NAMES = "abcdefghij"
 TYPES = ("causal", "semantic", "temporal", "hierarchical", "co_occurrence", "unheard of")

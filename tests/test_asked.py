@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.asked import EVER, asked_window, moment
 from kg_memory.errors import InputError
-from kg_memory.temporal import EPOCH, OPEN_END, OPEN_START, micros
+from kg_memory.retrieval.time_window import EVER, asked_window, moment
+from kg_memory.temporal.truth import EPOCH, OPEN_END, OPEN_START, micros
 
 NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
 

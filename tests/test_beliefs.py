@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.beliefs import MOST_LINKED, Edit, History, read_history, revised
-from kg_memory.temporal import OPEN_END, OPEN_START, Belief, Period, Statement, Verdict
+from kg_memory.ingestion.beliefs import MOST_LINKED, Edit, History, read_history, revised
+from kg_memory.temporal.truth import OPEN_END, OPEN_START, Belief, Period, Statement, Verdict
 from tests.ingestion.stepping import answered
 
 

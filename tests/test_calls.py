@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kg_memory import GraphMemory, calls
+from kg_memory import GraphMemory
 from kg_memory.errors import (
     AnswerError,
     EmbeddingError,
@@ -18,7 +18,8 @@ from kg_memory.errors import (
     ModelRefusal,
     ModelUnavailable,
 )
-from kg_memory.recipes import RECIPES, recipe
+from kg_memory.memory import calls
+from kg_memory.retrieval.recipe import RECIPES, recipe
 from tests.scripted import HashEmbeddings, Scripted
 from tests.test_memory import AT, Verbs
 
@@ -129,7 +130,7 @@ def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, 
 
 
 def test_the_progress_of_a_resume_counts_all_that_waits(verbs, memory, monkeypatch):
-    monkeypatch.setattr("kg_memory.memory.AT_ONCE", 1)
+    monkeypatch.setattr("kg_memory.memory.memory.AT_ONCE", 1)
     spoil(memory, AnswerError("no usable answer: try another model"))
     verbs.save([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
     told = []

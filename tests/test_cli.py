@@ -15,7 +15,7 @@ import pytest
 
 from kg_memory.cli import main, show
 from kg_memory.cli.screen import printable
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.falkor.test_replica import running
@@ -393,7 +393,7 @@ def test_the_doctor_says_what_makes_a_server_of_ones_own_faster(
         code, out, _ = run("doctor", "--json")
         [database] = [check for check in json.loads(out)["checks"] if check["what"] == "database"]
     assert (code, database["state"]) == (0, "note")
-    assert f"CACHE_SIZE {launch.QUERY_PLANS}" in database["mend"]
+    assert f"CACHE_SIZE {embedded.QUERY_PLANS}" in database["mend"]
     monkeypatch.delenv("KG_MEMORY_URL")
     own = {check["what"]: check["state"] for check in result(run, "doctor")["checks"]}
     assert own["database"] == "ok", "the embedded one keeps enough"

@@ -8,9 +8,9 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from kg_memory.cli import arguments, main
-from kg_memory.filters import FIELDS
-from kg_memory.recipes import RECIPES
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.models.filters import FIELDS
+from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.settings import Settings
 from tests.cli_home import Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 

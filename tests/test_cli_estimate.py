@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.memory import GraphMemory
+from kg_memory.memory.memory import GraphMemory
 from tests.cli_home import Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 
 TALK = [

@@ -15,8 +15,8 @@ from kg_memory.cli.arguments import parser
 from kg_memory.cli.desk import accepted
 from kg_memory.cli.review import review as command
 from kg_memory.cli.screen import Screen, printable
-from kg_memory.memory import GraphMemory
-from kg_memory.model import Fact, Review
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Fact, Review
 from kg_memory.settings import Settings
 from tests.cli_home import Run, Terminal, home_of_the_module, result, run_here  # noqa: F401 - fixtures
 from tests.scripted import Scripted

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from kg_memory.chat import chat_model
 from kg_memory.cli import main
 from kg_memory.errors import AnswerError, ModelUnavailable
 from kg_memory.falkor import watch_cypher
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.memory import GraphMemory
-from kg_memory.watching import OVERLAP, Watch
+from kg_memory.llm.chat import chat_model
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.watching import OVERLAP, Watch
 from tests.cli_home import COMMAND
 from tests.openai_wire import BASE_URL, completion, openai_wire
 
@@ -164,7 +164,7 @@ def test_a_look_is_seven_queries_and_each_goes_by_an_index(memory, driver, datab
     asked: list[str] = []
     counting = _Counting(database, asked)
     from kg_memory.cli.watch import _perform  # noqa: PLC0415
-    from kg_memory.flow import run  # noqa: PLC0415
+    from kg_memory.runtime.flow import run  # noqa: PLC0415
 
     run(Watch(0).look(), lambda effect: _perform(counting, graph_key(namespace), effect))  # type: ignore[arg-type]
     assert len(asked) == 7

@@ -8,8 +8,8 @@ import pickle
 
 import pytest
 
-from kg_memory.context_text import Context, Line
-from kg_memory.model import Found, Why
+from kg_memory.models.context import Context, Line
+from kg_memory.models.graph import Found, Why
 
 LINE = Line(kind="facts", id="1", text="- Ann lives in Oslo", tokens=7)
 LEFT = Why(kind="facts", id="2", left_out="no room within max_tokens")

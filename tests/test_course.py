@@ -13,13 +13,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.pregel import Pregel
 from typing_extensions import TypedDict
 
-from kg_memory.contexts import Context
-from kg_memory.course import Course, Fork
 from kg_memory.errors import InputError, ModelUnavailable
-from kg_memory.flow import Flow
 from kg_memory.ingestion.graph import build as ingestion
-from kg_memory.nodes import node
 from kg_memory.retrieval.graph import build as retrieval
+from kg_memory.runtime.config import Context
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.graph import Course, Fork
+from kg_memory.runtime.nodes import node
 from tests.test_memory import Verbs
 
 SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")

@@ -16,14 +16,14 @@ from langchain_core.cross_encoders import BaseCrossEncoder
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from kg_memory.chat import ChatModel
-from kg_memory.cross_encoders import CrossEncoder, ModelScorer, PairScorer, checked
-from kg_memory.cross_encoders.http import BATCH, HTTPReranker
-from kg_memory.cross_encoders.model import LONGEST_TEXT
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
-from kg_memory.memory import GraphMemory
+from kg_memory.llm.chat import ChatModel
+from kg_memory.llm.cross_encoders import CrossEncoder, ModelScorer, PairScorer, checked
+from kg_memory.llm.cross_encoders.http import BATCH, HTTPReranker
+from kg_memory.llm.cross_encoders.model import LONGEST_TEXT
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.open import scorer
 from kg_memory.offline import OfflineModel
-from kg_memory.opening import scorer
 from kg_memory.settings import Settings
 from tests.openai_wire import body
 from tests.scripted import Scripted

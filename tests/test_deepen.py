@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.calls import Progress
 from kg_memory.errors import InputError, ModelError, ModelUnavailable
-from kg_memory.falkor.launch import Server
-from kg_memory.model import EpisodeStatus
+from kg_memory.falkor.embedded import Server
+from kg_memory.memory.calls import Progress
+from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 

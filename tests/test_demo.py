@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
-from kg_memory.demo import read_story
+from kg_memory.cli.demo import read_story
 from kg_memory.falkor import binaries
 
 HOME_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_URL", "KG_MEMORY_BASE_URL", "KG_MEMORY_MODEL")

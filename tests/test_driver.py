@@ -9,9 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kg_memory.clock import Clock
-from kg_memory.driver import REMEMBERED_VECTORS, Driver
-from kg_memory.effects import Ask, embed, now, read, score, work, write
 from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
@@ -20,10 +17,13 @@ from kg_memory.errors import (
     ModelUnavailable,
     QueryError,
 )
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.flow import Flow, every
-from kg_memory.prompts import JUDGE
+from kg_memory.llm.prompts import JUDGE
+from kg_memory.runtime.clock import Clock
+from kg_memory.runtime.driver import REMEMBERED_VECTORS, Driver
+from kg_memory.runtime.effects import Ask, embed, now, read, score, work, write
+from kg_memory.runtime.flow import Flow, every
 from tests.children import ends_well_in_a_child
 from tests.scripted import At, HashEmbeddings, Scripted
 
@@ -269,7 +269,7 @@ class Moving(At):
 
 
 async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_another(server, namespace, tmp_path, vector):
-    with launch.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as first:
+    with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as first:
         host = Moving(first)
         database = Database(host)
         driver = Driver(Scripted(), HashEmbeddings(), database)

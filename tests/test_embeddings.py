@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.embeddings import checked, embedding_model, steady, vector_model_name
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
+from kg_memory.llm.embeddings import checked, embedding_model, steady, vector_model_name
 from tests.openai_wire import BASE_URL, body, failure, openai_wire, vectors
 from tests.sleeping import Sleeping
 

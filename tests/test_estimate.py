@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, Estimate, GraphMemory, Settings, Usage
-from kg_memory.ask_cost import ask_cost
-from kg_memory.effects import Ask
 from kg_memory.errors import InputError
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
+from kg_memory.llm.budget.ask_cost import ask_cost
+from kg_memory.runtime.effects import Ask
 from tests.scripted import HashEmbeddings, Scripted
 
 PRICES = {"input_price": 1.0, "output_price": 10.0}

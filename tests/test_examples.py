@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
 
 ROOT = Path(__file__).parent.parent
@@ -82,7 +82,7 @@ def run(tmp_path):
 
     yield call
     deadline = time.monotonic() + 30
-    while launch.is_running(folder):
+    while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the example left its database server behind"
         time.sleep(0.02)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.launch import Server
-from kg_memory.model import KINDS
-from kg_memory.recipes import RECIPES
+from kg_memory.falkor.embedded import Server
+from kg_memory.models.graph import KINDS
+from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.settings import Settings
 from tests.plain_filters import Plainly
 from tests.scripted import HashEmbeddings, Scripted

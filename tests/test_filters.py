@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
-from kg_memory.filters import (
+from kg_memory.models.filters import (
     DEEPEST,
     FIELDS,
     LONGEST,
@@ -25,7 +25,7 @@ from kg_memory.filters import (
     checked,
     plain,
 )
-from kg_memory.model import EpisodeKind
+from kg_memory.models.graph import EpisodeKind
 
 
 def one(field, operator, value):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.flow import SIDE_BY_SIDE, Flow, arun, every, run, through
+from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, every, run, through
 
 
 class Failed(Exception):

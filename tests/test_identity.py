@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kg_memory import identity
+from kg_memory.text import identity
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None) | st.sampled_from("\x00\ud800\udfff\n\u2028\u200b İßǆﬁ"))
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")

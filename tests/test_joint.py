@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from kg_memory.asking import Asking, Kept
-from kg_memory.budgets import JUDGEMENT, rung_of
-from kg_memory.chat.render import rendered
-from kg_memory.effects import Ask, Query, ask, read
 from kg_memory.errors import AnswerError, ModelRefusal, ModelUnavailable
-from kg_memory.flow import Flow, run
-from kg_memory.joint import as_one, joint
+from kg_memory.llm.chat.render import rendered
+from kg_memory.llm.joint import as_one, joint
+from kg_memory.llm.prompts import JUDGE, PREDICATES, RESOLVE
+from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates, FactVerdicts, Resolution, Resolutions
+from kg_memory.models.budget import JUDGEMENT, rung_of
 from kg_memory.offline import OfflineModel
-from kg_memory.prompts import JUDGE, PREDICATES, RESOLVE
-from kg_memory.prompts.answers import CanonicalPredicate, CanonicalPredicates, FactVerdicts, Resolution, Resolutions
+from kg_memory.runtime.answer_cache import Asking, Kept
+from kg_memory.runtime.effects import Ask, Query, ask, read
+from kg_memory.runtime.flow import Flow, run
 from tests.chat_server import prompt_of
 from tests.scripted import Scripted
 

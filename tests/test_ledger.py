@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory, Usage, prompts
-from kg_memory.ask_cost import ask_cost
-from kg_memory.budgets import DAY
-from kg_memory.effects import Ask
+from kg_memory import GraphMemory, Usage
 from kg_memory.errors import AnswerError, BudgetSpent
-from kg_memory.ledger import Account, Spent
+from kg_memory.llm import prompts
+from kg_memory.llm.budget.ask_cost import ask_cost
+from kg_memory.llm.budget.ledger import Account, Spent
+from kg_memory.models.budget import DAY
+from kg_memory.runtime.effects import Ask
 from tests.paid import AT, NOON, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
 
 

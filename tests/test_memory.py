@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from kg_memory import EpisodeInput, GraphMemory, Settings
-from kg_memory.driver import Driver
 from kg_memory.errors import (
     DatabaseClosed,
     DatabaseUnavailable,
@@ -23,9 +22,10 @@ from kg_memory.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from kg_memory.falkor import binaries, launch
-from kg_memory.model import Added, Episode, EpisodeStatus, Found
-from kg_memory.surroundings import Neighbourhood
+from kg_memory.falkor import binaries, embedded
+from kg_memory.models.graph import Added, Episode, EpisodeStatus, Found
+from kg_memory.models.surroundings import Neighbourhood
+from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = datetime(2024, 5, 1, 10, tzinfo=UTC)
@@ -297,7 +297,7 @@ def test_it_embeds_its_own_database_in_a_folder_and_keeps_it(tmp_path, settings)
 
 def gone(folder: Path) -> None:
     deadline = time.monotonic() + 20
-    while launch.is_running(folder):
+    while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server did not end"
         time.sleep(0.02)
 

@@ -12,16 +12,16 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from kg_memory.asking import Asking, Kept
-from kg_memory.effects import Ask
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.episode_cypher import KEEP_ANSWER
-from kg_memory.flow import Every, run
 from kg_memory.ingestion.graph import build
-from kg_memory.nodes import news, unrounded, with_the_episode
-from kg_memory.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
-from kg_memory.prompts.answers import ExtractedFacts, Summaries
-from kg_memory.temporal import OPEN_END, OPEN_START
+from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
+from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries
+from kg_memory.runtime.answer_cache import Asking, Kept
+from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.flow import Every, run
+from kg_memory.runtime.nodes import news, unrounded, with_the_episode
+from kg_memory.temporal.truth import OPEN_END, OPEN_START
 
 Invoke = Callable[..., Any]
 LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))

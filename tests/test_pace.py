@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from kg_memory.errors import SettingsError
-from kg_memory.flow import arun, run
-from kg_memory.pace import Pace, allowance, pace_of
-from kg_memory.retries import Crowded, Patience, Pause, patiently
+from kg_memory.llm.rate_limit import Pace, allowance, pace_of
+from kg_memory.llm.retry import Crowded, Patience, Pause, patiently
+from kg_memory.runtime.flow import arun, run
 from kg_memory.settings import Settings
 from tests.sleeping import Sleeping
 from tests.test_retries import Gone

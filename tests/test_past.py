@@ -9,8 +9,8 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.model import Change
-from kg_memory.past import LONGEST_CHAIN
+from kg_memory.memory.past import LONGEST_CHAIN
+from kg_memory.models.graph import Change
 from tests.review import World, judging, told
 from tests.test_memory import Verbs
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kg_memory import Budget, EpisodeStatus, GraphMemory, Limits, Settings
-from kg_memory.budgets import DAY
 from kg_memory.errors import BudgetSpent
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
+from kg_memory.models.budget import DAY
 from tests.chat_server import chat_server
 from tests.children import ends_well_in_a_child
 from tests.paid import AT, NOON, PRICES, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.rank import (
+from kg_memory.retrieval.rank import (
     LAST,
     above,
     blended,

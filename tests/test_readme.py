@@ -9,9 +9,9 @@ import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from kg_memory import recipes
-from kg_memory.filters import FIELDS
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.models.filters import FIELDS
+from kg_memory.retrieval import recipe
+from kg_memory.retrieval.context.templates import TEMPLATES
 
 ROOT = Path(__file__).parent.parent
 
@@ -121,11 +121,11 @@ def test_the_page_about_searching_names_every_recipe_reranker_field_and_template
     text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
     rerankers = {
         each.__name__
-        for each in vars(recipes).values()
+        for each in vars(recipe).values()
         if isinstance(each, type) and "by" in getattr(each, "model_fields", {})
     }
     assert len(rerankers) == 8
-    for name in (*recipes.RECIPES, *FIELDS, *TEMPLATES):
+    for name in (*recipe.RECIPES, *FIELDS, *TEMPLATES):
         assert f"`{name}`" in text
     for name in rerankers:
         assert f"| `{name}(" in text

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.falkor.launch import Server
-from kg_memory.model import KINDS
-from kg_memory.recipes import (
+from kg_memory.falkor.embedded import Server
+from kg_memory.models.graph import KINDS
+from kg_memory.retrieval.recipe import (
     DEFAULT,
     FACTS,
     RECIPES,

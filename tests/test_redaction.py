@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.redaction import BUILT_IN, redacted, redacted_json
 from kg_memory.settings import Settings
+from kg_memory.text.redaction import BUILT_IN, redacted, redacted_json
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 SECRETS = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.flow import run
-from kg_memory.retries import Failure, Patience, Pause, diagnose, is_ending, patiently
+from kg_memory.llm.retry import Failure, Patience, Pause, diagnose, is_ending, patiently
+from kg_memory.runtime.flow import run
 
 
 class Gone(Exception):

@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kg_memory.temporal import (
-    OPEN_END,
-    Belief,
-    Period,
-    Truth,
-    revise,
-)
+from kg_memory.temporal.truth import OPEN_END, Belief, Period, Truth, revise
 
 
 def test_only_the_periods_that_changed_are_closed_and_recorded():

@@ -14,11 +14,11 @@ from langgraph.pregel import Pregel
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.falkor.launch import Server
-from kg_memory.model import KINDS, Found
-from kg_memory.recipes import DEFAULT, ByDistance
-from kg_memory.retrieval.context import NO_SECTION, UNLIKELY
-from kg_memory.retrieval.templates import PLAIN
+from kg_memory.falkor.embedded import Server
+from kg_memory.models.graph import KINDS, Found
+from kg_memory.retrieval.context.render import NO_SECTION, UNLIKELY
+from kg_memory.retrieval.context.templates import PLAIN
+from kg_memory.retrieval.recipe import DEFAULT, ByDistance
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 from tests.test_memory import Verbs

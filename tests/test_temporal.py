@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.temporal import (
+from kg_memory.temporal.truth import (
     OPEN_END,
     OPEN_START,
     Period,

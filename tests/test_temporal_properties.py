@@ -9,7 +9,7 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.temporal import (
+from kg_memory.temporal.truth import (
     OPEN_END,
     OPEN_START,
     Belief,

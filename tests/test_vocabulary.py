@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.offline import lexicon, patterns
 from kg_memory.settings import FactType
-from kg_memory.vocabulary import LONGEST, Predicate, canonical, declared, predicate_name
+from kg_memory.text.predicates import LONGEST, Predicate, canonical, declared, predicate_name
 
 TABLE = tomllib.loads(files("kg_memory").joinpath("vocabulary.toml").read_text(encoding="utf-8"))
 WRITTEN = [

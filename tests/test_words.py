@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.words import MAX_LENGTH, count, tokens
+from kg_memory.text.tokenise import MAX_LENGTH, count, tokens
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kg_memory.adapters.middleware import KGMemoryMiddleware
     from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
     from kg_memory.adapters.retriever import KGRetriever
-    from kg_memory.adapters.store import KGStore
+    from kg_memory.adapters.store.store import KGStore
     from kg_memory.adapters.tools import CoreMemory, langmem_tools, letta_tools, memory_tools
 
 _HOMES = {

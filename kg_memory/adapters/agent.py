@@ -16,14 +16,14 @@ from langgraph.runtime import get_runtime
 from langgraph.types import RetryPolicy
 from pydantic import Field
 
-from kg_memory.adapters.manner import Where
 from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
-from kg_memory.contexts import Checked
-from kg_memory.memory import GraphMemory
+from kg_memory.adapters.options import Where
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.offline.sentences import sentences
-from kg_memory.recipes import Recipe
-from kg_memory.retrieval.templates import PLAIN, Template
+from kg_memory.retrieval.context.templates import PLAIN, Template
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.runtime.config import Checked
 from kg_memory.settings import OFFLINE, Settings
 
 SYSTEM_PROMPT = (
@@ -134,7 +134,7 @@ def _chooser(memory: GraphMemory, model: BaseChatModel | str | None) -> Callable
 
 def _opened(name: str, settings: Settings) -> BaseChatModel:
     # OpenAI's client takes half a second to import, and an agent that is offline does without it.
-    from kg_memory.chat import chat_model  # noqa: PLC0415
+    from kg_memory.llm.chat import chat_model  # noqa: PLC0415
 
     server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
     return _streaming(chat_model(name, *server))

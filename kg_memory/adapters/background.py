@@ -17,18 +17,18 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakMethod, WeakSet
 
-from kg_memory import calls
-from kg_memory.adapters.places import checked_memory
+from kg_memory.adapters.namespace import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
-from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
-from kg_memory.memory import GraphMemory
-from kg_memory.model import Added, EpisodeInput
-from kg_memory.reading import UNREAD
-from kg_memory.retries import Failure as Outage
-from kg_memory.retries import Patience, is_ending
-from kg_memory.scopes import Closing, renew_in_children
-from kg_memory.telemetry.failures import reason
-from kg_memory.temporal import instant
+from kg_memory.llm.retry import Failure as Outage
+from kg_memory.llm.retry import Patience, is_ending
+from kg_memory.memory import calls
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.reading import UNREAD
+from kg_memory.models.graph import Added, EpisodeInput
+from kg_memory.runtime.lifecycle import Closing, renew_in_children
+from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.temporal.truth import instant
+from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
 
 logger = logging.getLogger("kg_memory")
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from langchain_core.stores import BaseStore
 
-from kg_memory.adapters.places import checked_memory
-from kg_memory.identity import DEFAULT_NAMESPACE, checked_namespace
-from kg_memory.items import pairs
-from kg_memory.items.driver import ItemDriver
-from kg_memory.items.schema import PAIRS
-from kg_memory.memory import GraphMemory
-from kg_memory.scopes import Closing
+from kg_memory.adapters.namespace import checked_memory
+from kg_memory.adapters.store.items import pairs
+from kg_memory.adapters.store.items.driver import ItemDriver
+from kg_memory.adapters.store.items.schema import PAIRS
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.lifecycle import Closing
+from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
 
 
 class KGKeyValueStore(Closing, BaseStore[str, Any]):

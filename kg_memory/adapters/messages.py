@@ -19,11 +19,11 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from kg_memory.adapters.echo import without_echo
+from kg_memory.cli.readers.record import plain_text
+from kg_memory.cli.readers.times import parse_time
 from kg_memory.errors import InputError
-from kg_memory.model import EpisodeInput
-from kg_memory.readers.record import plain_text
-from kg_memory.readers.times import parse_time
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.echo import without_echo
 
 SOURCE = "langchain"
 USER, ASSISTANT = "user", "assistant"

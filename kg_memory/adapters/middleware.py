@@ -18,18 +18,18 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
-from kg_memory.adapters.manner import Where, checked_manner
 from kg_memory.adapters.messages import episodes_of, last_question
+from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory, checked_speaker, place_of
 from kg_memory.adapters.nodes import with_memory
-from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker, place_of
+from kg_memory.adapters.options import Where, checked_manner
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
-from kg_memory.flow import Flow, arun, run
-from kg_memory.memory import GraphMemory
-from kg_memory.model import EpisodeInput
-from kg_memory.reading import counted
-from kg_memory.recipes import Recipe
-from kg_memory.retrieval.templates import Template
-from kg_memory.telemetry.failures import reason
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.reading import counted
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.runtime.flow import Flow, arun, run
+from kg_memory.runtime.telemetry.failures import reason
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse

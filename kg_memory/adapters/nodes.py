@@ -9,18 +9,19 @@ from typing import Any
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage
 from langchain_core.runnables import RunnableLambda
 
-from kg_memory import calls, marks
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.adapters.manner import Where, checked_manner
 from kg_memory.adapters.messages import episodes_of, last_question, messages_of
-from kg_memory.adapters.places import NamespaceTemplate, Place, checked_memory, checked_speaker, place_here
+from kg_memory.adapters.namespace import NamespaceTemplate, Place, checked_memory, checked_speaker, place_here
+from kg_memory.adapters.options import Where, checked_manner
 from kg_memory.errors import InputError, KGMemoryError
-from kg_memory.memory import GraphMemory
-from kg_memory.model import EpisodeInput
-from kg_memory.reading import counted
-from kg_memory.recipes import Recipe
-from kg_memory.retrieval.context import context_of
-from kg_memory.retrieval.templates import Template
+from kg_memory.memory import calls
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.reading import counted
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.retrieval.context.render import context_of
+from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.text import markers
 
 NO_TIMES = {"as_of": None, "during": None, "believed_at": None}
 """A recalled question asks about the time that its words name."""
@@ -142,7 +143,7 @@ def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> 
     given = messages_of(messages)
     if not context.strip():
         return given
-    text = f"{marks.REMEMBERED}\n\n{context}"
+    text = f"{markers.REMEMBERED}\n\n{context}"
     if not given or not isinstance(given[0], SystemMessage):
         return [SystemMessage(text), *given]
     content = given[0].content

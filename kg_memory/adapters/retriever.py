@@ -12,15 +12,16 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
 from pydantic import ConfigDict, Field, field_validator
 
-from kg_memory import calls, filters
-from kg_memory.adapters.places import NamespaceTemplate, place_here
+from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
-from kg_memory.looking_back import During, Time
-from kg_memory.memory import GraphMemory
-from kg_memory.model import Community, Entity, Episode, Fact, Found, Kind
-from kg_memory.reading import counted
-from kg_memory.recipes import Recipe
-from kg_memory.recipes import recipe as checked_recipe
+from kg_memory.memory import calls
+from kg_memory.memory.looking_back import During, Time
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.reading import counted
+from kg_memory.models import filters
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Found, Kind
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.retrieval.recipe import recipe as checked_recipe
 
 TIMES = ("as_of", "during", "believed_at", "unreviewed")
 HOW = ("recipe", "where", "center")
@@ -37,7 +38,8 @@ class KGRetriever(BaseRetriever):
     whose ``thread_id`` is the *thread* unless one is given. A *memory* left out is the one that the environment's
     settings name; ``retriever.memory.close()`` closes it. An empty question finds nothing.
     A document is a fact's sentence, an episode's words or a summary. Its metadata is the rest of what was found, named
-    as in `kg_memory.model` and JSON-plain, with the *kind* and, for a fact, its first source. The `relevance` in it is
+    as in `kg_memory.models.graph` and JSON-plain, with the *kind* and, for a fact, its first source. The `relevance`
+    in it is
     that of the whole search: how likely the memory holds something about the question.
     Errors: `InputError`, `DatabaseError`.
     """

@@ -13,9 +13,9 @@ from typing import Any
 from kg_memory.cli.arguments_evict import add_evict
 from kg_memory.cli.arguments_forget import add_forget
 from kg_memory.cli.arguments_transfer import add_transfer
+from kg_memory.cli.readers.formats import FORMATS
+from kg_memory.cli.readers.times import parse_time
 from kg_memory.errors import InputError
-from kg_memory.readers.formats import FORMATS
-from kg_memory.readers.times import parse_time
 
 Command = Callable[..., argparse.ArgumentParser]
 
@@ -360,7 +360,7 @@ def _time(text: str) -> datetime:
 
 def _filter(text: str) -> dict[str, Any]:
     """Return the filter that *text* is in JSON; that it can be one is found out here, before a database is started."""
-    from kg_memory import filters  # noqa: PLC0415 - what a help text does without
+    from kg_memory.models import filters  # noqa: PLC0415 - what a help text does without
 
     try:
         where: dict[str, Any] = json.loads(text)

@@ -13,13 +13,13 @@ from kg_memory.cli.explain import COLUMNS, STYLES, cells, reasons, show_left_out
 from kg_memory.cli.opening import namespace_of, open_memory, times_of
 from kg_memory.cli.screen import Cell, Screen
 from kg_memory.cli.wording import line, marked, place, since, source, until, when
-from kg_memory.effects import Ask, Prompt
 from kg_memory.errors import ModelError
-from kg_memory.model import Found, Kind
+from kg_memory.models.graph import Found, Kind
+from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from kg_memory.memory import GraphMemory
+    from kg_memory.memory.memory import GraphMemory
 
 _CONTEXT_TOKENS = 3000
 _LINES = 5

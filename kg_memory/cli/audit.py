@@ -7,7 +7,7 @@ from argparse import Namespace
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.receipts import AuditEntry
+from kg_memory.models.receipts import AuditEntry
 
 _COLUMNS = ("n", "at", "what", "messages", "facts", "entities", "left", "by", "reason", "hash")
 _STYLES = ("dim", "", "yellow", "", "", "", "bold", "", "", "dim")

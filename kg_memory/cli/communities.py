@@ -10,8 +10,8 @@ from kg_memory.cli.screen import Cell, Screen, counted
 from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row
 from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
-from kg_memory.model import Community, CommunityRefresh
-from kg_memory.surroundings import CommunityCard
+from kg_memory.models.graph import Community, CommunityRefresh
+from kg_memory.models.surroundings import CommunityCard
 
 _COLUMNS = ("community", "level", "members", "summary")
 _SHOWN = 8

@@ -9,10 +9,10 @@ from kg_memory.cli.keys import END, Keys
 from kg_memory.cli.screen import Screen, cell, counted
 from kg_memory.cli.wording import SHORT, proposed, since, standing, until
 from kg_memory.errors import InputError
-from kg_memory.model import Fact, Review
+from kg_memory.models.graph import Fact, Review
 
 if TYPE_CHECKING:
-    from kg_memory.memory import GraphMemory
+    from kg_memory.memory.memory import GraphMemory
 
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}

@@ -7,7 +7,7 @@ from argparse import Namespace
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.eviction.evict import Asked
+from kg_memory.maintenance.eviction.evict import Asked
 
 _COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from kg_memory.cli.screen import Cell, Screen
-from kg_memory.context_text import Context
-from kg_memory.model import KINDS, Found, Kind, Why
+from kg_memory.models.context import Context
+from kg_memory.models.graph import KINDS, Found, Kind, Why
 
 COLUMNS = ("found by", "score")
 STYLES = ("dim", "dim")

@@ -11,7 +11,7 @@ from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.review import login
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.receipts import Forgotten
+from kg_memory.models.receipts import Forgotten
 
 _KINDS = ("message", "fact", "entity")
 _NAMED = ("episode", "thread", "entity", "speaker", "source", "fact", "everything", "span", "erase", "search")

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from kg_memory.cli.meter import Meter
 from kg_memory.cli.opening import namespace_of, open_memory, review_command, settings_of
+from kg_memory.cli.readers import Reading, read
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.cli.spending import foretell
 from kg_memory.errors import InputError
-from kg_memory.model import EpisodeInput
-from kg_memory.readers import Reading, read
+from kg_memory.models.graph import EpisodeInput
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from kg_memory.memory import GraphMemory
+    from kg_memory.memory.memory import GraphMemory
 
 _SHOWN_PROBLEMS = 10
 

@@ -17,7 +17,7 @@ from kg_memory.cli.screen import Screen
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.launch import QUERY_PLANS
+from kg_memory.falkor.embedded import QUERY_PLANS
 from kg_memory.settings import OFFLINE, Settings
 
 _OLDEST_PYTHON = (3, 11)
@@ -120,7 +120,7 @@ def _folder(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    from kg_memory import opening  # noqa: PLC0415 - slow to import
+    from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)
     if model.name == OFFLINE:
@@ -130,8 +130,8 @@ def _model(settings: Settings) -> Check:
 
 
 def _embeddings(settings: Settings) -> Check:
-    from kg_memory import opening  # noqa: PLC0415 - slow to import
-    from kg_memory.embeddings import vector_model_name  # noqa: PLC0415 - slow to import
+    from kg_memory.llm.embeddings import vector_model_name  # noqa: PLC0415 - slow to import
+    from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.embeddings(None, settings, opening.model(None, settings))
     name = vector_model_name(model)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from kg_memory.cli.opening import namespace_of, open_memory, review_command, times_of
 from kg_memory.cli.screen import Cell, Screen, counted
 from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, place, with_ids
-from kg_memory.model import Entity, Episode
+from kg_memory.models.graph import Entity, Episode
 
 _PAUSE = 5.0
 """Seconds between two lines about something long."""

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.cli.screen import Screen
-from kg_memory.usage import Usage
+from kg_memory.models.usage import Usage
 
 if TYPE_CHECKING:
-    from kg_memory.calls import Progress
+    from kg_memory.memory.calls import Progress
 
 _PAUSE = 5.0
 """Seconds between two lines."""

@@ -20,8 +20,8 @@ from kg_memory.cli.wording import (
     when,
     with_ids,
 )
-from kg_memory.model import Change, Fact, Moment, Review
-from kg_memory.retrieval.context import coarse, held
+from kg_memory.models.graph import Change, Fact, Moment, Review
+from kg_memory.retrieval.context.render import coarse, held
 
 RECENT = timedelta(days=7)
 """How far `changes` looks back when it is not told."""

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen
-from kg_memory.model import PredicateInfo
-from kg_memory.vocabulary import canonical, predicate_name
+from kg_memory.models.graph import PredicateInfo
+from kg_memory.text.predicates import canonical, predicate_name
 
 _SEARCHED = 100_000
 _COLUMNS = ("predicate", "kept as", "values at a time", "by")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kg_memory.cli.screen import Screen
-from kg_memory.model import Added
+from kg_memory.models.graph import Added
 
 
 def told(added: Sequence[Added], screen: Screen, said: Callable[[int, int], str]) -> int:

@@ -13,10 +13,10 @@ from kg_memory.cli.opening import namespace_of, open_memory, review_command
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.cli.wording import SHORT, proposed, said, source, standing, when
 from kg_memory.errors import InputError
-from kg_memory.model import Review
+from kg_memory.models.graph import Review
 
 if TYPE_CHECKING:
-    from kg_memory.memory import GraphMemory
+    from kg_memory.memory.memory import GraphMemory
 
 CHOICES = ("accept", "reject", "edit", "undo")
 _SEARCHED = 10_000

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kg_memory.model import Value
+    from kg_memory.models.graph import Value
 
 # These turn the direction of the text around them, and so show something else than what is there.
 _TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))

@@ -12,15 +12,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kg_memory.cli.demo import read_story
 from kg_memory.cli.opening import namespace_of, settings_of
 from kg_memory.cli.screen import Screen, counted, day
 from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, relation, said, since, source
-from kg_memory.demo import read_story
 from kg_memory.falkor import binaries
-from kg_memory.memory import GraphMemory
-from kg_memory.model import EpisodeInput, Fact, Found
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import EpisodeInput, Fact, Found
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal import Interval
+from kg_memory.temporal.truth import Interval
 
 _PEOPLE = ("Nora", "Tom", "小美")
 _THEN_ASKED = "Where does Nora live?"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen, counted
-from kg_memory.model import EpisodeInput
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.usage import DaySpent, Usage
 from kg_memory.settings import OFFLINE
-from kg_memory.usage import DaySpent, Usage
 
 if TYPE_CHECKING:
-    from kg_memory.budgets import Budget
-    from kg_memory.estimate import Estimate, Range
-    from kg_memory.memory import GraphMemory
+    from kg_memory.memory.estimate import Estimate, Range
+    from kg_memory.memory.memory import GraphMemory
+    from kg_memory.models.budget import Budget
 
 _COLUMNS = ("day", "calls", "tokens in", "of them cached", "tokens out", "money")
 _STYLES = ("cyan", "bold")

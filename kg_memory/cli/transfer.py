@@ -13,8 +13,8 @@ from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
 
 if TYPE_CHECKING:
-    from kg_memory.memory import GraphMemory
-    from kg_memory.transfer.outcome import Imported
+    from kg_memory.memory.memory import GraphMemory
+    from kg_memory.models.transfers import Imported
 
 _PAUSE = 5.0
 """Seconds between two lines about something long."""
@@ -71,7 +71,7 @@ def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Importe
 
 def _remember(arguments: Namespace, screen: Screen) -> int:
     """Remember the sentences of a memory that has no graph."""
-    from kg_memory.transfer import langmem, mem0  # noqa: PLC0415 - slow to import
+    from kg_memory.maintenance.transfer import langmem, mem0  # noqa: PLC0415 - slow to import
 
     if arguments.replace:
         raise InputError("--replace is for graphs: sentences are added to what is there")

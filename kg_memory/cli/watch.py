@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from kg_memory import opening
-from kg_memory.asked import moment
 from kg_memory.cli.opening import namespace_of, settings_of
 from kg_memory.cli.screen import Screen, cell, counted
 from kg_memory.cli.wording import relation
-from kg_memory.effects import Now, Query, Reads
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.flow import run
-from kg_memory.model import Change
-from kg_memory.retrieval.context import held
-from kg_memory.temporal import instant
-from kg_memory.watching import Row, Seen, Watch
+from kg_memory.memory import open as opening
+from kg_memory.memory.watching import Row, Seen, Watch
+from kg_memory.models.graph import Change
+from kg_memory.retrieval.context.render import held
+from kg_memory.retrieval.time_window import moment
+from kg_memory.runtime.effects import Now, Query, Reads
+from kg_memory.runtime.flow import run
+from kg_memory.temporal.truth import instant
 
 STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
 TIMES = ("at", "created_at")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kg_memory.cli.screen import Cell, counted
-from kg_memory.model import Episode, Fact, Remark
-from kg_memory.retrieval.context import coarse, day, held
+from kg_memory.models.graph import Episode, Fact, Remark
+from kg_memory.retrieval.context.render import coarse, day, held
 
 SHORT = 8
 """Characters of an id that are shown, and mostly enough to name it."""

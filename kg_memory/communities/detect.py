@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from kg_memory.communities.drift import drift
 from kg_memory.communities.hierarchy import hierarchy
 from kg_memory.communities.load import Links, load
-from kg_memory.communities.state import CommunitiesState, Group, Membership
-from kg_memory.effects import work
-from kg_memory.flow import Flow
-from kg_memory.identity import checked_namespace, community_id
+from kg_memory.communities.records import CommunitiesState, Group, Membership
+from kg_memory.runtime.effects import work
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.text.identity import checked_namespace, community_id
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape

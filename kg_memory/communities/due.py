@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kg_memory.effects import now, write
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import community_cypher as cypher
-from kg_memory.flow import Flow
-from kg_memory.telemetry.failures import reason
+from kg_memory.runtime.effects import now, write
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.telemetry.failures import reason
 
 log = logging.getLogger("kg_memory.communities")
 

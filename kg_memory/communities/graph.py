@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.asking import Durable
 from kg_memory.communities.compare import compare
 from kg_memory.communities.detect import detect
+from kg_memory.communities.records import CommunitiesContext, CommunitiesInput, CommunitiesState
 from kg_memory.communities.save import save
-from kg_memory.communities.state import CommunitiesContext, CommunitiesInput, CommunitiesState
 from kg_memory.communities.summarise import summarise
 from kg_memory.falkor.community_cypher import KEEP_ANSWER
-from kg_memory.flow import Driver
-from kg_memory.nodes import node
+from kg_memory.runtime.answer_cache import Durable
+from kg_memory.runtime.flow import Driver
+from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kg_memory.effects import now, read
 from kg_memory.falkor import community_cypher as cypher
 from kg_memory.falkor import rows
-from kg_memory.flow import Flow
-from kg_memory.identity import clean
-from kg_memory.model import SOURCES, Community, CommunityRefresh
-from kg_memory.reading import counted
-from kg_memory.surroundings import CommunityCard
-from kg_memory.usage import StepUsage, Usage
+from kg_memory.memory.reading import counted
+from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
+from kg_memory.models.surroundings import CommunityCard
+from kg_memory.models.usage import StepUsage, Usage
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.identity import clean
 
 
 def listed(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:

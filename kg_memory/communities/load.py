@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory.effects import now, read
 from kg_memory.falkor import community_cypher as cypher
-from kg_memory.flow import Flow
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow
 
 PAGE = 2_000
 """How many internal ids one query looks at (C35); reading the answer to more would hold an event loop up."""

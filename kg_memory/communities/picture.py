@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from kg_memory.identity import display
+from kg_memory.text.identity import display
 
 SIZE = 900
 MARGIN = 90

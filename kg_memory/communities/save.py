@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory import words
-from kg_memory.communities.state import CommunitiesState, Group, Told
-from kg_memory.effects import Vector, embed, write
+from kg_memory.communities.records import CommunitiesState, Group, Told
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor import community_cypher as cypher
 from kg_memory.falkor.spent_cypher import NOTHING
-from kg_memory.flow import Flow
 from kg_memory.ingestion.save import NAME_WEIGHT
+from kg_memory.runtime.effects import Vector, embed, write
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.text import tokenise
 
 TRIES = 5
 """How often it is tried to save while others save; what one of them wrote, the next try finds unchanged."""
@@ -38,7 +38,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  
 
 
 def _row(group: Group, told: Told, vector: Vector) -> dict[str, Any]:
-    terms = words.count(told["summary"]) + words.count(told["name"], NAME_WEIGHT)
+    terms = tokenise.count(told["summary"]) + tokenise.count(told["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {
         **told, "level": group["level"], "embedding": vector, "n": terms.total(),

@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kg_memory.communities.state import CommunitiesState, Group, Told
-from kg_memory.effects import Ask, ask, in_step, now, read
+from kg_memory.communities.records import CommunitiesState, Group, Told
 from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor import community_cypher as cypher
-from kg_memory.flow import Flow, T, every, through
-from kg_memory.identity import clean, display
+from kg_memory.llm.prompts import COMMUNITY
+from kg_memory.llm.prompts.answers import Description, Descriptions
 from kg_memory.offline.summaries import describe
-from kg_memory.prompts import COMMUNITY
-from kg_memory.prompts.answers import Description, Descriptions
+from kg_memory.runtime.effects import Ask, ask, in_step, now, read
+from kg_memory.runtime.flow import Flow, T, every, through
+from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.telemetry.failures import reason
+from kg_memory.text.identity import clean, display
 
 log = logging.getLogger("kg_memory.communities")
 

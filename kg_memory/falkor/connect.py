@@ -21,7 +21,6 @@ from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from kg_memory import telemetry
 from kg_memory.errors import (
     DatabaseClosed,
     DatabaseVersionError,
@@ -29,13 +28,14 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
-from kg_memory.falkor.lanes import Lanes
-from kg_memory.falkor.making import making_lock, renewed
+from kg_memory.falkor.decode import rows
+from kg_memory.falkor.errors import MOVED, translation
+from kg_memory.falkor.index_lock import making_lock, renewed
 from kg_memory.falkor.parameters import query_command, with_parameters
+from kg_memory.falkor.pipeline_reads import Lanes
 from kg_memory.falkor.queries import Asked, Queries, Row
-from kg_memory.falkor.refusals import MOVED, translation
-from kg_memory.falkor.replies import rows
-from kg_memory.scopes import PerLoop, renew_in_children
+from kg_memory.runtime import telemetry
+from kg_memory.runtime.lifecycle import PerLoop, renew_in_children
 
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512

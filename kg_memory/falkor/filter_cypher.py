@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from kg_memory.effects import read
 from kg_memory.falkor import fragments as part
-from kg_memory.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain, compared
-from kg_memory.flow import Flow
-from kg_memory.identity import alias_key, clean, thread_key
-from kg_memory.model import Kind
-from kg_memory.temporal import OPEN_END, OPEN_START, micros
-from kg_memory.vocabulary import predicate_name
+from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain, compared
+from kg_memory.models.graph import Kind
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.text.identity import alias_key, clean, thread_key
+from kg_memory.text.predicates import predicate_name
 
 Names = Mapping[str, Sequence[str]]
 """The ids of the entities with a name, by its alias key."""

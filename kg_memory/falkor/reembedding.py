@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.embeddings import vector_model_name
 from kg_memory.errors import InputError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.llm.embeddings import vector_model_name
 
 BATCH = 100
 UNLINKED_AT_ONCE = 5_000

@@ -11,7 +11,7 @@ from typing import Any
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor.connect import Database, Host
 from kg_memory.falkor.queries import Asked, Queries, Row
-from kg_memory.telemetry.failures import reason
+from kg_memory.runtime.telemetry.failures import reason
 
 LEFT_ALONE = 30.0
 """Seconds for which a replica that failed is not asked again."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from kg_memory.model import Community, Decision, Entity, Episode, Fact, Remark
-from kg_memory.temporal import EPOCH, instant
+from kg_memory.models.graph import Community, Decision, Entity, Episode, Fact, Remark
+from kg_memory.temporal.truth import EPOCH, instant
 
 Row = Mapping[str, Any]
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kg_memory import words
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
-from kg_memory.temporal import OPEN_START
+from kg_memory.temporal.truth import OPEN_START
+from kg_memory.text import tokenise
 
 VERSION = 5
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
@@ -122,7 +122,7 @@ def ensure(database: Database, key: str, dimension: int, model: str) -> None:
             vector_indices = (vector_index(label, dimension) for label in EMBEDDED)
             _make(database, key, (*RANGE_INDICES, *vector_indices, MAKE_RELATIONS))
             wait(database, key)
-        meta = {"version": VERSION, "dimension": dimension, "model": model, "words": words.VERSION}
+        meta = {"version": VERSION, "dimension": dimension, "model": model, "words": tokenise.VERSION}
         database.query(key, WRITE_META, meta, write=True)
         check(database, key, dimension, model)
 
@@ -147,7 +147,7 @@ def refuse_newer(meta: Mapping[str, Any]) -> None:
     """Raise `SchemaError` where a graph, of which that is the *meta*, is newer than this package."""
     if meta["version"] > VERSION:
         raise SchemaError(f"the graph has schema {meta['version']}, this package knows {VERSION}: upgrade kg-memory")
-    if meta["words"] > words.VERSION:
+    if meta["words"] > tokenise.VERSION:
         raise SchemaError("the graph's word index was made by a newer kg-memory: upgrade kg-memory")
 
 

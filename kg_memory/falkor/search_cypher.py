@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kg_memory.falkor import fragments as part
-from kg_memory.model import KINDS, Kind
+from kg_memory.models.graph import KINDS, Kind
 
 NAMED_ENTITIES = """
 MATCH (a:Alias)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kg_memory.effects import Answer, Prompt, ask
-from kg_memory.flow import Flow, every
+from kg_memory.runtime.effects import Answer, Prompt, ask
+from kg_memory.runtime.flow import Flow, every
 
 BATCH = 25
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kg_memory.dates import DateMention, find_dates, parse_period
-from kg_memory.flow import Flow
 from kg_memory.ingestion.receive import local
-from kg_memory.ingestion.state import IngestionState, NewFact
+from kg_memory.ingestion.records import IngestionState, NewFact
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, OPEN_START, WIDTH, Interval, micros
-from kg_memory.vocabulary import is_over
+from kg_memory.temporal.truth import OPEN_END, OPEN_START, WIDTH, Interval, micros
+from kg_memory.text.dates import DateMention, find_dates, parse_period
+from kg_memory.text.predicates import is_over
 
 _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kg_memory.marks import SUPPLIED, ZEPH_HEAD, Mark
+from kg_memory.text.markers import SUPPLIED, ZEPH_HEAD, Mark
 
 _ZEPH = re.compile(
     rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d(?:, not reviewed)?\)(?:\n|$))+", re.MULTILINE

@@ -9,16 +9,16 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from kg_memory.effects import Ask, Prompt, ask
 from kg_memory.errors import BudgetSpent
-from kg_memory.flow import Flow, every
-from kg_memory.identity import canonical, display
-from kg_memory.ingestion.gate import why_skipped
-from kg_memory.ingestion.state import IngestionState, NewEntity, Piece, StatedByName
-from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ
-from kg_memory.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
+from kg_memory.ingestion.filter import why_skipped
+from kg_memory.ingestion.records import IngestionState, NewEntity, Piece, StatedByName
+from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT, READ
+from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
+from kg_memory.runtime.effects import Ask, Prompt, ask
+from kg_memory.runtime.flow import Flow, every
+from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.telemetry.failures import reason
+from kg_memory.text.identity import canonical, display
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kg_memory.effects import ask
-from kg_memory.flow import Flow, every
-from kg_memory.identity import canonical, clean, display, fact_id
 from kg_memory.ingestion.extract import facts_of, fields
 from kg_memory.ingestion.predicates import Meaning, meanings
-from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact, Piece
-from kg_memory.prompts import FACTS
-from kg_memory.prompts.answers import ExtractedFact, ExtractedFacts
+from kg_memory.ingestion.records import IngestionState, NewEntity, NewFact, Piece
+from kg_memory.llm.prompts import FACTS
+from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
+from kg_memory.runtime.effects import ask
+from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.vocabulary import predicate_name
+from kg_memory.text.identity import canonical, clean, display, fact_id
+from kg_memory.text.predicates import predicate_name
 
 Stated = tuple[Piece, ExtractedFact]
 """A fact as it was read, with the piece that states it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kg_memory.effects import write
 from kg_memory.errors import (
     BudgetSpent,
     DatabaseError,
@@ -16,8 +15,9 @@ from kg_memory.errors import (
 )
 from kg_memory.falkor import episode_cypher as cypher
 from kg_memory.falkor.spent_cypher import NOTHING
-from kg_memory.flow import Flow
-from kg_memory.model import EpisodeStatus
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.runtime.effects import write
+from kg_memory.runtime.flow import Flow
 
 OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch, SettingsError)
 """What the next episode would meet too: the episode waits until it is mended, and has not failed."""

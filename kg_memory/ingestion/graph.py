@@ -7,22 +7,22 @@ from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.course import Course, Fork
-from kg_memory.flow import Driver
+from kg_memory.ingestion.contradictions import judge
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.failure import note_failure
 from kg_memory.ingestion.invalidate import invalidate
-from kg_memory.ingestion.judge import judge
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
+from kg_memory.ingestion.records import IngestionContext, IngestionInput, IngestionState
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
-from kg_memory.ingestion.state import IngestionContext, IngestionInput, IngestionState
 from kg_memory.ingestion.summarise import summarise
-from kg_memory.nodes import node
+from kg_memory.runtime.flow import Driver
+from kg_memory.runtime.graph import Course, Fork
+from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 
 STEPS = (receive, extract, reflect, resolve, facts, date, judge, invalidate, save, summarise)

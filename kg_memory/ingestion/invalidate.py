@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kg_memory.beliefs import History, read_history, revised, verdict_of
-from kg_memory.flow import Flow
-from kg_memory.ingestion.judge import identity
-from kg_memory.ingestion.state import IngestionState, NewFact
+from kg_memory.ingestion.beliefs import History, read_history, revised, verdict_of
+from kg_memory.ingestion.contradictions import identity
+from kg_memory.ingestion.records import IngestionState, NewFact
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal import Statement
+from kg_memory.temporal.truth import Statement
 
 
 def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kg_memory.effects import read, write
 from kg_memory.errors import DatabaseError
 from kg_memory.falkor import link_cypher as cypher
-from kg_memory.flow import Flow
-from kg_memory.ingestion.state import IngestionState
+from kg_memory.ingestion.records import IngestionState
+from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.telemetry.failures import reason
 
 AT_ONCE = 10
 """For how many entities one query looks: the time is looked at in between."""

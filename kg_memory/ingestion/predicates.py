@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory import vocabulary
-from kg_memory.effects import read, read_once
 from kg_memory.falkor import belief_cypher as cypher
-from kg_memory.flow import Flow
 from kg_memory.ingestion.batches import ask_in_batches
-from kg_memory.ingestion.state import NewPredicate
-from kg_memory.prompts import PREDICATES
-from kg_memory.prompts.answers import CanonicalPredicate
+from kg_memory.ingestion.records import NewPredicate
+from kg_memory.llm.prompts import PREDICATES
+from kg_memory.llm.prompts.answers import CanonicalPredicate
+from kg_memory.runtime.effects import read, read_once
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.text import predicates as vocabulary
 
 MOST_KNOWN = 4096
 """How many learned predicates are held in the process (C55); where there are more, the database is asked each time."""

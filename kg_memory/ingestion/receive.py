@@ -11,20 +11,20 @@ from operator import itemgetter
 from reprlib import repr as short
 from typing import Any
 
-from kg_memory import words
-from kg_memory.effects import now, read, write
 from kg_memory.errors import InputError
 from kg_memory.falkor import episode_cypher as cypher
 from kg_memory.falkor.spent_cypher import UNASKED
-from kg_memory.flow import Flow
-from kg_memory.identity import checked_namespace, clean, episode_id, thread_key
 from kg_memory.ingestion.echo import without_contexts
-from kg_memory.ingestion.flags import Flag, injection_flags
-from kg_memory.ingestion.state import IngestionState, Piece
-from kg_memory.model import EpisodeKind
-from kg_memory.redaction import redacted, redacted_json
+from kg_memory.ingestion.injection import Flag, injection_flags
+from kg_memory.ingestion.records import IngestionState, Piece
+from kg_memory.models.graph import EpisodeKind
+from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal import EPOCH, SITTING, instant, iso, micros
+from kg_memory.temporal.truth import EPOCH, SITTING, instant, iso, micros
+from kg_memory.text import tokenise
+from kg_memory.text.identity import checked_namespace, clean, episode_id, thread_key
+from kg_memory.text.redaction import redacted, redacted_json
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
@@ -236,7 +236,7 @@ def indexed(
 
     Each of two neighbours carries the other's words too, so that a line finds its context; see `carried`.
     """
-    own = words.count(line(episode) + " " + date_words(episode["at"]))
+    own = tokenise.count(line(episode) + " " + date_words(episode["at"]))
     places: dict[str, dict[str, int]] = {}
     lengths: dict[str, int] = {}
 
@@ -247,11 +247,11 @@ def indexed(
         lengths[place] = lengths.get(place, 0) + sum(counts.values())
 
     add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
-    shared, size = words.count(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
+    shared, size = tokenise.count(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
     for side in (before, after):
         for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
             if abs(other["at"] - episode["at"]) <= SITTING:
-                lent = words.count(line(other))
+                lent = tokenise.count(line(other))
                 add(carried(size, lent, weight), episode["id"])
                 add(carried(length(other), shared, weight), other["id"])
     postings = [
@@ -271,7 +271,7 @@ def carried(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]
 
 def length(episode: Mapping[str, Any]) -> int:
     """Return how many words the episode has, as far as neighbours see it."""
-    return sum(words.count(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
+    return sum(tokenise.count(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
 
 
 def line(episode: Mapping[str, Any]) -> str:

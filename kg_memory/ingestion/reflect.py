@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from kg_memory.effects import ask
-from kg_memory.flow import Flow, every
-from kg_memory.identity import canonical
 from kg_memory.ingestion.extract import fields, join, speaker
-from kg_memory.ingestion.state import IngestionState, NewEntity, Piece
-from kg_memory.prompts import REFLECT
-from kg_memory.prompts.answers import Reflection
+from kg_memory.ingestion.records import IngestionState, NewEntity, Piece
+from kg_memory.llm.prompts import REFLECT
+from kg_memory.llm.prompts.answers import Reflection
+from kg_memory.runtime.effects import ask
+from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
+from kg_memory.text.identity import canonical
 
 
 def reflect(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:

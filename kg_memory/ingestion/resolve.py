@@ -6,20 +6,20 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from kg_memory import words
-from kg_memory.effects import Vector, embed, embedding_model, read
 from kg_memory.falkor import candidate_cypher as cypher
 from kg_memory.falkor.schema import refuse_other_vectors
-from kg_memory.flow import Flow
-from kg_memory.identity import alias_key, canonical, entity_id, entity_key
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.extract import opening_fields
 from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.records import Identity, IngestionState, NewEntity
 from kg_memory.ingestion.settle import judging, naming
-from kg_memory.ingestion.state import Identity, IngestionState, NewEntity
-from kg_memory.joint import as_one
-from kg_memory.prompts import RESOLVE
+from kg_memory.llm.joint import as_one
+from kg_memory.llm.prompts import RESOLVE
+from kg_memory.runtime.effects import Vector, embed, embedding_model, read
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.text import tokenise
+from kg_memory.text.identity import alias_key, canonical, entity_id, entity_key
 
 Candidate = dict[str, Any]
 MOST_ALIASES = 50
@@ -104,8 +104,8 @@ def likely(entities: Sequence[NewEntity], unsure: Mapping[int, Sequence[Candidat
 
 def _sounds_like(entity: NewEntity, candidate: Candidate) -> bool:
     """Tell whether the two have a name in common, or one of the same words: "kid" and "kids"."""
-    own = set(words.tokens(entity["name"]))
-    same = (own == set(words.tokens(each)) for each in (candidate["name"], *candidate["aliases"]))
+    own = set(tokenise.tokens(entity["name"]))
+    same = (own == set(tokenise.tokens(each)) for each in (candidate["name"], *candidate["aliases"]))
     return alias_key(entity["name"]) in _keys(candidate) or (bool(own) and any(same))
 
 
@@ -122,7 +122,7 @@ def candidates(
             "alias": alias_key(each["name"]),
             "type": each["type"],
             "embedding": vector,
-            "terms": sorted(set(words.tokens(each["name"]))),
+            "terms": sorted(set(tokenise.tokens(each["name"]))),
         }
         for new, (each, vector) in enumerate(zip(entities, vectors, strict=True))
     ]

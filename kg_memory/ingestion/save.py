@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from kg_memory import words
-from kg_memory.effects import Vector, embed, now, read, write
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor import cypher, episode_cypher
 from kg_memory.falkor.spent_cypher import NOTHING
-from kg_memory.flow import Flow
-from kg_memory.identity import alias_key
+from kg_memory.ingestion.contradictions import identity, judge, only_ends
 from kg_memory.ingestion.invalidate import invalidate
-from kg_memory.ingestion.judge import identity, judge, only_ends
 from kg_memory.ingestion.receive import READ, line
-from kg_memory.ingestion.state import IngestionState, NewEntity, NewFact
-from kg_memory.reviving import revive
+from kg_memory.ingestion.records import IngestionState, NewEntity, NewFact
+from kg_memory.ingestion.revive import revive
+from kg_memory.runtime.effects import Vector, embed, now, read, write
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal import OPEN_START, WIDTH
+from kg_memory.temporal.truth import OPEN_START, WIDTH
+from kg_memory.text import tokenise
+from kg_memory.text.identity import alias_key
 
 ATTEMPTS = 200
 """How often it is tried to write while others write about the same entities; one of them succeeds each time."""
@@ -145,7 +145,7 @@ def _entity_rows(state: IngestionState, vectors: Mapping[str, Vector]) -> list[d
 
 def _name_row(name: str) -> dict[str, Any]:
     """Return *name* and its words, which count for the entity where the name is new to it."""
-    counts = words.count(name, NAME_WEIGHT)
+    counts = tokenise.count(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": [{"term": term, "f": f} for term, f in counts.items()]}
 
 
@@ -157,7 +157,7 @@ def _fact_rows(
     retold: list[dict[str, Any]] = []
     terms: list[dict[str, Any]] = []
     for fact in facts:
-        counts = words.count(fact["sentence"])
+        counts = tokenise.count(fact["sentence"])
         row = {name: fact[name] for name in ("predicate", "wording", "family", "sentence", "confidence", "edge_type")}
         measures = {"embedding": vectors[fact["sentence"]], "n": counts.total(), "told_end": only_ends(fact)}
         ends = {

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from kg_memory.flow import Flow
+from kg_memory.ingestion.contradictions import judge, related
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.facts import facts, stated_in, told, wordings
-from kg_memory.ingestion.judge import judge, related
 from kg_memory.ingestion.predicates import known_meanings
-from kg_memory.ingestion.state import IngestionState, NewPredicate
+from kg_memory.ingestion.records import IngestionState, NewPredicate
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.vocabulary import predicate_name
+from kg_memory.text.predicates import predicate_name
 
 
 def naming(state: IngestionState, settings: Settings) -> Flow[list[NewPredicate]]:

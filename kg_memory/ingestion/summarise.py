@@ -9,18 +9,18 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from kg_memory import words
-from kg_memory.effects import ask, now, read, write
 from kg_memory.errors import ModelError
 from kg_memory.falkor import cypher
 from kg_memory.falkor.spent_cypher import NOTHING
-from kg_memory.flow import Flow
+from kg_memory.ingestion.records import IngestionState
 from kg_memory.ingestion.save import LEFT, STALE
-from kg_memory.ingestion.state import IngestionState
-from kg_memory.prompts import SUMMARISE
+from kg_memory.llm.prompts import SUMMARISE
+from kg_memory.runtime.effects import ask, now, read, write
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.telemetry.failures import reason
-from kg_memory.temporal import instant
+from kg_memory.temporal.truth import instant
+from kg_memory.text import tokenise
 
 log = logging.getLogger("kg_memory.ingestion")
 
@@ -180,8 +180,8 @@ def _stopped(sentence: str) -> str:
 
 
 def _stored(row: dict[str, Any], summary: str, worded: str | None) -> dict[str, Any]:
-    more = words.count(summary)
-    more.subtract(words.count(row["summary"]))
+    more = tokenise.count(summary)
+    more.subtract(tokenise.count(row["summary"]))
     return {
         "key": row["key"], "stale": row["stale"], "summary": summary, "worded": worded,
         "n": more.total(), "terms": [{"term": term, "f": f} for term, f in sorted(more.items()) if f],

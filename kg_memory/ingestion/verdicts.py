@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from kg_memory import vocabulary
-from kg_memory.flow import Flow
 from kg_memory.ingestion.batches import ask_in_batches
-from kg_memory.ingestion.state import IngestionState, NewFact
-from kg_memory.prompts import JUDGE
-from kg_memory.temporal import instant, iso
+from kg_memory.ingestion.records import IngestionState, NewFact
+from kg_memory.llm.prompts import JUDGE
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.truth import instant, iso
+from kg_memory.text import predicates
 
 Known = dict[str, Any]
 """A known fact, as `cypher` tells it."""
@@ -75,7 +75,7 @@ def answered(asked: Mapping[int, Told], judged: Mapping[str, Any]) -> Flow[dict[
 
 def _known(row: Known, names: Mapping[str, str], new: NewFact) -> dict[str, Any]:
     fact = row["fact"]
-    rule = vocabulary.canonical(fact["predicate"])
+    rule = predicates.canonical(fact["predicate"])
     one_at_a_time = new["one_at_a_time"] if fact["predicate"] == new["predicate"] else rule and rule.one_at_a_time
     known = {
         "subject": names.get(fact["subject_id"], fact["subject"]),

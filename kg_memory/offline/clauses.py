@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kg_memory.dates import DateMention
 from kg_memory.offline import lexicon
 from kg_memory.offline.reading import is_chinese
+from kg_memory.text.dates import DateMention
 
 Span = tuple[int, int]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kg_memory.dates import DateMention, find_dates
 from kg_memory.offline.clauses import dates_of
 from kg_memory.offline.patterns import STATES
 from kg_memory.offline.scene import LOOSE, Statement
+from kg_memory.text.dates import DateMention, find_dates
 
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
 _WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)

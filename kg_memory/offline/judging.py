@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kg_memory import vocabulary
-from kg_memory.dates import parse_instant
 from kg_memory.offline import sameness
 from kg_memory.offline.denials import denies
 from kg_memory.offline.measures import changed_number
@@ -17,6 +15,8 @@ from kg_memory.offline.moods import PASSING
 from kg_memory.offline.passing import is_passing
 from kg_memory.offline.patterns import FUNCTIONAL, NOT
 from kg_memory.offline.sameness import clause_of, key, said
+from kg_memory.text import predicates
+from kg_memory.text.dates import parse_instant
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
 """How sure a rule is; where it is open which of two is right, a person is to look at them."""
@@ -256,7 +256,7 @@ def _began_before(fact: Fact, denial: Fact) -> bool:
 
 def _happens_once(pair: _Pair) -> bool:
     """Tell whether both tell of what happens once in a life."""
-    rule = vocabulary.canonical(pair.new["predicate"])
+    rule = predicates.canonical(pair.new["predicate"])
     once = rule is not None and rule.family in ("birth", "death")
     return pair.alike and (once or all(_BORN.search(said(one)) for one in (pair.new, pair.known)))
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
-from kg_memory.dates import find_dates, parse_instant
 from kg_memory.offline.lexicon import BE, STOP, VERB_FORMS
 from kg_memory.offline.sameness import key, said, words_of
+from kg_memory.text.dates import find_dates, parse_instant
 
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.#/:–-])(?P<money>[$€£¥]\s?)?(?P<value>\d{1,3}(?:[,，]\d{3})+(?:\.\d+)?|"

@@ -10,17 +10,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kg_memory.dates import parse_instant
-from kg_memory.effects import Ask
 from kg_memory.errors import ModelError
+from kg_memory.llm.prompts.answers import MOST
 from kg_memory.offline import sameness
 from kg_memory.offline.judging import judge
 from kg_memory.offline.reading import read_episode, read_fields
 from kg_memory.offline.records import read_record
 from kg_memory.offline.summaries import describe, summarise
 from kg_memory.offline.writing import entity_names, record_facts, statement_facts
-from kg_memory.prompts.answers import MOST
-from kg_memory.words import tokens
+from kg_memory.runtime.effects import Ask
+from kg_memory.text.dates import parse_instant
+from kg_memory.text.tokenise import tokens
 
 Fields = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.dates import DateMention, find_dates, parse_period
+from kg_memory.llm.prompts.answers import MOST
 from kg_memory.offline import sameness
 from kg_memory.offline.holding import held, own_dates
 from kg_memory.offline.patterns import STATES
@@ -15,7 +15,7 @@ from kg_memory.offline.reading import called
 from kg_memory.offline.records import Field
 from kg_memory.offline.scene import GENERAL, Reading, Statement
 from kg_memory.offline.spans import PERSON
-from kg_memory.prompts.answers import MOST
+from kg_memory.text.dates import DateMention, find_dates, parse_period
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _LENGTHS = {"day": 10, "month": 7, "year": 4}

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kg_memory import filters
-from kg_memory.context_text import Context
-from kg_memory.effects import in_step, read
 from kg_memory.falkor import belief_cypher as beliefs
 from kg_memory.falkor import rows
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.flow import Flow
-from kg_memory.model import KINDS, SOURCES, AskedTime, Episode, Found, Kind, Remark, Value
-from kg_memory.recipes import WAYS, ByUse, recipe
-from kg_memory.retrieval.context import abstained, plain_lines, render
+from kg_memory.models import filters
+from kg_memory.models.context import Context
+from kg_memory.models.graph import KINDS, SOURCES, AskedTime, Episode, Found, Kind, Remark, Value
+from kg_memory.retrieval.context.lines import text_of
+from kg_memory.retrieval.context.render import abstained, plain_lines, render
+from kg_memory.retrieval.context.templates import template
 from kg_memory.retrieval.explain import FURTHER, explained, limit_of
-from kg_memory.retrieval.lines import text_of
-from kg_memory.retrieval.state import DEFAULT_TOKENS, RetrievalState
-from kg_memory.retrieval.templates import template
-from kg_memory.retrieval.use import count_use
+from kg_memory.retrieval.recipe import WAYS, ByUse, recipe
+from kg_memory.retrieval.records import DEFAULT_TOKENS, RetrievalState
+from kg_memory.retrieval.rerankers.use import count_use
+from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
 BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float | None], Value]]] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from kg_memory.context_text import Context
-from kg_memory.model import KINDS, Hit, Kind, Value, Why
-from kg_memory.recipes import WAYS
-from kg_memory.retrieval.lines import id_of, text_of
-from kg_memory.retrieval.state import DEFAULT_LIMIT, RetrievalState
+from kg_memory.models.context import Context
+from kg_memory.models.graph import KINDS, Hit, Kind, Value, Why
+from kg_memory.retrieval.context.lines import id_of, text_of
+from kg_memory.retrieval.recipe import WAYS
+from kg_memory.retrieval.records import DEFAULT_LIMIT, RetrievalState
 
 FURTHER = 50
 """How much of each kind that is not among the first is told of, at most."""

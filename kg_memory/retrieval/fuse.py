@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kg_memory.model import Kind
-from kg_memory.rank import Scored, ordered, relative_shares, rrf
-from kg_memory.recipes import WAYS, Recipe
-from kg_memory.retrieval.state import Hits
+from kg_memory.models.graph import Kind
+from kg_memory.retrieval.rank import Scored, ordered, relative_shares, rrf
+from kg_memory.retrieval.recipe import WAYS, Recipe
+from kg_memory.retrieval.records import Hits
 
 DIGITS = 6
 """How exact scores are; what differs by less is a tie."""

@@ -6,13 +6,13 @@ from itertools import pairwise
 
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.course import Course
-from kg_memory.flow import Driver
-from kg_memory.nodes import node
 from kg_memory.retrieval.construct import construct
-from kg_memory.retrieval.rerank import rerank
+from kg_memory.retrieval.records import RetrievalContext, RetrievalInput, RetrievalState
+from kg_memory.retrieval.rerankers.rerank import rerank
 from kg_memory.retrieval.search import search
-from kg_memory.retrieval.state import RetrievalContext, RetrievalInput, RetrievalState
+from kg_memory.runtime.flow import Driver
+from kg_memory.runtime.graph import Course
+from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 
 STEPS = (search, rerank, construct)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from kg_memory.identity import alias_key
-from kg_memory.words import tokens
+from kg_memory.text.identity import alias_key
+from kg_memory.text.tokenise import tokens
 
 LONGEST = 5
 """Words of a name."""

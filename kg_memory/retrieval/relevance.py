@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from kg_memory.model import Kind
-from kg_memory.rank import relative_shares
-from kg_memory.retrieval.by_words import Frequencies, coverage
-from kg_memory.retrieval.state import Hits
+from kg_memory.models.graph import Kind
+from kg_memory.retrieval.bm25 import Frequencies, coverage
+from kg_memory.retrieval.rank import relative_shares
+from kg_memory.retrieval.records import Hits
 
 EVIDENCE: tuple[Kind, ...] = ("episodes", "facts")
 # By logistic regression on questions of which half have an answer: `benchmarks/abstention.py` prints these.

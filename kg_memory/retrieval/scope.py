@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kg_memory.effects import in_step, read
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.falkor.filter_cypher import COUNT, Names, Step, candidates, condition
-from kg_memory.filters import Filter
-from kg_memory.flow import Flow
-from kg_memory.model import Kind
-from kg_memory.retrieval.state import Instants, Scored
+from kg_memory.models.filters import Filter
+from kg_memory.models.graph import Kind
+from kg_memory.retrieval.records import Instants, Scored
+from kg_memory.runtime.effects import in_step, read
+from kg_memory.runtime.flow import Flow
 
 FEW = 2000
 """So many that pass a filter are all compared; of more, the best are looked through for those that pass."""

@@ -11,25 +11,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.effects import Vector, embed, in_step, read
 from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.falkor.filter_cypher import Names, called
-from kg_memory.filters import Filter, checked
-from kg_memory.flow import Flow
-from kg_memory.identity import alias_key, clean, thread_key
-from kg_memory.model import KINDS, Kind
-from kg_memory.recipes import ByDistance, Recipe, recipe
-from kg_memory.retrieval.by_meaning import by_meaning
-from kg_memory.retrieval.by_words import by_words
-from kg_memory.retrieval.graph_ways import along_the_graph
+from kg_memory.models.filters import Filter, checked
+from kg_memory.models.graph import KINDS, Kind
+from kg_memory.retrieval.bm25 import by_words
 from kg_memory.retrieval.names import name_keys
+from kg_memory.retrieval.question_time import when
+from kg_memory.retrieval.recipe import ByDistance, Recipe, recipe
+from kg_memory.retrieval.records import Hits, RetrievalState, Scored
 from kg_memory.retrieval.relevance import EVIDENCE, relevance
 from kg_memory.retrieval.scope import Scope, sized
-from kg_memory.retrieval.state import Hits, RetrievalState, Scored
-from kg_memory.retrieval.when import when
+from kg_memory.retrieval.traversal import along_the_graph
+from kg_memory.retrieval.vector import by_meaning
+from kg_memory.runtime.effects import Vector, embed, in_step, read
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.words import tokens
+from kg_memory.text.identity import alias_key, clean, thread_key
+from kg_memory.text.tokenise import tokens
 
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kg_memory.activation import Link, seed_scores, seeds_within, spread
-from kg_memory.effects import read
 from kg_memory.falkor import walk_cypher as cypher
-from kg_memory.flow import Flow
-from kg_memory.pagerank import pagerank
-from kg_memory.rank import ordered
-from kg_memory.recipes import BreadthFirst, PageRank, Synapse
-from kg_memory.retrieval.state import Instants
+from kg_memory.retrieval.activation import Link, seed_scores, seeds_within, spread
+from kg_memory.retrieval.pagerank import pagerank
+from kg_memory.retrieval.rank import ordered
+from kg_memory.retrieval.recipe import BreadthFirst, PageRank, Synapse
+from kg_memory.retrieval.records import Instants
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
 
 NEIGHBOURS = 10
 """How many entities are walked from at each further step of a breadth-first walk: those that share most facts."""

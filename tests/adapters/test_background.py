@@ -13,8 +13,8 @@ from kg_memory import GraphMemory
 from kg_memory.adapters import background as background_module
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, KGMemoryError, ModelUnavailable
-from kg_memory.model import EpisodeInput
-from kg_memory.retries import Patience
+from kg_memory.llm.retry import Patience
+from kg_memory.models.graph import EpisodeInput
 from tests.children import ends_well_in_a_child
 
 QUICK = Patience(attempts=3, first=0.001, longest=0.01)

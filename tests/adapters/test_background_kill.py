@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.flow import NO_THREADS_AT_EXIT
+from kg_memory.runtime.flow import NO_THREADS_AT_EXIT
 from tests.adapters.chat import Chat
 from tests.scripted import HashEmbeddings, Scripted
 

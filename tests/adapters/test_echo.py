@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kg_memory.adapters.echo import without_echo
-from kg_memory.words import tokens
+from kg_memory.text.echo import without_echo
+from kg_memory.text.tokenise import tokens
 
 RECALLED = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
 <FACTS>

@@ -16,10 +16,10 @@ from langgraph.graph.message import add_messages
 
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
-from kg_memory.effects import Query
 from kg_memory.errors import InputError, ModelUnavailable, SettingsError
-from kg_memory.memory import GraphMemory
-from kg_memory.retrieval.templates import ZEPH
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.retrieval.context.templates import ZEPH
+from kg_memory.runtime.effects import Query
 
 OURS = {"content", "namespace", "episode", "question", "found", "context", "facts", "entities"}
 

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory import GraphMemory, adapters
-from kg_memory.adapters.places import NamespaceTemplate, Place, place_here, place_of
+from kg_memory.adapters.namespace import NamespaceTemplate, Place, place_here, place_of
 from kg_memory.errors import InputError, SettingsError
 
 LITERALS = st.text(st.sampled_from("ab/%;2 F{}é"), max_size=4)

@@ -21,8 +21,8 @@ from langgraph.store.base import (
 )
 
 from kg_memory.adapters import KGStore
+from kg_memory.adapters.store.items import changing
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
-from kg_memory.items import changing
 from tests.scripted import HashEmbeddings
 
 

@@ -10,8 +10,8 @@ from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
 from kg_memory.errors import AnswerError, ModelUnavailable, SettingsError
-from kg_memory.model import EpisodeStatus
-from kg_memory.reading import UNREAD
+from kg_memory.memory.reading import UNREAD
+from kg_memory.models.graph import EpisodeStatus
 
 
 @pytest.fixture

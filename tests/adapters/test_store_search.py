@@ -10,8 +10,8 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
+from kg_memory.adapters.store.items import meaning
 from kg_memory.errors import EmbeddingError, InputError
-from kg_memory.items import meaning
 from tests.scripted import HashEmbeddings
 
 

@@ -11,9 +11,9 @@ import pytest
 import respx
 from pydantic import BaseModel
 
-from kg_memory.chat import ChatModel, chat_model
-from kg_memory.effects import Ask
-from kg_memory.usage import Usage
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.models.usage import Usage
+from kg_memory.runtime.effects import Ask
 from tests.chat.samples import ASK
 from tests.openai_wire import BASE_URL, openai_wire
 from tests.sleeping import Sleeping

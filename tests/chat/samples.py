@@ -1,7 +1,7 @@
 """A question to the model, and a good answer to it."""
 
-from kg_memory.effects import Ask
-from kg_memory.prompts import EXTRACT_MESSAGE
+from kg_memory.llm.prompts import EXTRACT_MESSAGE
+from kg_memory.runtime.effects import Ask
 
 ASK = Ask(
     EXTRACT_MESSAGE,

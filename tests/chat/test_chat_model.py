@@ -16,12 +16,12 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, StateGraph
 
-from kg_memory.chat import ChatModel, chat_model
-from kg_memory.effects import Ask
 from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.prompts import FACTS
-from kg_memory.retries import Patience
-from kg_memory.usage import Usage
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.prompts import FACTS
+from kg_memory.llm.retry import Patience
+from kg_memory.models.usage import Usage
+from kg_memory.runtime.effects import Ask
 from tests.chat.conftest import Asked
 from tests.chat.samples import ASK, CUT, GOOD
 from tests.chat_server import chat_server
@@ -294,7 +294,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_again_and_shorter(asked, chat):
 
 def test_an_answer_cut_off_twice_gives_its_whole_items(asked, chat, caplog):
     route = chat(completion(CUT, finish_reason="length"))
-    with caplog.at_level(logging.WARNING, "kg_memory.chat"):
+    with caplog.at_level(logging.WARNING, "kg_memory.llm.chat"):
         assert names(asked()) == ["Tom Hale"]
     assert route.call_count == 2
     assert asked.usage.dropped == 1
@@ -348,7 +348,7 @@ def test_an_empty_answer_is_repaired_too(asked, chat):
 def test_the_good_items_of_a_partly_bad_list_are_kept_without_asking_again(asked, chat, caplog):
     mixed = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"type": "Place"}, "Lisbon", None]}
     route = chat(completion(mixed))
-    with caplog.at_level(logging.WARNING, "kg_memory.chat"):
+    with caplog.at_level(logging.WARNING, "kg_memory.llm.chat"):
         assert names(asked()) == ["Tom Hale"]
     assert route.call_count == 1
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10, dropped=3)

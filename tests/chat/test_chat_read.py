@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.chat.read import Unreadable, read, read_object, salvage
-from kg_memory.prompts.answers import MOST, ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
+from kg_memory.llm.chat.read import Unreadable, read, read_object, salvage
+from kg_memory.llm.prompts.answers import MOST, ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
 
 ONE = '{"entities": [{"name": "Lisbon", "type": "Place"}]}'
 

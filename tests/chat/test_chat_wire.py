@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from kg_memory import prompts
-from kg_memory.chat.wire import strict_schema
-from kg_memory.effects import Prompt
+from kg_memory.llm import prompts
+from kg_memory.llm.chat.wire import strict_schema
+from kg_memory.runtime.effects import Prompt
 
 ANSWERS = [prompt.answer for prompt in vars(prompts).values() if isinstance(prompt, Prompt)]
 

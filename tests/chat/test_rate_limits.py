@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from kg_memory import Added, GraphMemory, Settings
-from kg_memory.chat import ChatModel, chat_model
-from kg_memory.embeddings import embedding_model
-from kg_memory.falkor.launch import Server
-from kg_memory.pace import Pace
+from kg_memory.falkor.embedded import Server
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.embeddings import embedding_model
+from kg_memory.llm.rate_limit import Pace
 from tests.chat.samples import ASK, GOOD
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings

@@ -12,7 +12,7 @@ from itertools import cycle
 from typing import Any
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.effects import Ask, Query
+from kg_memory.runtime.effects import Ask, Query
 from tests.communities.told import names
 from tests.scripted import HashEmbeddings, Scripted
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.communities.detect import fingerprint, grouped
 from kg_memory.communities.load import Links
-from kg_memory.identity import community_id
+from kg_memory.text.identity import community_id
 
 quick = settings(max_examples=50, deadline=None)
 texts = st.lists(st.text("ab\n", max_size=3), max_size=4, unique=True)

@@ -11,7 +11,7 @@ from kg_memory.communities.detect import grouped
 from kg_memory.communities.drift import drift
 from kg_memory.communities.load import load
 from kg_memory.falkor.connect import graph_key
-from kg_memory.model import CommunityRefresh
+from kg_memory.models.graph import CommunityRefresh
 from tests.communities.told import names
 
 MEMBERSHIPS = (

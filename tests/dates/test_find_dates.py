@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.dates import find_dates
+from kg_memory.text.dates import find_dates
 
 THURSDAY = datetime(2023, 5, 25, 14, 30, tzinfo=UTC)
 OPEN = None

@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kg_memory.driver import Driver
-from kg_memory.effects import Query
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.eviction import cypher, evict
 from kg_memory.falkor import revival_cypher
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.cypher import SAVE
-from kg_memory.forgetting.cypher import FORGET
+from kg_memory.maintenance.eviction import cypher, evict
+from kg_memory.maintenance.forgetting.cypher import FORGET
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from tests.eviction import told
 from tests.queries import queries

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
-from kg_memory.falkor import binaries, connect, launch
+from kg_memory.falkor import binaries, connect, embedded
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
 from tests.children import ends_well_in_a_child
 
@@ -69,11 +69,11 @@ class Embedded:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._server: launch.Server | None = None
+        self._server: embedded.Server | None = None
 
     def url(self) -> str:
         self.close()
-        self._server = launch.join(self._folder, binaries.fetch(), idle_seconds=0)
+        self._server = embedded.join(self._folder, binaries.fetch(), idle_seconds=0)
         return self._server.url
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ def test_a_database_that_was_closed_stays_closed_and_lets_the_server_go(tmp_path
         database.query(*ONE, write=False)
     with pytest.raises(DatabaseClosed, match="was closed"):
         asyncio.run(database.aquery(*ONE, write=False))
-    assert not launch.is_running(tmp_path / "db")
+    assert not embedded.is_running(tmp_path / "db")
 
 
 def connected(database: Database) -> int:
@@ -348,7 +348,7 @@ async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_a
 
 def gone(folder: Path) -> None:
     deadline = time.monotonic() + 20
-    while launch.is_running(folder):
+    while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server did not end"
         time.sleep(0.02)
 

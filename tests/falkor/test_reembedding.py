@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import reading
-from kg_memory.driver import Driver
 from kg_memory.errors import EmbeddingMismatch, InputError
 from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.reembedding import reembed
 from kg_memory.ingestion.graph import build
+from kg_memory.memory import reading
 from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
 
 NEAREST = """
@@ -120,7 +120,7 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
 
 
 def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings, filled, monkeypatch):
-    monkeypatch.setattr("kg_memory.driver.READY_FOR", 0.0)
+    monkeypatch.setattr("kg_memory.runtime.driver.READY_FOR", 0.0)
     former, other = (Driver(Scripted(), HashEmbeddings(64, name), database) for name in ("hash", "small"))
     search = build_retrieval(former, settings).compile().invoke
     asked = {"question": "Who is Friend3?", "namespace": filled}

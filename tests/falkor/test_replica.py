@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 import redis
 
-from kg_memory.driver import Driver
-from kg_memory.effects import embed, in_step, read, write
 from kg_memory.errors import DatabaseClosed, QueryError
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.replica import LEFT_ALONE, Replicated
-from kg_memory.flow import every
-from kg_memory.memory import GraphMemory
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import embed, in_step, read, write
+from kg_memory.runtime.flow import every
 from tests.scripted import HashEmbeddings, Scripted
 
 NEAR = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 1, vecf32($v)) YIELD node RETURN node.id AS id"

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.replies import rows
+from kg_memory.falkor.decode import rows
 
 HARD = "'\"\\\n\u2028 数据 🎉 {}[]"
 KEY = "kg:replies"

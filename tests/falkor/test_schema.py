@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from kg_memory import words
-from kg_memory.driver import Driver
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
-from kg_memory.falkor import belief_cypher, binaries, cypher, launch, schema, search_cypher
+from kg_memory.falkor import belief_cypher, binaries, cypher, embedded, schema, search_cypher
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.runtime.driver import Driver
+from kg_memory.text import tokenise
 from tests.scripted import At, HashEmbeddings, Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +114,7 @@ MANY = """
 import sys
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database
-from kg_memory.opening import NamedServer
+from kg_memory.memory.open import NamedServer
 database = Database(NamedServer(sys.argv[1]))
 for number in range(8):
     schema.ensure(database, f"{sys.argv[2]}{number}", 64, "hash")
@@ -191,7 +191,7 @@ def test_a_newer_schema_is_refused(database, key):
 
 def test_a_word_index_of_a_newer_version_is_refused(database, key):
     schema.ensure(database, key, 64, "hash")
-    database.query(key, "MATCH (m:Meta) SET m.words = $words", {"words": words.VERSION + 1}, write=True)
+    database.query(key, "MATCH (m:Meta) SET m.words = $words", {"words": tokenise.VERSION + 1}, write=True)
     with pytest.raises(SchemaError, match="upgrade"):
         schema.check(database, key, 64, "hash")
 
@@ -214,7 +214,7 @@ def test_an_older_schema_is_brought_forward_one_version_at_a_time(database, key,
 
 def test_a_server_starts_again_and_again_after_a_namespace_was_deleted(tmp_path):
     for _ in range(4):
-        with launch.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as server:
+        with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as server:
             database = Database(At(server))
             if not database.namespaces():
                 for namespace in ("kept", "deleted"):
@@ -223,7 +223,7 @@ def test_a_server_starts_again_and_again_after_a_namespace_was_deleted(tmp_path)
             assert database.namespaces() == ["kept"]
             schema.check(database, graph_key("kept"), 64, "hash")
             database.close()
-        until(lambda: not launch.is_running(tmp_path / "db"))
+        until(lambda: not embedded.is_running(tmp_path / "db"))
 
 
 def whole(database: Database, key: str) -> list[list[str]]:
@@ -244,7 +244,7 @@ def whole(database: Database, key: str) -> list[list[str]]:
 
 def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_path, settings):
     found = binaries.fetch()
-    server = launch.join(tmp_path / "db", found, idle_seconds=0)
+    server = embedded.join(tmp_path / "db", found, idle_seconds=0)
     database = Database(At(server))
     driver = Driver(Scripted(), HashEmbeddings(), database)
     graph = build(driver, settings).compile()
@@ -259,7 +259,7 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
     with pytest.raises(DatabaseUnavailable):
         database.query(graph_key("a"), "RETURN 1 AS n", {}, write=False)
     server.close()
-    with launch.join(tmp_path / "db", found, idle_seconds=0) as again:
+    with embedded.join(tmp_path / "db", found, idle_seconds=0) as again:
         database = Database(At(again))
         assert whole(database, graph_key("a")) == before
         query = "CALL db.idx.vector.queryNodes('Fact', 'embedding', 1, vecf32($v)) YIELD node, score RETURN node.sentence AS s"
@@ -267,7 +267,7 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
         assert database.query(graph_key("a"), query, {"v": vector}, write=False) == [{"s": "Ann lives in Rome"}]
         database.close()
     driver.close()
-    until(lambda: not launch.is_running(tmp_path / "db"))
+    until(lambda: not embedded.is_running(tmp_path / "db"))
 
 
 def until(happened: Callable[[], bool], seconds: float = 20) -> None:

@@ -16,9 +16,9 @@ import pytest
 import redis
 
 from kg_memory.errors import DatabaseMissing, DatabaseStartError
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.binaries import Binaries
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def found() -> Binaries:
 def folder(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "db"
     yield path
-    until(lambda: not (path.is_dir() and launch.is_running(path)))
+    until(lambda: not (path.is_dir() and embedded.is_running(path)))
 
 
 def until(happened: Callable[[], bool], seconds: float = 10) -> None:
@@ -50,7 +50,7 @@ def test_a_file_is_no_data_folder(tmp_path: Path, found: Binaries) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DatabaseStartError, match="choose a folder"):
-            launch.join(path, found)
+            embedded.join(path, found)
 
 
 def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> None:
@@ -60,7 +60,7 @@ def test_a_folder_without_rights_is_named(tmp_path: Path, found: Binaries) -> No
         os.seteuid(65534)
     try:
         with pytest.raises(DatabaseStartError, match="change its rights"):
-            launch.join(tmp_path / "db", found)
+            embedded.join(tmp_path / "db", found)
     finally:
         if root:
             os.seteuid(0)
@@ -102,9 +102,9 @@ def test_binaries_that_do_not_work_are_explained(
     folder: Path, found: Binaries, change: Callable[[bytearray], None], server: bool, advice: str
 ) -> None:
     with pytest.raises(DatabaseMissing, match=advice):
-        launch.join(folder, broken(folder.parent, found, change, server=server))
-    assert not launch.is_running(folder)
-    with launch.join(folder, found, idle_seconds=0) as mended:
+        embedded.join(folder, broken(folder.parent, found, change, server=server))
+    assert not embedded.is_running(folder)
+    with embedded.join(folder, found, idle_seconds=0) as mended:
         assert mended.started
 
 
@@ -112,43 +112,43 @@ def test_a_file_that_is_not_executable_is_explained(folder: Path, tmp_path: Path
     module = broken(tmp_path, found, lambda _: None)
     module.module.chmod(0o644)
     with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
-        launch.join(folder, module)
+        embedded.join(folder, module)
     server = broken(tmp_path, found, lambda _: None, server=True)
     server.redis_server.chmod(0o644)
     with pytest.raises(DatabaseMissing, match=r"chmod \+x .*redis-server"):
-        launch.join(folder, server)
+        embedded.join(folder, server)
 
 
 def test_a_damaged_append_only_file_is_refused_and_the_advice_mends_it(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(100):
             run(server, f"CREATE (:N {{v: {number}}})")
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
     (file,) = (folder / "aof").glob("*.incr.aof")
     data = bytearray(file.read_bytes())
     at = data.index(b"*", len(data) // 2)
     data[at : at + 2] = b"##"
     file.write_bytes(data)
     with pytest.raises(DatabaseStartError, match="append-only file is damaged") as refused:
-        launch.join(folder, found, idle_seconds=0)
+        embedded.join(folder, found, idle_seconds=0)
     (advice,) = [line for line in str(refused.value).splitlines() if line.startswith("  bash -c")]
     subprocess.run(shlex.split(advice), input="y\n", text=True, check=True, capture_output=True)
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         assert 30 < run(server, "MATCH (n:N) RETURN count(n)")[0][0] < 70
 
 
 def test_a_damaged_value_is_refused_and_not_dropped(folder: Path, found: Binaries) -> None:
-    with launch.join(folder, found, idle_seconds=0) as server:
+    with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(100):
             run(server, f"CREATE (:N {{v: {number}}})")
-    until(lambda: not launch.is_running(folder))
+    until(lambda: not embedded.is_running(folder))
     (file,) = (folder / "aof").glob("*.incr.aof")
     data = bytearray(file.read_bytes())
     at = data.index(b"GRAPH.EFFECT", len(data) // 2) + 30
     data[at : at + 20] = b"#" * 20
     file.write_bytes(data)
     with pytest.raises(DatabaseStartError, match="damaged: put a backup"):
-        launch.join(folder, found, idle_seconds=0)
+        embedded.join(folder, found, idle_seconds=0)
 
 
 @pytest.fixture
@@ -166,12 +166,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_told(disk: Path, found: Binaries) -> None:
     (disk / "full").write_bytes(b"x" * 1_500_000)
     with pytest.raises(DatabaseStartError, match="disk is full"):
-        launch.join(disk / "db", found, idle_seconds=0)
+        embedded.join(disk / "db", found, idle_seconds=0)
 
 
 def test_a_disk_that_fills_up_costs_no_acknowledged_write(disk: Path, found: Binaries) -> None:
     written = 0
-    with launch.join(disk / "db", found, idle_seconds=0) as server:
+    with embedded.join(disk / "db", found, idle_seconds=0) as server:
         for number in range(1000):
             try:
                 run(server, f"CREATE (:N {{v: {number}, t: '{'x' * 5000}'}})")
@@ -180,7 +180,7 @@ def test_a_disk_that_fills_up_costs_no_acknowledged_write(disk: Path, found: Bin
             written += 1
     assert 100 < written < 1000
     with pytest.raises(DatabaseStartError, match="disk is full"):
-        launch.join(disk / "db", found, idle_seconds=0)
+        embedded.join(disk / "db", found, idle_seconds=0)
     subprocess.run(["mount", "-o", "remount,size=9m", str(disk)], check=True)
-    with launch.join(disk / "db", found, idle_seconds=0) as server:
+    with embedded.join(disk / "db", found, idle_seconds=0) as server:
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[written]]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kg_memory import embeddings as kg_embeddings
-from kg_memory import past, reading
-from kg_memory.driver import Driver
-from kg_memory.embeddings import steady
 from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.identity import clean, display
 from kg_memory.ingestion.graph import build
+from kg_memory.llm import embeddings as kg_embeddings
+from kg_memory.llm.embeddings import steady
+from kg_memory.memory import past, reading
+from kg_memory.runtime.driver import Driver
+from kg_memory.text.identity import clean, display
 from tests.scripted import HashEmbeddings, Scripted
 
 HOSTILE = {

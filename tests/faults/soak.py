@@ -24,7 +24,7 @@ from typing import Any
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, DatabaseError, ModelError, ModelUnavailable
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import flaws
@@ -127,7 +127,7 @@ class Soak:
         began = time.monotonic()
         self._plan = CutNowAndThen(self.seed)
         self._draw = Random(self.seed)
-        self._server = launch.join(self.folder / "db", binaries.fetch(), idle_seconds=0)
+        self._server = embedded.join(self.folder / "db", binaries.fetch(), idle_seconds=0)
         with Proxy(self._plan, self._server.socket) as proxy:
             wrong = self._storm(proxy.url, say)
             self._plan.on = False
@@ -141,7 +141,7 @@ class Soak:
     def _storm(self, url: str, say: Callable[[str], None]) -> list[str]:
         """Let the writers write, and strike, until they are through; return what was ever seen half written."""
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["kg_memory.memory", "kg_memory.ingestion.graph", "tests.scripted"])
+        context.set_forkserver_preload(["kg_memory.memory.memory", "kg_memory.ingestion.graph", "tests.scripted"])
         writers = [self._writer(context, url, place) for place in range(WRITERS)]
         due = {"killed writers": self._after(WRITER_DIES), "killed servers": self._after(SERVER_DIES), "looks": LOOKED}
         wrong: list[str] = []
@@ -185,7 +185,7 @@ class Soak:
     def _kill_server(self) -> None:
         os.kill(int((self.folder / "db" / "run" / "pid").read_text()), signal.SIGKILL)
         self._server.close()
-        self._server = launch.join(self.folder / "db", binaries.fetch(), idle_seconds=0)
+        self._server = embedded.join(self.folder / "db", binaries.fetch(), idle_seconds=0)
         self.done["killed servers"] += 1
 
     def _journal(self, place: int) -> Path:

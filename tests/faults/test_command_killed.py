@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from tests.faults.whole import flaws
 from tests.scripted import At
@@ -37,9 +37,9 @@ def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path
     command = [sys.executable, "-m", "kg_memory.cli", "ingest", str(file)]
 
     first = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    while not launch.is_running(folder):
+    while not embedded.is_running(folder):
         time.sleep(0.01)
-    server = launch.join(folder, binaries.fetch(), idle_seconds=0)
+    server = embedded.join(folder, binaries.fetch(), idle_seconds=0)
     counting = Database(At(server))
     count = "MATCH (e:Episode {status: 'done'}) RETURN count(e) AS n"
     while sum(row["n"] for row in counting.query(graph_key("default"), count, {}, write=False)) < MESSAGES // 3:
@@ -58,11 +58,11 @@ def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path
     episodes = json.loads(listed.stdout)
     assert sorted(each["source_id"] for each in episodes) == sorted(f"m{number}" for number in range(MESSAGES))
     assert {each["status"] for each in episodes} == {"done"}
-    with launch.join(folder, binaries.fetch(), idle_seconds=0) as again:
+    with embedded.join(folder, binaries.fetch(), idle_seconds=0) as again:
         database = Database(At(again))
         assert flaws(lambda cypher: database.query(graph_key("default"), cypher, {}, write=False)) == []
         database.close()
     deadline = time.monotonic() + 20
-    while launch.is_running(folder):
+    while embedded.is_running(folder):
         assert time.monotonic() < deadline, "the server did not end"
         time.sleep(0.02)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory import GraphMemory, Settings, opening
+from kg_memory import GraphMemory, Settings
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor import binaries, launch
-from kg_memory.falkor.launch import Fsync
+from kg_memory.falkor import binaries, embedded
+from kg_memory.falkor.embedded import Fsync
+from kg_memory.memory import open as opening
 from tests.scripted import HashEmbeddings, Scripted
 
 SETTINGS = Settings(merge_threshold=0.98, ask_threshold=0.6, idle_seconds=0)
@@ -31,7 +32,7 @@ class Small(opening.EmbeddedServer):
 
     def url(self) -> str:
         self.close()
-        self._server = launch.join(self._folder, self._binaries, fsync=self._fsync, idle_seconds=0)
+        self._server = embedded.join(self._folder, self._binaries, fsync=self._fsync, idle_seconds=0)
         return self._server.url
 
     def fill(self, left: int) -> None:
@@ -48,7 +49,7 @@ class Small(opening.EmbeddedServer):
 
 
 def opened(disk: Small, monkeypatch: pytest.MonkeyPatch) -> GraphMemory:
-    monkeypatch.setattr(opening, "host", lambda *_: disk)
+    monkeypatch.setattr(open, "host", lambda *_: disk)
     return GraphMemory(SETTINGS, model=Scripted(), embeddings=HashEmbeddings())
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.embeddings import embedding_model, steady
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
-from kg_memory.falkor.launch import Server
-from kg_memory.model import EpisodeStatus
-from kg_memory.retries import Patience
+from kg_memory.falkor.embedded import Server
+from kg_memory.llm.embeddings import embedding_model, steady
+from kg_memory.llm.retry import Patience
+from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import Said, chat_server
 from tests.scripted import HashEmbeddings, Scripted
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.chat import ChatModel, chat_model
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.falkor.launch import Server
-from kg_memory.model import Added, EpisodeStatus
-from kg_memory.retries import Patience
+from kg_memory.falkor.embedded import Server
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.retry import Patience
+from kg_memory.models.graph import Added, EpisodeStatus
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.driver import Driver
-from kg_memory.effects import read, write
 from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import binaries, schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import read, write
 from tests.falkor.test_replica import Node, answers, follow, running, until
 from tests.faults.proxy import Plan, Proxy
 from tests.scripted import HashEmbeddings, Scripted

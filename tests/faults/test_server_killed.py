@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory import GraphMemory, Settings, opening
-from kg_memory.falkor import binaries, launch
+from kg_memory import GraphMemory, Settings
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database
+from kg_memory.memory import open as opening
 from tests.faults.cutting import Open, add_at_every_command, save_at_every_command
 from tests.faults.proxy import How, Plan, Proxy
 from tests.faults.whole import Tenant
@@ -24,12 +25,12 @@ class Behind:
     def __init__(self, folder: Path) -> None:
         self.plan = Plan(self.kill)
         self.proxy = Proxy(self.plan)
-        self.server: launch.Server
+        self.server: embedded.Server
         self._folder = folder
 
     def url(self) -> str:
         """Join the server, or start it again, as the memory's own host does."""
-        self.server = launch.join(self._folder, binaries.fetch(), idle_seconds=0)
+        self.server = embedded.join(self._folder, binaries.fetch(), idle_seconds=0)
         self.proxy.upstream = self.server.socket
         return self.proxy.url
 
@@ -51,7 +52,7 @@ class Behind:
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
     folder = tmp_path_factory.mktemp("killed")
     made = Behind(folder)
-    with made.proxy, launch.join(folder, binaries.fetch(), idle_seconds=0):
+    with made.proxy, embedded.join(folder, binaries.fetch(), idle_seconds=0):
         made.url()
         yield made
         made.close()
@@ -60,7 +61,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
 @pytest.fixture
 def opened(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> Open:
     """A way to open a memory behind the proxy."""
-    monkeypatch.setattr(opening, "host", lambda *_: behind)
+    monkeypatch.setattr(open, "host", lambda *_: behind)
     settings = Settings(merge_threshold=0.98, ask_threshold=0.6)
     return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory import Forgotten, GraphMemory
-from kg_memory.forgetting import forget as forgetting
+from kg_memory.maintenance.forgetting import forget as forgetting
 from tests.review import World
 from tests.test_memory import Verbs
 

@@ -11,9 +11,9 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import QueryError
-from kg_memory.falkor import aside, binaries
+from kg_memory.falkor import binaries, shadow_graph
 from kg_memory.falkor.connect import graph_key
-from kg_memory.forgetting import erase
+from kg_memory.maintenance.forgetting import erase
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -76,7 +76,7 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     database = memory.driver.database
-    with aside.aside(database) as alive, aside.aside(database) as dead:
+    with shadow_graph.aside(database) as alive, shadow_graph.aside(database) as dead:
         alive.copy(graph_key(namespace))
         dead.copy(graph_key(namespace))
         dead._connection.client_setname("")  # as if its connection were no more

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kg_memory.driver import Driver
-from kg_memory.effects import Query
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.forgetting import asked_cypher, cypher, outbox_cypher, scan_cypher
-from kg_memory.forgetting.forget import Asked, forget
 from kg_memory.ingestion.graph import build
+from kg_memory.maintenance.forgetting import cypher, outbox_cypher, scan_cypher, selection_cypher
+from kg_memory.maintenance.forgetting.forget import Asked, forget
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from tests.queries import queries
 from tests.scripted import HashEmbeddings, Scripted
@@ -59,7 +59,7 @@ GIVEN: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [asked_cypher, outbox_cypher, scan_cypher], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("module", [selection_cypher, outbox_cypher, scan_cypher], ids=lambda each: each.__name__)
 def test_each_query_of_finding_and_searching_uses_an_index_or_pages(memory, database, namespace, module):
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     for name, text in vars(module).items():

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Command, Query
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.forgetting import forget as forgetting
-from kg_memory.forgetting import log, outbox
-from kg_memory.memory import GraphMemory
+from kg_memory.maintenance.forgetting import audit, outbox
+from kg_memory.maintenance.forgetting import forget as forgetting
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.effects import Command, Query
 from tests.faults import whole
 
 READING = {"GET", "HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "EXISTS", "INFO", "GRAPH.RO_QUERY", "GRAPH.CONFIG"}
@@ -45,7 +45,7 @@ class Killed:
     def begin(self) -> None:
         """Have the messages be there, and an empty log."""
         database = self.memory.driver.database
-        database.command("DEL", log.LOG, outbox.POINTERS)
+        database.command("DEL", audit.LOG, outbox.POINTERS)
         if self.namespace in self.memory.namespaces():
             database.delete(graph_key(self.namespace))
         messages = MESSAGES if self.kind == "thread" else MESSAGES[-1:]
@@ -103,7 +103,7 @@ class Killed:
 @pytest.mark.parametrize("kind", NAMED)
 def test_killed_before_each_change_it_is_whole_and_ends_when_asked_again(memory, namespace, monkeypatch, kind):
     monkeypatch.setattr(forgetting, "AT_ONCE", 1)
-    for module, name in ((log, "LOG"), (outbox, "POINTERS")):
+    for module, name in ((audit, "LOG"), (outbox, "POINTERS")):
         monkeypatch.setattr(module, name, f"{getattr(module, name)}:{namespace}")
     killed = Killed(memory, namespace, kind)
     killed.begin()

@@ -9,8 +9,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.forgetting import forget as forgetting
-from kg_memory.identity import alias_key
+from kg_memory.maintenance.forgetting import forget as forgetting
+from kg_memory.text.identity import alias_key
 from tests.forgetting import residue
 
 TALK = [

@@ -11,15 +11,15 @@ import pytest
 
 from kg_memory import AuditCheck, GraphMemory
 from kg_memory.falkor.connect import graph_key
-from kg_memory.forgetting import cypher, log, outbox
-from kg_memory.forgetting import forget as forgetting
+from kg_memory.maintenance.forgetting import audit, cypher, outbox
+from kg_memory.maintenance.forgetting import forget as forgetting
 from tests.review import World
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
     """A log of the test's own."""
-    for module, name in ((log, "LOG"), (outbox, "POINTERS")):
+    for module, name in ((audit, "LOG"), (outbox, "POINTERS")):
         monkeypatch.setattr(module, name, f"{getattr(module, name)}:{namespace}")
 
 
@@ -43,10 +43,10 @@ def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, name
     assert (last.by, last.reason) == (forgetting.UNSAID, forgetting.UNSAID)
     assert (last.kind, last.episodes, last.facts, last.entities, last.residue) == ("episode", 1, 1, 2, 0)
     assert verbs.audit(namespace="another") == []
-    kept = str(redis("HGETALL", log.LOG)).lower()
+    kept = str(redis("HGETALL", audit.LOG)).lower()
     assert not any(text in kept for text in ("oslo", added.episode, namespace.lower(), *done.facts, *done.entities))
     [message] = last.messages
-    assert message == log.masked(redis("GET", log.SALT), added.episode)
+    assert message == audit.masked(redis("GET", audit.SALT), added.episode)
     check = memory.verify_audit(head=done.head)
     assert check == AuditCheck(entries=2, head=done.head)
     assert redis("HGETALL", outbox.POINTERS) == {}
@@ -60,7 +60,7 @@ def test_a_dry_run_is_not_in_the_log(world, memory):
 def resealed(text: str, **changes: Any) -> str:
     told = {**json.loads(text), **changes}
     told.pop("hash")
-    return log.sealed(told)
+    return audit.sealed(told)
 
 
 TAMPERING = {
@@ -82,8 +82,8 @@ def test_who_tampers_with_it_is_found_out(memory, redis, how):
     assert memory.verify_audit(head=heads[-1]) == AuditCheck(entries=4, head=heads[-1])
     assert all(memory.verify_audit(head=each).ok for each in heads)
     change, said = TAMPERING[how]
-    for field, text in change([redis("HGET", log.LOG, str(number)) for number in range(1, 5)]).items():
-        redis("HDEL", log.LOG, field) if text is None else redis("HSET", log.LOG, field, text)
+    for field, text in change([redis("HGET", audit.LOG, str(number)) for number in range(1, 5)]).items():
+        redis("HDEL", audit.LOG, field) if text is None else redis("HSET", audit.LOG, field, text)
     check = memory.verify_audit(head=heads[-1])
     assert not check.ok
     assert said in check.problems[0], check
@@ -93,7 +93,7 @@ def test_who_tampers_with_it_is_found_out(memory, redis, how):
 
 def _append(memory: GraphMemory, receipt: str) -> str:
     told = {"receipt": receipt, "kind": "episode", "what": "", "namespace": "", "by": "user", "at": "2024-01-01T00:00Z"}
-    return memory.driver.run(log.append(told), "default").hash
+    return memory.driver.run(audit.append(told), "default").hash
 
 
 def test_those_who_write_at_once_make_one_chain(memory):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory.forgetting import cypher, part
-from kg_memory.forgetting import forget as forgetting
-from kg_memory.identity import alias_key
+from kg_memory.maintenance.forgetting import cypher, part
+from kg_memory.maintenance.forgetting import forget as forgetting
+from kg_memory.text.identity import alias_key
 
 SAID = "My friend Zebulon, whom I met long ago by the old harbour bridge, lives with me in Kyoto."
 PLANTED = {
@@ -102,7 +102,7 @@ def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
 def test_it_is_searched_in_pages_and_in_parts(world, monkeypatch):
     monkeypatch.setattr(forgetting, "AT_ONCE", 2)
     monkeypatch.setattr(forgetting, "MOST_TRACES", 10)
-    monkeypatch.setattr("kg_memory.forgetting.scan.PAGE", 40)
+    monkeypatch.setattr("kg_memory.maintenance.forgetting.scan.PAGE", 40)
     for day in range(1, 8):
         world.add(f"I know Zebulon{day}.", speaker="Ann", at=f"2024-01-0{day}", thread="t" if day % 2 else "u")
     done = world.forget(thread="t")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.forgetting.sieve import Sieve
-from kg_memory.words import tokens
+from kg_memory.maintenance.forgetting.sieve import Sieve
+from kg_memory.text.tokenise import tokens
 
 ODD = "dying lying tying skies ability hoping relational flies tied 1,000 007 v12 camelCase HTTPServer café naïve 奥斯陆 x".split()
 WORDS = st.one_of(st.sampled_from(ODD), st.text("abcdeilnrsty'0129-_éß", min_size=1, max_size=9), st.text(max_size=4))

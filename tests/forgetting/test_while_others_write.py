@@ -8,8 +8,8 @@ import pytest
 
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError
-from kg_memory.forgetting import cypher, part
 from kg_memory.ingestion.receive import FORGOTTEN
+from kg_memory.maintenance.forgetting import cypher, part
 from tests.forgetting import residue
 from tests.scripted import raising
 

@@ -6,9 +6,9 @@ import json
 import re
 from xml.etree import ElementTree as ET
 
-from kg_memory.context_text import Context
-from kg_memory.marks import TAGS
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.models.context import Context
+from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.text.markers import TAGS
 
 _FIELDS = {"fact", "when", "confidence", "sources", "name", "type", "summary", "said", "speaker", "remarks"}
 _INVISIBLE = re.compile(

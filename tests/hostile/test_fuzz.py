@@ -18,25 +18,26 @@ from falkordb.helpers import quote_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory import filters, prompts
-from kg_memory.chat.read import Unreadable, read, salvage
-from kg_memory.chat.render import OPTIONAL, rendered
-from kg_memory.dates import find_dates, parse_instant, parse_period
-from kg_memory.effects import Ask, Prompt
+from kg_memory.cli.readers import FORMATS
+from kg_memory.cli.readers import read as read_file
 from kg_memory.errors import InputError
 from kg_memory.falkor.parameters import literal, with_parameters
-from kg_memory.identity import canonical, display
 from kg_memory.ingestion.echo import without_contexts
-from kg_memory.ingestion.flags import injection_flags
+from kg_memory.ingestion.injection import injection_flags
 from kg_memory.ingestion.receive import checked, nesting, parse_at, pieces
-from kg_memory.model import EpisodeInput
-from kg_memory.readers import FORMATS
-from kg_memory.readers import read as read_file
-from kg_memory.redaction import redacted, redacted_json
-from kg_memory.retrieval.context import render
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.llm import prompts
+from kg_memory.llm.chat.read import Unreadable, read, salvage
+from kg_memory.llm.chat.render import OPTIONAL, rendered
+from kg_memory.models import filters
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import Settings
-from kg_memory.words import tokens
+from kg_memory.text.dates import find_dates, parse_instant, parse_period
+from kg_memory.text.identity import canonical, display
+from kg_memory.text.redaction import redacted, redacted_json
+from kg_memory.text.tokenise import tokens
 from tests.hostile.conftest import FUZZ
 from tests.hostile.messages import MESSAGES
 from tests.hostile.places import all_in_place

@@ -11,12 +11,12 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.identity import clean
-from kg_memory.ingestion.flags import injection_flags
-from kg_memory.model import EpisodeStatus, Found
-from kg_memory.retrieval.context import render
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.ingestion.injection import injection_flags
+from kg_memory.models.graph import EpisodeStatus, Found
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.settings import Settings
+from kg_memory.text.identity import clean
 from tests.chat_server import chat_server
 from tests.hostile.messages import FAMILIES, MESSAGES
 from tests.hostile.places import all_in_place

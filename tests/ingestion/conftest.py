@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.driver import Driver
-from kg_memory.falkor.launch import Server
-from kg_memory.flow import Flow
+from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.graph import build
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 

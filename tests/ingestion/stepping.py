@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kg_memory.effects import Now
-from kg_memory.flow import Every, Flow
+from kg_memory.runtime.effects import Now
+from kg_memory.runtime.flow import Every, Flow
 
 NOW = 1_704_067_200_000_000
 """1 January 2024: when episodes are said here, and where the clock stands still."""

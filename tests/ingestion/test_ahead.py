@@ -14,8 +14,8 @@ import pytest
 
 from kg_memory.errors import ModelRefusal, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.memory import GraphMemory
-from kg_memory.model import EpisodeInput, EpisodeStatus
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 from tests.scripted import PLACES, HashEmbeddings, Scripted
 from tests.whole_graph import whole
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.adapters.tools.lines import found_lines
 from kg_memory.ingestion.echo import without_contexts
-from kg_memory.ingestion.gate import ECHO
-from kg_memory.marks import SUPPLIED
-from kg_memory.model import EpisodeStatus
-from kg_memory.retrieval.context import render
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.ingestion.filter import ECHO
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.text.markers import SUPPLIED
 from tests.retrieval.findings import HARM, PLENTY, fact, hostile
 from tests.scripted import Scripted
 

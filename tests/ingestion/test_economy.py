@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import ModelRefusal
-from kg_memory.memory import GraphMemory
-from kg_memory.model import EpisodeInput, EpisodeStatus
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 from tests.scripted import HashEmbeddings, Scripted
 
 DAYS = [

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.ingestion.extract import PRONOUNS, extract
-from kg_memory.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
-from kg_memory.prompts.answers import ExtractedEntities
+from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
+from kg_memory.llm.prompts.answers import ExtractedEntities
 from kg_memory.settings import EntityType, Settings
 from tests.ingestion.stepping import answered, state
 

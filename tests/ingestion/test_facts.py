@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.ingestion.facts import facts, locate
-from kg_memory.prompts.answers import ExtractedFacts
+from kg_memory.llm.prompts.answers import ExtractedFacts
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, entity, state
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.errors import SettingsError
-from kg_memory.falkor.launch import Server
-from kg_memory.ingestion.gate import LONGEST, LONGEST_TURN, says_nothing, surprise
-from kg_memory.model import EpisodeStatus
+from kg_memory.falkor.embedded import Server
+from kg_memory.ingestion.filter import LONGEST, LONGEST_TURN, says_nothing, surprise
+from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kg_memory import past, reading
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.ingestion.graph import STEPS, build
-from kg_memory.model import Fact
+from kg_memory.memory import past, reading
+from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END
+from kg_memory.temporal.truth import OPEN_END
 
 Span = tuple[str | None, str | None]
 

@@ -5,7 +5,7 @@ from typing import Any
 from kg_memory.falkor import belief_cypher
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END
+from kg_memory.temporal.truth import OPEN_END
 from tests.ingestion.stepping import NOW, answered, entity, state
 
 KNOWN = [entity("Ann", known=True), entity("Paris", "Place")]

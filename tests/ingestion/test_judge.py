@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.effects import Ask, Query
 from kg_memory.falkor import candidate_cypher as cypher
-from kg_memory.identity import verdict_id
-from kg_memory.ingestion.judge import judge
-from kg_memory.prompts.answers import FactVerdict, FactVerdicts
+from kg_memory.ingestion.contradictions import judge
+from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
+from kg_memory.runtime.effects import Ask, Query
 from kg_memory.settings import Settings
-from kg_memory.temporal import OPEN_END, OPEN_START
+from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.text.identity import verdict_id
 from tests.ingestion.stepping import NOW, answered, entity, state
 
 KNOWN = [entity("Ann", known=True), entity("Paris", "Place", known=True), entity("Bob")]

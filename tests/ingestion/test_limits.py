@@ -11,7 +11,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.ingestion import extract, resolve
 from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, nesting
-from kg_memory.model import EpisodeStatus
+from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, Scripted
 

@@ -13,7 +13,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor import link_cypher as cypher
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.link import link
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered

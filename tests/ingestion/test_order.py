@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory import words
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.memory import GraphMemory
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
+from kg_memory.text import tokenise
 from tests.scripted import HashEmbeddings, Scripted
 
 Message = tuple[str, str, str]
@@ -166,7 +166,9 @@ def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline
     )
     assert len(found) > 20
     for each in found:
-        terms = words.count(each["summary"]) + words.count(" ".join([each["name"], *each["aliases"]]), NAME_WEIGHT)
+        terms = tokenise.count(each["summary"]) + tokenise.count(
+            " ".join([each["name"], *each["aliases"]]), NAME_WEIGHT
+        )
         assert (dict(each["words"]), each["n"]) == (dict(terms), terms.total())
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.facts import by_place, places_of
 from tests.ingestion.conftest import Open
 from tests.scripted import Scripted

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Ask
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, meanings
-from kg_memory.prompts.answers import CanonicalPredicates
+from kg_memory.llm.prompts.answers import CanonicalPredicates
+from kg_memory.runtime.effects import Ask
 from kg_memory.settings import FactType, Settings
 from tests.ingestion.stepping import answered, ended
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.effects import Now, Query
 from kg_memory.errors import InputError
 from kg_memory.falkor import episode_cypher
 from kg_memory.ingestion.receive import (
@@ -26,6 +25,7 @@ from kg_memory.ingestion.receive import (
     pieces,
     receive,
 )
+from kg_memory.runtime.effects import Now, Query
 from kg_memory.settings import Settings
 
 NOW = 1_700_000_000_000_000

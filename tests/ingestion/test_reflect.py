@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kg_memory.ingestion.reflect import reflect
-from kg_memory.prompts.answers import Reflection
+from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, state
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Ask, Embed
-from kg_memory.identity import canonical, entity_key
 from kg_memory.ingestion.resolve import likely, resolve
-from kg_memory.prompts.answers import Resolutions
+from kg_memory.llm.prompts.answers import Resolutions
+from kg_memory.runtime.effects import Ask, Embed
 from kg_memory.settings import Settings
+from kg_memory.text.identity import canonical, entity_key
 from tests.ingestion.stepping import answered, state
 
 SETTINGS = Settings(merge_threshold=0.9, ask_threshold=0.6)

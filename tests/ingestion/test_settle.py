@@ -9,8 +9,8 @@ import pytest
 
 from kg_memory.errors import AnswerError, ModelUnavailable
 from kg_memory.falkor.candidate_cypher import RELATED_FACTS
-from kg_memory.flow import Flow
 from kg_memory.ingestion import resolve
+from kg_memory.runtime.flow import Flow
 from tests.ingestion.conftest import Open
 from tests.ingestion.test_plans import AT, GRAPH, read
 from tests.scripted import Scripted, raising

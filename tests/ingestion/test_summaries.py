@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory import reading
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.flow import Flow
 from kg_memory.ingestion.summarise import refresh
+from kg_memory.memory import reading
+from kg_memory.runtime.flow import Flow
 
 
 @pytest.fixture

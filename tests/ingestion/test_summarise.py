@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.effects import Ask
 from kg_memory.ingestion.save import LEFT, STALE
 from kg_memory.ingestion.summarise import AFRESH, LONGEST, MOST_TOLD, refresh, summarise
-from kg_memory.prompts.answers import Summaries
+from kg_memory.llm.prompts.answers import Summaries
+from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import NOW, answered, state
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from kg_memory import past, reading
-from kg_memory.driver import Driver
 from kg_memory.ingestion.graph import build
+from kg_memory.memory import past, reading
+from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.scripted import Scripted
 

@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory import Added, GraphMemory, Settings, StepUsage, Usage
 from kg_memory.errors import ModelUnavailable
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.graph import STEPS
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, Scripted

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kg_memory.driver import Driver
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.launch import Server
-from kg_memory.memory import GraphMemory
-from kg_memory.model import Fact
+from kg_memory.falkor.embedded import Server
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Fact
+from kg_memory.runtime.driver import Driver
 from kg_memory.settings import FactType, Settings
 from tests.scripted import HashEmbeddings, Scripted
 

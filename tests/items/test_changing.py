@@ -9,9 +9,9 @@ import pytest
 from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
-from kg_memory.effects import Embed, Now
-from kg_memory.flow import run
-from kg_memory.items import changing
+from kg_memory.adapters.store.items import changing
+from kg_memory.runtime.effects import Embed, Now
+from kg_memory.runtime.flow import run
 
 
 @pytest.mark.parametrize("dimensions", [1, 300])

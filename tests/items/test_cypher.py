@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from langgraph.store.base import PutOp
 
-from kg_memory.driver import Driver
-from kg_memory.items import changing, cypher, pair_cypher, pairs, schema
-from kg_memory.items.driver import ItemDriver
-from kg_memory.items.schema import ITEMS, PAIRS
+from kg_memory.adapters.store.items import changing, cypher, pair_cypher, pairs, schema
+from kg_memory.adapters.store.items.driver import ItemDriver
+from kg_memory.adapters.store.items.schema import ITEMS, PAIRS
+from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
 
 FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}

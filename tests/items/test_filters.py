@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.adapters.store.items import filters
 from kg_memory.errors import InputError
-from kg_memory.items import filters
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, -2.0, math.inf, math.nan, 1e300]),

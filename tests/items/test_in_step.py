@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.effects import Query, Reads, in_step, read
 from kg_memory.errors import QueryError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.flow import run
+from kg_memory.runtime.effects import Query, Reads, in_step, read
+from kg_memory.runtime.flow import run
 
 
 def counting(*names):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.adapters.store.items import plain
 from kg_memory.errors import InputError
-from kg_memory.items import plain
 
 TEXTS = st.text(max_size=20)
 VALUES = st.recursive(

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from kg_memory.adapters.store.items.together import MOST_AT_ONCE, Together
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError
-from kg_memory.items.together import MOST_AT_ONCE, Together
 
 
 class Doing:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kg_memory import prompts, vocabulary
-from kg_memory.dates import parse_period
-from kg_memory.effects import Ask
+from kg_memory.llm import prompts
+from kg_memory.llm.prompts.answers import ExtractedFact
 from kg_memory.offline.model import OfflineModel
-from kg_memory.prompts.answers import ExtractedFact
+from kg_memory.runtime.effects import Ask
+from kg_memory.text import predicates
+from kg_memory.text.dates import parse_period
 
 AT = "2023-05-25T12:00:00+00:00"
 TYPES = [
@@ -89,7 +90,7 @@ def all_told(said, at=AT, speaker="Ann", previous=()):
 
 
 def _told(fact, names, at):
-    rule = vocabulary.canonical(fact.predicate)
+    rule = predicates.canonical(fact.predicate)
     return {
         "subject": names[fact.subject],
         "predicate": rule.name if rule else fact.predicate,

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory import prompts
-from kg_memory.effects import Ask
-from kg_memory.falkor.launch import Server
-from kg_memory.memory import GraphMemory
+from kg_memory.falkor.embedded import Server
+from kg_memory.llm import prompts
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.offline.model import OfflineModel
+from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
 from tests.offline.asking import episode
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory import prompts
-from kg_memory.effects import Ask
+from kg_memory.llm import prompts
+from kg_memory.llm.prompts.answers import VerdictKind
 from kg_memory.offline.judging import judge
 from kg_memory.offline.model import OfflineModel
-from kg_memory.prompts.answers import VerdictKind
+from kg_memory.runtime.effects import Ask
 from tests.offline.asking import all_told, told, verdict
 
 MAY, JUNE = "2023-05-25T12:00:00+00:00", "2023-06-20T12:00:00+00:00"

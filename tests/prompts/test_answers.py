@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from kg_memory.prompts.answers import ExtractedFact, FactVerdict, Resolution
+from kg_memory.llm.prompts.answers import ExtractedFact, FactVerdict, Resolution
 
 FACT = {
     "subject": 0,

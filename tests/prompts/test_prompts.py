@@ -9,9 +9,9 @@ from typing import get_args
 
 import pytest
 
-from kg_memory import prompts
-from kg_memory.effects import Prompt
-from kg_memory.prompts.answers import ExtractedEntities, VerdictKind
+from kg_memory.llm import prompts
+from kg_memory.llm.prompts.answers import ExtractedEntities, VerdictKind
+from kg_memory.runtime.effects import Prompt
 
 ALL = [prompt for prompt in vars(prompts).values() if isinstance(prompt, Prompt)]
 WITH_TEXT_OF_USERS = [prompt for prompt in ALL if prompt.name.startswith("extract")] + [prompts.FACTS]
@@ -59,7 +59,7 @@ def test_only_the_wishes_of_the_application_are_to_be_followed_and_they_come_las
 
 
 def test_no_prompt_file_is_left_unused():
-    folder = files("kg_memory.prompts")
+    folder = files("kg_memory.llm.prompts")
     written = {file.name.removesuffix(".md") for file in folder.iterdir() if file.name.endswith(".md")}
     assert written == {prompt.name for prompt in ALL} | {"preamble"}
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kg_memory.model import EpisodeInput
+from kg_memory.models.graph import EpisodeInput
 
 
 def write(folder: Path, content: Any, name: str = "file.txt") -> Path:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.model import EpisodeKind
-from kg_memory.readers import read
+from kg_memory.cli.readers import read
+from kg_memory.models.graph import EpisodeKind
 from tests.readers.files import said, write
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_to_dict
 
+from kg_memory.cli.readers import read
 from kg_memory.errors import InputError
-from kg_memory.model import EpisodeInput, EpisodeKind
-from kg_memory.readers import read
+from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from tests.readers.files import jsonl, said, write
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)

@@ -13,12 +13,10 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 
-from kg_memory.driver import Driver
-from kg_memory.effects import Ask
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.graph import build as build_ingestion
-from kg_memory.prompts.answers import (
+from kg_memory.llm.prompts.answers import (
     CanonicalPredicate,
     CanonicalPredicates,
     ExtractedEntities,
@@ -32,8 +30,10 @@ from kg_memory.prompts.answers import (
     Summaries,
 )
 from kg_memory.retrieval.graph import build as build_retrieval
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
-from kg_memory.words import tokens
+from kg_memory.text.tokenise import tokens
 from tests.retrieval.many import Many
 
 DIMENSION = 512
@@ -144,7 +144,7 @@ class Talk:
 
 
 class _Server:
-    def __init__(self, server: launch.Server) -> None:
+    def __init__(self, server: embedded.Server) -> None:
         self._server = server
 
     def url(self) -> str:
@@ -157,7 +157,7 @@ class _Server:
 @pytest.fixture(scope="package")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     folder = tmp_path_factory.mktemp("retrieval") / "db"
-    server = launch.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0)
+    server = embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0)
     database = Database(_Server(server))
     driver = Driver(Teller(), WordVectors(), database)
     yield driver

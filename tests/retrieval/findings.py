@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kg_memory.model import AskedTime, Community, Entity, Episode, Fact, Found, Remark, Source
+from kg_memory.models.graph import AskedTime, Community, Entity, Episode, Fact, Found, Remark, Source
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)

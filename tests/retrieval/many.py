@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-from kg_memory.driver import Driver
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.flow import Flow
-from kg_memory.temporal import OPEN_END, OPEN_START
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.truth import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
 NOW = 1000

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.model import Found
-from kg_memory.retrieval.budget import NO_ROOM, SHARES, added, estimate
-from kg_memory.retrieval.context import render
-from kg_memory.retrieval.templates import TEMPLATES
+from kg_memory.models.graph import Found
+from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, added, estimate
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import TEMPLATES
 from tests.retrieval.findings import ANY_TEXT, episode, fact
 
 

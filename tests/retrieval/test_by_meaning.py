@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.filters import checked
-from kg_memory.flow import Flow
-from kg_memory.model import Kind
-from kg_memory.retrieval.by_meaning import MOST_NEIGHBOURS, NEIGHBOUR_SHARE, by_meaning
+from kg_memory.models.filters import checked
+from kg_memory.models.graph import Kind
+from kg_memory.retrieval.records import Scored
 from kg_memory.retrieval.scope import FEW, Scope, sized
-from kg_memory.retrieval.state import Scored
-from kg_memory.temporal import SITTING
+from kg_memory.retrieval.vector import MOST_NEIGHBOURS, NEIGHBOUR_SHARE, by_meaning
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.truth import SITTING
 from tests.retrieval.many import INSTANTS, QUESTION, Many
 
 ALL = 3000

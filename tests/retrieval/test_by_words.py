@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.filters import checked
-from kg_memory.retrieval import by_words as by_words_module
-from kg_memory.retrieval.by_words import (
+from kg_memory.models.filters import checked
+from kg_memory.retrieval import bm25 as by_words_module
+from kg_memory.retrieval.bm25 import (
     K1,
     MOST_POSTINGS,
     MOST_WEIGHED,

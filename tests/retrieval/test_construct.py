@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.effects import Reads
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.flow import run
 from kg_memory.retrieval.construct import construct
+from kg_memory.runtime.effects import Reads
+from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
-from kg_memory.temporal import micros
+from kg_memory.temporal.truth import micros
 from tests.review import World, told
 
 OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"

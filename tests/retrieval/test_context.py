@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.context_text import Context
-from kg_memory.marks import TAGS
-from kg_memory.model import AskedTime, Community, Entity, Found, Remark
-from kg_memory.retrieval.context import context_of, estimate, plain_lines, render
-from kg_memory.retrieval.templates import PLAIN, ZEPH
+from kg_memory.models.context import Context
+from kg_memory.models.graph import AskedTime, Community, Entity, Found, Remark
+from kg_memory.retrieval.context.render import context_of, estimate, plain_lines, render
+from kg_memory.retrieval.context.templates import PLAIN, ZEPH
+from kg_memory.text.markers import TAGS
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Query, read
-from kg_memory.flow import run
-from kg_memory.retrieval import distance
-from kg_memory.retrieval.distance import called, distances, nearest
+from kg_memory.retrieval.rerankers import distance
+from kg_memory.retrieval.rerankers.distance import called, distances, nearest
+from kg_memory.runtime.effects import Query, read
+from kg_memory.runtime.flow import run
 from tests.retrieval.conftest import Talk
 
 NOW, SUMMER_2022 = 1_720_000_000_000_000, 1_656_000_000_000_000

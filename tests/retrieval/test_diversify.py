@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from kg_memory.effects import read, write
-from kg_memory.model import KINDS
-from kg_memory.rank import mmr
-from kg_memory.recipes import ByDiversity
-from kg_memory.retrieval.diversify import ALIKE, diversified
+from kg_memory.models.graph import KINDS
+from kg_memory.retrieval.rank import mmr
+from kg_memory.retrieval.recipe import ByDiversity
+from kg_memory.retrieval.rerankers.mmr import ALIKE, diversified
+from kg_memory.runtime.effects import read, write
 from tests.retrieval.conftest import Talk, WordVectors
 
 

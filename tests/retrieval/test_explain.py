@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory.context_text import Context
-from kg_memory.model import KINDS, Found, Why
-from kg_memory.retrieval.context import context_of, render
+from kg_memory.models.context import Context
+from kg_memory.models.graph import KINDS, Found, Why
+from kg_memory.retrieval.context.render import context_of, render
 from kg_memory.retrieval.explain import FURTHER, GONE, explained
-from kg_memory.retrieval.state import DEFAULT_TOKENS
+from kg_memory.retrieval.records import DEFAULT_TOKENS
 from tests.retrieval.findings import PLENTY, episode, fact
 
 NO_TEXTS: Any = {kind: {} for kind in KINDS}

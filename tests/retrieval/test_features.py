@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Reads, read, write
 from kg_memory.errors import InputError
 from kg_memory.falkor import rerank_cypher as cypher
-from kg_memory.flow import Flow, run
-from kg_memory.model import KINDS, Kind
-from kg_memory.recipes import DEFAULT, ByDistance, ByMentions, ByRecency, ByTrust
-from kg_memory.retrieval.features import Features, features
-from kg_memory.retrieval.rerank import rerank
+from kg_memory.models.graph import KINDS, Kind
+from kg_memory.retrieval.recipe import DEFAULT, ByDistance, ByMentions, ByRecency, ByTrust
+from kg_memory.retrieval.rerankers.features import Features, features
+from kg_memory.retrieval.rerankers.rerank import rerank
+from kg_memory.runtime.effects import Reads, read, write
+from kg_memory.runtime.flow import Flow, run
 from kg_memory.settings import Settings
 from tests.retrieval.conftest import Talk
 

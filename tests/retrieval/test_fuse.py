@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.model import KINDS
-from kg_memory.recipes import DEFAULT, RECIPES, Recipe, Weights
+from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.fuse import fused
+from kg_memory.retrieval.recipe import DEFAULT, RECIPES, Recipe, Weights
 
 SCORED = st.dictionaries(st.sampled_from("abcdef"), st.floats(-1, 30), max_size=6).map(
     lambda found: sorted(map(list, found.items()), key=lambda one: -one[1])

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.identity import thread_key
-from kg_memory.model import Found
+from kg_memory.models.graph import Found
+from kg_memory.text.identity import thread_key
 from tests.retrieval.conftest import Talk
 
 HOSTILE = [

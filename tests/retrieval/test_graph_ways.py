@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.effects import Query, Reads
 from kg_memory.falkor import search_cypher, walk_cypher
-from kg_memory.flow import Flow, run
-from kg_memory.identity import alias_key
-from kg_memory.retrieval.graph_ways import (
+from kg_memory.retrieval.traversal import (
     FOUND_WEIGHT,
     MENTIONED,
     STATED_SHARE,
@@ -18,6 +15,9 @@ from kg_memory.retrieval.graph_ways import (
     ids_of,
     seeds,
 )
+from kg_memory.runtime.effects import Query, Reads
+from kg_memory.runtime.flow import Flow, run
+from kg_memory.text.identity import alias_key
 
 NO_HITS: Any = {"words": [], "meaning": [], "graph": []}
 

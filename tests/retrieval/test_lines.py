@@ -7,8 +7,8 @@ import time
 import pytest
 from hypothesis import given
 
-from kg_memory.model import AskedTime
-from kg_memory.retrieval.lines import Teller, excerpt, one_line, told
+from kg_memory.models.graph import AskedTime
+from kg_memory.retrieval.context.lines import Teller, excerpt, one_line, told
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
 
 

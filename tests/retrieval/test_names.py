@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.identity import alias_key
 from kg_memory.retrieval.names import LONGEST, MOST_WORDS, name_keys
+from kg_memory.text.identity import alias_key
 
 
 def test_every_stretch_of_words_could_be_a_name() -> None:

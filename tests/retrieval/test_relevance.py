@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.model import KINDS
-from kg_memory.retrieval.by_words import rarity
+from kg_memory.models.graph import KINDS
+from kg_memory.retrieval.bm25 import rarity
 from kg_memory.retrieval.relevance import USUALLY_AGREED, agreement, features, probability, relevance
 
 COUNTS: Any = dict.fromkeys(KINDS, 1000)

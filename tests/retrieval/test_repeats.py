@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory.model import Entity, Found, Remark
-from kg_memory.retrieval.context import render
-from kg_memory.retrieval.repeats import folded
+from kg_memory.models.graph import Entity, Found, Remark
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.dedupe import folded
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 

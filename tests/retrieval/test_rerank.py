@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Query, Reads, Score
 from kg_memory.errors import InputError
 from kg_memory.falkor import rerank_cypher as cypher
-from kg_memory.flow import run
-from kg_memory.rank import LAST
-from kg_memory.recipes import (
+from kg_memory.retrieval.rank import LAST
+from kg_memory.retrieval.recipe import (
     DEFAULT,
     ByConfidence,
     ByCrossEncoder,
@@ -24,8 +22,10 @@ from kg_memory.recipes import (
     Weights,
     recipe,
 )
-from kg_memory.retrieval.features import DAY, TOLD_BY
-from kg_memory.retrieval.rerank import rerank
+from kg_memory.retrieval.rerankers.features import DAY, TOLD_BY
+from kg_memory.retrieval.rerankers.rerank import rerank
+from kg_memory.runtime.effects import Query, Reads, Score
+from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
 
 NOW = 1_700_000_000_000_000

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Query, Reads
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.filters import checked
-from kg_memory.flow import Flow, run
-from kg_memory.model import KINDS, Kind
+from kg_memory.models.filters import checked
+from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, left, scored, sized
+from kg_memory.runtime.effects import Query, Reads
+from kg_memory.runtime.flow import Flow, run
 from tests.retrieval.many import INSTANTS, Many
 
 BY_ANN = {"speaker": "Ann"}

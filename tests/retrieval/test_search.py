@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import Embed, Now, Query, Reads
 from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.flow import run
-from kg_memory.identity import alias_key
-from kg_memory.model import KINDS
-from kg_memory.recipes import RECIPES
+from kg_memory.models.graph import KINDS
+from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS, search
+from kg_memory.runtime.effects import Embed, Now, Query, Reads
+from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
+from kg_memory.text.identity import alias_key
 
 NOW = 1_700_000_000_000_000
 LOOKED_UP = [

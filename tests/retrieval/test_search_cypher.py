@@ -12,9 +12,9 @@ import pytest
 from kg_memory.falkor import search_cypher, walk_cypher
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.filter_cypher import COUNT, candidates, condition
-from kg_memory.filters import checked
-from kg_memory.identity import alias_key
-from kg_memory.model import KINDS, Kind
+from kg_memory.models.filters import checked
+from kg_memory.models.graph import KINDS, Kind
+from kg_memory.text.identity import alias_key
 from tests.retrieval.conftest import DIMENSION, Talk
 
 PARAMETERS: dict[str, Any] = {

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 
 from kg_memory.errors import InputError
-from kg_memory.marks import TAGS
-from kg_memory.model import Community, Entity, Found, Remark
-from kg_memory.retrieval.budget import estimate
-from kg_memory.retrieval.context import render
-from kg_memory.retrieval.templates import PLAIN, TEMPLATES, ZEP, Section, template
+from kg_memory.models.graph import Community, Entity, Found, Remark
+from kg_memory.retrieval.context.packing import estimate
+from kg_memory.retrieval.context.render import render
+from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, template
+from kg_memory.text.markers import TAGS
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
 
 BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}

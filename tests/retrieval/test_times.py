@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.retrieval.times import bounds, day, held, in_words
+from kg_memory.retrieval.context.times import bounds, day, held, in_words
 from tests.retrieval.findings import JUNE, MAY, NOW, fact
 
 YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)

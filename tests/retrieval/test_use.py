@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory.effects import read, write
 from kg_memory.falkor import rerank_cypher as cypher
-from kg_memory.rank import faded
-from kg_memory.recipes import ByUse
-from kg_memory.retrieval.use import count_use
+from kg_memory.retrieval.rank import faded
+from kg_memory.retrieval.recipe import ByUse
+from kg_memory.retrieval.rerankers.use import count_use
+from kg_memory.runtime.effects import read, write
 from tests.retrieval.conftest import Talk
 
 DAY = 86_400_000_000

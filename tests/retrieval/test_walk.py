@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.activation import Link
-from kg_memory.driver import Driver
-from kg_memory.effects import Query, in_step, write
 from kg_memory.falkor import walk_cypher as cypher
-from kg_memory.flow import Flow, run
-from kg_memory.recipes import BreadthFirst, PageRank, Synapse
-from kg_memory.retrieval.state import Instants
+from kg_memory.retrieval.activation import Link
+from kg_memory.retrieval.recipe import BreadthFirst, PageRank, Synapse
+from kg_memory.retrieval.records import Instants
 from kg_memory.retrieval.walk import NEIGHBOURS, Reached, _activated, along, fact_links, touching
-from kg_memory.temporal import OPEN_END
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Query, in_step, write
+from kg_memory.runtime.flow import Flow, run
+from kg_memory.temporal.truth import OPEN_END
 
 NOW: Instants = {"since": 500, "until": 501, "believed_at": 500, "lenient": False, "unreviewed": False}
 WAYS = (BreadthFirst(), Synapse(), PageRank())

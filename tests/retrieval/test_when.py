@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.effects import Now, Query, Reads
 from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher
-from kg_memory.flow import run
-from kg_memory.model import AskedTime
-from kg_memory.retrieval.when import when
-from kg_memory.temporal import OPEN_END, OPEN_START, micros
+from kg_memory.models.graph import AskedTime
+from kg_memory.retrieval.question_time import when
+from kg_memory.runtime.effects import Now, Query, Reads
+from kg_memory.runtime.flow import run
+from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
 from tests.retrieval.conftest import Talk
 from tests.review import World
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.effects import Query
 from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher, cypher
 from kg_memory.falkor.connect import graph_key
-from kg_memory.temporal import OPEN_END
+from kg_memory.runtime.effects import Query
+from kg_memory.temporal.truth import OPEN_END
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 from tests.test_memory import Verbs
 

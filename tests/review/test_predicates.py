@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.model import PredicateInfo
+from kg_memory.models.graph import PredicateInfo
 from tests.review import World, judging
 from tests.test_memory import Verbs
 

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from kg_memory import GraphMemory
-from kg_memory.review.graph import ACTION
+from kg_memory.maintenance.review.graph import ACTION
 from tests.review import World
 
 OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.falkor import launch
-from kg_memory.prompts import EXTRACT_MESSAGE
+from kg_memory.falkor import embedded
+from kg_memory.llm.prompts import EXTRACT_MESSAGE
 
 GRAPHS = {"ingestion", "retrieval", "communities", "review", "agent"}
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise"]
@@ -209,7 +209,7 @@ def test_it_ends_without_an_error_and_leaves_no_process_and_nothing_blocked(serv
     with pytest.raises(ProcessLookupError):
         os.killpg(server.process.pid, 0)
     deadline = time.monotonic() + 20
-    while launch.is_running(server.data):
+    while embedded.is_running(server.data):
         assert time.monotonic() < deadline, "the embedded server did not end"
         time.sleep(0.1)
     log = server.log.read_text()

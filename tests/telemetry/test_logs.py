@@ -15,7 +15,6 @@ import pytest
 
 import kg_memory
 from kg_memory import GraphMemory
-from kg_memory.chat import ChatModel, chat_model
 from kg_memory.errors import (
     AnswerError,
     DatabaseUnavailable,
@@ -26,7 +25,8 @@ from kg_memory.errors import (
     ModelUnavailable,
     QueryError,
 )
-from kg_memory.retries import Sleepers
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.retry import Sleepers
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
 from tests.scripted import HashEmbeddings
 
@@ -237,7 +237,7 @@ def test_neither_do_embeddings_summaries_communities_and_callbacks(server, setti
 
 
 def test_no_call_of_a_logger_passes_an_error_or_a_text():
-    """Where a call is added: `kg_memory.telemetry.failures.reason` tells of an error what may be told."""
+    """Where a call is added: `kg_memory.runtime.telemetry.failures.reason` tells of an error what may be told."""
     found = []
     for path in Path(kg_memory.__file__).parent.rglob("*.py"):
         text = path.read_text("utf-8")

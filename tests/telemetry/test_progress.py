@@ -19,7 +19,7 @@ def streamed(graph: Any, given: Any, way: str, **run: Any) -> list[dict[str, Any
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, model, embeddings, namespace, way):
-    from kg_memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
 
     settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
     with GraphMemory(settings, model=model, embeddings=embeddings) as memory:

@@ -11,11 +11,11 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from kg_memory import telemetry
-from kg_memory.chat import ChatModel, chat_model
 from kg_memory.errors import MissingExtra, ModelUnavailable
-from kg_memory.memory import GraphMemory
-from kg_memory.retries import Sleepers
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.retry import Sleepers
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime import telemetry
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
 
 SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
@@ -106,8 +106,8 @@ def test_each_attempt_of_a_request_has_a_span_and_its_tokens_are_measured(told, 
     assert counted("gen_ai.client.operation.duration", **{"error.type": "503"}) == 1
     tokens = {each.attributes["gen_ai.token.type"]: each.sum for each in told.points("gen_ai.client.token.usage")}
     assert tokens == {"input": 200, "output": 20}
-    assert counted("kg_memory.retries", **{"kg_memory.reason": "503"}) == 1
-    assert counted("kg_memory.retries", **{"kg_memory.reason": "unreadable"}) == 1
+    assert counted("kg_memory.llm.retry", **{"kg_memory.reason": "503"}) == 1
+    assert counted("kg_memory.llm.retry", **{"kg_memory.reason": "unreadable"}) == 1
 
 
 def test_embedding_requests_have_spans(memory, told, namespace):
@@ -239,7 +239,7 @@ def test_a_setting_turns_it_on(server, settings, model, embeddings):
 def test_without_the_extra_turning_it_on_says_what_to_install(monkeypatch):
     for name in [each for each in sys.modules if each.startswith("opentelemetry")] + ["opentelemetry"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "kg_memory.telemetry.otel", raising=False)
+    monkeypatch.delitem(sys.modules, "kg_memory.runtime.telemetry.otel", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'kg-memory\[otel\]'"):
         telemetry.instrument()
     assert not telemetry.is_on()
@@ -264,8 +264,8 @@ def _chat() -> ChatModel:
 
 
 def _ask(content: str = "I live in Oslo.") -> Any:
-    from kg_memory.effects import Ask  # noqa: PLC0415
-    from kg_memory.prompts import EXTRACT_MESSAGE  # noqa: PLC0415
+    from kg_memory.llm.prompts import EXTRACT_MESSAGE  # noqa: PLC0415
+    from kg_memory.runtime.effects import Ask  # noqa: PLC0415
 
     episode = {"kind": "message", "content": content, "speaker": "Ann", "at": "2024-05-01"}
     fields = dict.fromkeys(EXTRACT_MESSAGE.fields, "")

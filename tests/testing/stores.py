@@ -10,8 +10,8 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from kg_memory.adapters import KGStore
-from kg_memory.falkor import binaries, launch
-from kg_memory.memory import GraphMemory
+from kg_memory.falkor import binaries, embedded
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from kg_memory.testing.store_conformance import Capability, StoreConformance, WordCounts
 from tests.scripted import Scripted
@@ -38,7 +38,7 @@ class KG(StoreConformance):
     @pytest.fixture(scope="class")
     @classmethod
     def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-        with launch.join(
+        with embedded.join(
             tmp_path_factory.mktemp("store"), binaries.fetch(), fsync="everysec", idle_seconds=0
         ) as server:
             yield server.url

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from kg_memory.model import VerdictKind
+from kg_memory.models.graph import VerdictKind
 
 WHEN_SAID = "when it was said"
 """The start of what is told in the present tense."""

@@ -11,11 +11,11 @@ from typing import get_args
 
 import pytest
 
-from kg_memory.falkor.launch import Server
-from kg_memory.memory import GraphMemory
-from kg_memory.model import Fact, VerdictKind
+from kg_memory.falkor.embedded import Server
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Fact, VerdictKind
 from kg_memory.settings import Settings
-from kg_memory.temporal import instant
+from kg_memory.temporal.truth import instant
 from tests.scripted import HashEmbeddings, Scripted
 from tests.time import beside, changes, corrected, dating
 from tests.time.reader import reader

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kg_memory import GraphMemory
-from kg_memory.falkor.aside import PREFIX
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.shadow_graph import PREFIX
 from tests.faults.whole import LINKS, NODES
 
 

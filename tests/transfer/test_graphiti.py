@@ -12,7 +12,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
 from tests.faults.whole import flaws
 from tests.transfer import exported, graphiti_graph, left_aside
 

@@ -12,9 +12,9 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
-from kg_memory.falkor.launch import Server
+from kg_memory.falkor.embedded import Server
+from kg_memory.maintenance.transfer import file as files
 from kg_memory.settings import Settings
-from kg_memory.transfer import file as files
 from tests.scripted import HashEmbeddings, Scripted
 from tests.transfer import exported, left_aside, whole
 

@@ -10,8 +10,8 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.launch import Server
-from kg_memory.falkor.making import MAKING
+from kg_memory.falkor.embedded import Server
+from kg_memory.falkor.index_lock import MAKING
 from kg_memory.settings import Settings
 from tests.faults.nursery import Nursery
 from tests.faults.proxy import How, Plan, Proxy

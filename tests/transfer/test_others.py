@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.transfer import langmem, mem0
+from kg_memory.maintenance.transfer import langmem, mem0
 
 MEMORY = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "metadata": {"category": "home"}, "score": None,

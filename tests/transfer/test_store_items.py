@@ -7,7 +7,7 @@ import io
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.adapters.store import KGStore
+from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError
 from tests.transfer import exported, left_aside
 

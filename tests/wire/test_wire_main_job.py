@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.chat import ChatModel, chat_model
-from kg_memory.embeddings import embedding_model
 from kg_memory.errors import ModelError, ModelUnavailable
-from kg_memory.falkor import launch
-from kg_memory.model import EpisodeStatus
-from kg_memory.retries import Patience
+from kg_memory.falkor import embedded
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.embeddings import embedding_model
+from kg_memory.llm.retry import Patience
+from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
 
 MESSAGES = [
@@ -33,7 +33,7 @@ MESSAGES = [
 CONTENTS = sorted(message["content"] for message in MESSAGES)
 
 
-def opened(server: launch.Server, chat_url: str, embeddings_url: str) -> GraphMemory:
+def opened(server: embedded.Server, chat_url: str, embeddings_url: str) -> GraphMemory:
     chat = chat_model("smollm2", chat_url, timeout=120, max_tokens=120)
     model = ChatModel(chat, repairs=0, patience=Patience(attempts=2, first=0.01))
     return GraphMemory.open(
@@ -42,7 +42,7 @@ def opened(server: launch.Server, chat_url: str, embeddings_url: str) -> GraphMe
 
 
 @pytest.fixture
-def memory(server: launch.Server, chat_url: str, embeddings_url: str) -> Iterator[GraphMemory]:
+def memory(server: embedded.Server, chat_url: str, embeddings_url: str) -> Iterator[GraphMemory]:
     with opened(server, chat_url, embeddings_url) as memory:
         yield memory
 

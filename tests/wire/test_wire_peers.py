@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from kg_memory import prompts
-from kg_memory.chat import ChatModel, chat_model
-from kg_memory.chat.wire import Way
-from kg_memory.effects import Ask, Prompt
-from kg_memory.embeddings import embedding_model
 from kg_memory.errors import AnswerError, ModelError, ModelUnavailable, SettingsError
-from kg_memory.retries import Patience
-from kg_memory.usage import Usage
+from kg_memory.llm import prompts
+from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.chat.wire import Way
+from kg_memory.llm.embeddings import embedding_model
+from kg_memory.llm.retry import Patience
+from kg_memory.models.usage import Usage
+from kg_memory.runtime.effects import Ask, Prompt
 
 EPISODE = {
     "kind": "message",

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 from langgraph.store.base import BaseStore, GetOp, Item
 
-from kg_memory.adapters.store import KGStore
+from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.identity import checked_namespace, clean
-from kg_memory.memory import GraphMemory
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.text.identity import checked_namespace, clean
 
 LIMIT = 5000
 """Characters of one block, where nothing else is declared."""

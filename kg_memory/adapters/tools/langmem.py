@@ -17,16 +17,16 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, create_model
 
 from kg_memory.adapters.messages import USER
-from kg_memory.adapters.places import NamespaceTemplate, checked_memory, checked_speaker
+from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory, checked_speaker
 from kg_memory.adapters.tools.making import Answer, Here, call, tool
 from kg_memory.adapters.tools.steps import forget, known, remember
 from kg_memory.errors import InputError, SettingsError
-from kg_memory.flow import Flow
-from kg_memory.memory import GraphMemory
-from kg_memory.model import Episode, Fact, Found
-from kg_memory.reading import counted
-from kg_memory.retrieval.context import told
-from kg_memory.words import tokens
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.reading import counted
+from kg_memory.models.graph import Episode, Fact, Found
+from kg_memory.retrieval.context.render import told
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.tokenise import tokens
 
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)

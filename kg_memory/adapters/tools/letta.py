@@ -11,13 +11,13 @@ from functools import partial
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
-from kg_memory.adapters.places import NamespaceTemplate, checked_memory
+from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory
 from kg_memory.adapters.tools.core_memory import CoreMemory
 from kg_memory.adapters.tools.making import Answer, Here, in_thread, tool
 from kg_memory.adapters.tools.steps import most_of, remember, search, shown
-from kg_memory.flow import Flow
-from kg_memory.memory import GraphMemory
-from kg_memory.model import EpisodeKind
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import EpisodeKind
+from kg_memory.runtime.flow import Flow
 
 
 class CoreMemoryAppend(BaseModel):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kg_memory import marks
-from kg_memory.marks import HEADINGS, TAGS
-from kg_memory.model import Added, Episode, Fact, Found, Kind
-from kg_memory.receipts import Forgotten
-from kg_memory.retrieval.context import episode_line, fact_line, told
-from kg_memory.words import tokens
+from kg_memory.models.graph import Added, Episode, Fact, Found, Kind
+from kg_memory.models.receipts import Forgotten
+from kg_memory.retrieval.context.render import episode_line, fact_line, told
+from kg_memory.text import markers
+from kg_memory.text.markers import HEADINGS, TAGS
+from kg_memory.text.tokenise import tokens
 
-DATA = marks.QUOTED
+DATA = markers.QUOTED
 NOTHING = "Nothing in memory about this."
 
 

@@ -14,10 +14,10 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel
 
-from kg_memory.adapters.places import NamespaceTemplate, Place, place_here, place_of
+from kg_memory.adapters.namespace import NamespaceTemplate, Place, place_here, place_of
 from kg_memory.errors import InputError
-from kg_memory.flow import Flow, T, arun, run
-from kg_memory.memory import GraphMemory
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.flow import Flow, T, arun, run
 
 Answer = tuple[str, Any]
 """What the model reads, and the same as plain JSON for the program around it."""

@@ -9,10 +9,10 @@ from typing import Any
 from kg_memory.adapters.tools.lines import added_lines, forgotten_lines, found_lines
 from kg_memory.adapters.tools.making import Answer, Here, call
 from kg_memory.errors import InputError
-from kg_memory.flow import Flow
-from kg_memory.model import Added, EpisodeInput, EpisodeKind, Found
-from kg_memory.reading import counted
-from kg_memory.receipts import Forgotten
+from kg_memory.memory.reading import counted
+from kg_memory.models.graph import Added, EpisodeInput, EpisodeKind, Found
+from kg_memory.models.receipts import Forgotten
+from kg_memory.runtime.flow import Flow
 
 SOURCE = "tool"
 AGENT = "agent"

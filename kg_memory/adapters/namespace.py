@@ -1,0 +1,127 @@
+"""Whose memory an agent's step works on, and in which conversation: read from where the step runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+from langgraph.config import get_config
+from langgraph.runtime import get_runtime
+
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.text.identity import checked_namespace
+
+
+class NamespaceTemplate:
+    """A namespace with ``{names}`` in it, such as ``"{user_id}"``, that are filled in where a step runs.
+
+    Two different fillings never give one namespace: in ``"{org}/{user_id}"`` a slash in a value is escaped.
+    Errors: `SettingsError` for a template that cannot be used.
+    """
+
+    def __init__(self, template: str) -> None:
+        if not isinstance(template, str) or not template:
+            raise SettingsError(f"the namespace is {template!r}: give a string such as 'ann' or '{{user_id}}'")
+        self.template = template
+        self._parts, self._end = _parsed(template)
+        self.names = tuple(name for _, name in self._parts)
+        between = "".join(text for text, _ in self._parts[1:])
+        self._escaped = frozenset(between + "%") if between else frozenset()
+        for text, name in self._parts[1:]:
+            if not text or "%" in text:
+                raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
+
+    def fill(self, *sources: Any) -> str:
+        """Return the namespace, with each name as the first of *sources* (mappings or objects) that has it says.
+
+        Errors: `InputError` when none has it, or its value is no id: nobody's memory is taken for somebody's.
+        """
+        filled = "".join(text + self._value(name, sources) for text, name in self._parts)
+        return checked_namespace(filled + self._end)
+
+    def _value(self, name: str, sources: tuple[Any, ...]) -> str:
+        found = (_get(source, name) for source in sources)
+        value = next((each for each in found if each is not None), None)
+        if value is None:
+            raise InputError(
+                f"the namespace {self.template!r} needs {name!r}: pass context={{{name!r}: ...}} or "
+                f"config={{'configurable': {{{name!r}: ...}}}} when you invoke it"
+            )
+        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+            raise InputError(f"{name} is {value!r}, which is no id: give a string or a whole number")
+        return "".join(f"%{ord(char):02X};" if char in self._escaped else char for char in str(value))
+
+
+def checked_memory(memory: object) -> GraphMemory:
+    """Return *memory*; raise `SettingsError` for what is none."""
+    if not isinstance(memory, GraphMemory):
+        raise SettingsError(f"the memory is {memory!r:.80}: give what GraphMemory.open() returns")
+    return memory
+
+
+def checked_speaker(name: str, speaker: str | None) -> str | None:
+    """Return *speaker*; raise `SettingsError` for what is no name."""
+    if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
+        raise SettingsError(
+            f"{name} is {speaker!r}: give one name, no template; where many people speak, name their messages, "
+            "as in HumanMessage('...', name='Ann')"
+        )
+    return speaker
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace and a thread of conversation."""
+
+    namespace: str
+    thread: str | None = None
+
+
+def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
+    """Return where a step with this runtime *context* and *config* works; the context counts first."""
+    configurable = (config or {}).get("configurable") or {}
+    thread = configurable.get("thread_id")
+    return Place(template.fill(context, configurable), None if thread is None else str(thread))
+
+
+def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
+    """Return where the step that is running now works; outside of a graph, only *config* or a name in full will do.
+
+    A *config* takes the place of the one that the step runs with.
+    """
+    try:
+        running = get_config()
+    except RuntimeError:
+        return place_of(template, None, config)
+    runtime = get_runtime() if "configurable" in running else None
+    context = None if runtime is None else runtime.context  # none where a runnable runs outside of a graph
+    return place_of(template, context, running if config is None else config)
+
+
+def _parsed(template: str) -> tuple[list[tuple[str, str]], str]:
+    """Return the names in *template*, each with the text before it, and the text behind the last.
+
+    Errors: `SettingsError`.
+    """
+    try:
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        raise SettingsError(f"the namespace {template!r} is no template ({error}): write '{{user_id}}'") from None
+    parts: list[tuple[str, str]] = []
+    before = ""
+    for text, name, form, conversion in pieces:
+        before += text
+        if name is None:
+            continue  # a brace that was written twice
+        if not name.isidentifier() or form or conversion:
+            raise SettingsError(f"the namespace {template!r} has {{{name}}}: write a plain name like {{user_id}}")
+        parts.append((before, name))
+        before = ""
+    return parts, before
+
+
+def _get(source: Any, name: str) -> Any:
+    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)

@@ -1,0 +1,133 @@
+"""What a store's items tell the memory, and what the memory's graph tells beside them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langgraph.store.base import PutOp, SearchItem, SearchOp, get_text_at_path
+
+from kg_memory.adapters.store.items import filters
+from kg_memory.adapters.store.items.namespaces import Labels
+from kg_memory.adapters.store.items.plain import key_of
+from kg_memory.errors import SettingsError
+from kg_memory.models.graph import Added, EpisodeInput, EpisodeKind, Fact
+from kg_memory.runtime.effects import embed
+from kg_memory.runtime.flow import Flow
+
+logger = logging.getLogger("kg_memory")
+
+WHOLE = "$"
+SOURCE = "store"
+FACT = "fact:"
+"""What the keys of facts begin with, among the items that a search finds."""
+TOLD = {"subject", "predicate", "objects", "valid_at", "invalid_at", "confidence", "sources"}
+
+Rule = Callable[[Labels], bool] | Sequence[Labels] | bool
+Batch = dict[str, list[EpisodeInput]]
+
+
+class Remembering:
+    """The rule which namespaces' items are remembered, and how."""
+
+    def __init__(self, rule: Rule, fields: Sequence[str] | None) -> None:
+        self._fields = fields or [WHOLE]
+        if isinstance(rule, bool):
+            self.remembers: Callable[[Labels], bool] = lambda _: rule
+        elif callable(rule):
+            self.remembers = rule
+        else:
+            self.remembers = _under(rule)
+
+    def episodes(self, ops: Iterable[PutOp]) -> Batch:
+        """Return the texts of what is put, as episodes by the namespace of the memory that they belong to."""
+        found: Batch = {}
+        for op in ops:
+            if op.value is not None and op.index is not False and self.remembers(tuple(op.namespace)):
+                found.setdefault(graph_namespace(op.namespace), []).extend(self._told(op, dict(op.value)))
+        return {namespace: told for namespace, told in found.items() if told}
+
+    def asks(self, op: Any) -> bool:
+        """Tell whether the graph is asked beside the items."""
+        return (
+            isinstance(op, SearchOp)
+            and bool(op.query and op.query.strip())
+            and bool(op.limit and op.namespace_prefix)
+            and self.remembers(tuple(op.namespace_prefix))
+        )
+
+    def _told(self, op: PutOp, value: dict[str, Any]) -> Iterator[EpisodeInput]:
+        paths = self._fields if op.index in (None, False) else op.index
+        texts = (text for path in paths or () for text in _texts(value, path))
+        item = key_of([op.namespace, op.key])
+        for text in dict.fromkeys(texts):
+            if text.strip():
+                # By the item and the text: the same put again is the same episode, a changed text another.
+                name = f"{item}:{key_of(text)}"
+                yield EpisodeInput(content=text, kind=EpisodeKind.TEXT, source=SOURCE, source_id=name)
+
+
+def graph_namespace(namespace: Sequence[str]) -> str:
+    """Return the memory's namespace of items in *namespace*: its labels, joined by a dot, which no label has."""
+    return ".".join(namespace)
+
+
+def widened(op: SearchOp) -> SearchOp:
+    """Return *op* asking for all from the first item to the end of the page: facts may come between them."""
+    return op._replace(limit=op.limit + op.offset, offset=0)
+
+
+def fact_items(op: SearchOp, facts: Iterable[Fact]) -> list[SearchItem]:
+    """Return those of *facts* that fit the filter, as items in the namespace that was searched."""
+    found: list[SearchItem] = []
+    for fact in facts:
+        value = {"kind": "fact", "fact": fact.sentence, **fact.model_dump(mode="json", include=TOLD)}
+        if filters.matches(value, op.filter or {}):
+            stamps = (fact.created_at, fact.created_at)
+            found.append(SearchItem(tuple(op.namespace_prefix), FACT + fact.id, value, *stamps))
+    return found
+
+
+def merged(op: SearchOp, items: Sequence[SearchItem], facts: Sequence[SearchItem], *, scored: bool) -> Flow[list[Any]]:
+    """Return the page of *items* and *facts*, by score; a fact's is the cosine of its sentence and the query."""
+    if scored and facts:
+        query, *sentences = yield from _vectors(str(op.query), [fact.value["fact"] for fact in facts])
+        for fact, vector in zip(facts, sentences, strict=True):
+            fact.score = sum(one * other for one, other in zip(query, vector, strict=True))
+    ranked = sorted((*items, *facts), key=lambda each: (each.score is None, -(each.score or 0.0)))
+    return ranked[op.offset : op.offset + op.limit]
+
+
+def warn(namespace: str, added: Iterable[Added]) -> None:
+    """Tell of texts that were saved but could not be read; `GraphMemory.resume` tries again."""
+    for each in added:
+        if each.problem is not None:
+            logger.warning("an item in %r is stored, and saved as episode %s, but not read", namespace, each.episode)
+
+
+def _vectors(query: str, sentences: Sequence[str]) -> Flow[list[list[float]]]:
+    asked = yield from embed([query], role="query")
+    told = yield from embed(sentences)
+    return [*asked, *told]
+
+
+def _texts(value: Mapping[str, Any], path: str) -> Iterable[str]:
+    return _strings(value) if path == WHOLE else get_text_at_path(value, path)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(each)
+
+
+def _under(prefixes: Any) -> Callable[[Labels], bool]:
+    if isinstance(prefixes, str) or not all(isinstance(each, list | tuple) for each in prefixes):
+        raise SettingsError(
+            f"remember is {prefixes!r}: give True, a function of a namespace, or prefixes such as [('memories',)]"
+        )
+    kept = [tuple(each) for each in prefixes]
+    return lambda namespace: any(namespace[: len(each)] == each for each in kept)

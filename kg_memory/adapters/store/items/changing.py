@@ -1,0 +1,151 @@
+"""Put and delete items, and let them expire: each batch one atomic query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from langgraph.store.base import PutOp, get_text_at_path, validate_op_namespace
+
+from kg_memory.adapters.store.items import cypher, filters
+from kg_memory.adapters.store.items.namespaces import Labels, checked_labels, prefixes
+from kg_memory.adapters.store.items.plain import key_of, written
+from kg_memory.errors import InputError
+from kg_memory.llm.embeddings import LONGEST_TEXT
+from kg_memory.runtime.effects import embed, now, write
+from kg_memory.runtime.flow import Flow
+
+T = TypeVar("T")
+MINUTE = 60_000_000
+LONGEST_TTL = 10**10
+"""Minutes, some twenty thousand years."""
+MOST_AT_ONCE = 500
+LARGEST_AT_ONCE = 16_000_000
+"""Characters of the values and vectors that one query writes; more than one query takes what is more."""
+NUMBER = 20
+"""Characters of a number of a vector, about."""
+SWEPT_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One item to be put, or deleted where it has no value; checked, and as the graph takes it."""
+
+    id: str
+    namespace: Labels
+    key: str
+    value: Mapping[str, Any] | None
+    text: str
+    ttl: int | None
+    texts: tuple[str, ...]
+
+
+def change(op: PutOp, fields: Sequence[str] | None) -> Change:
+    """Return *op* as a change; *fields* are indexed where it names none itself, nothing is if None.
+
+    Errors: `InvalidNamespaceError`; `InputError` for a value that is not JSON-plain, or a wrong ttl or index.
+    """
+    namespace, key = checked_labels(op.namespace), str(op.key)
+    validate_op_namespace(op)
+    identity = key_of([namespace, key])
+    if op.value is None:
+        return Change(identity, namespace, key, None, "", None, ())
+    if not isinstance(op.value, Mapping):
+        raise InputError(f"the value is a {type(op.value).__name__}: put a dict")
+    value = dict(op.value)
+    text = written(value)
+    return Change(identity, namespace, key, value, text, _micros(op.ttl), texts(op, value, fields))
+
+
+def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the texts of *value* that are embedded."""
+    asked = fields if op.index is None else op.index
+    if asked is None or asked is False:
+        return ()
+    if not isinstance(asked, list | tuple) or not all(isinstance(path, str) for path in asked):
+        raise InputError(f"the index is {asked!r}: give a list of paths such as ['title', 'parts[*].text'], or False")
+    if fields is None:
+        return ()
+    found = (text[:LONGEST_TEXT] for path in asked for text in get_text_at_path(value, path))
+    return tuple(dict.fromkeys(found))
+
+
+def make(changes: Iterable[Change]) -> Flow[None]:
+    """Make *changes*; of several of one item the last counts."""
+    last: dict[str, Change] = {}
+    for each in changes:
+        last.pop(each.id, None)
+        last[each.id] = each
+    asked = list(dict.fromkeys(text for each in last.values() for text in each.texts))
+    vectors = dict(zip(asked, (yield from embed(asked)), strict=True))
+
+    def size(each: Change) -> int:
+        return len(each.text) + sum(NUMBER * len(vectors[text]) for text in each.texts)
+
+    for some in parts(last.values(), size):
+        puts = [each for each in some if each.value is not None]
+        stamps = yield from _stamps(len(puts))
+        rows = [_row(each, [vectors[text] for text in each.texts], at) for each, at in zip(puts, stamps, strict=True)]
+        deleted = [each for each in some if each.value is None]
+        yield from write(
+            cypher.CHANGE,
+            changed=[each.id for each in some],
+            deleted=[each.id for each in deleted],
+            left=list({prefixes(each.namespace)[-1] for each in deleted}),
+            puts=rows,
+        )
+
+
+def sweep() -> Flow[int]:
+    """Delete the items that have expired and return how many there were."""
+    total = 0
+    at = yield from now()
+    while True:
+        rows = yield from write(cypher.SWEEP, now=at, limit=SWEPT_AT_ONCE)
+        swept = rows[0]["n"] if rows else 0
+        total += swept
+        if swept < SWEPT_AT_ONCE:
+            return total
+
+
+def _stamps(count: int) -> Flow[list[int]]:
+    """Return so many times, each later than the one before."""
+    stamps: list[int] = []
+    for _ in range(count):
+        stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
+    return stamps
+
+
+def _row(each: Change, vectors: list[list[float]], at: int) -> dict[str, Any]:
+    within = prefixes(each.namespace)
+    return {
+        "id": each.id, "at": at, "ttl": each.ttl, "key": written(each.key), "value": each.text, "vectors": vectors,
+        "marks": filters.marks(each.value or {}), "namespace": within[-1], "prefixes": within,
+        "path": written(each.namespace),
+    }  # fmt: skip
+
+
+def parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield *rows* in parts that one query can take; *size* tells the characters of one."""
+    part: list[T] = []
+    total = 0
+    for each in rows:
+        length = size(each)
+        if part and (len(part) == MOST_AT_ONCE or total + length > LARGEST_AT_ONCE):
+            yield part
+            part, total = [], 0
+        part.append(each)
+        total += length
+    if part:
+        yield part
+
+
+def _micros(minutes: Any) -> int | None:
+    if minutes is None:
+        return None
+    is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
+    if not is_number or not math.isfinite(minutes) or not 0 <= minutes <= LONGEST_TTL:
+        raise InputError(f"the ttl is {minutes!r}: give minutes, such as 0.5 or 1440, or None for no end")
+    return int(minutes * MINUTE)

@@ -1,0 +1,77 @@
+"""The driver of flows on items: a memory's own, on graphs of another kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.embeddings import Embeddings
+
+from kg_memory.adapters.store.items import schema
+from kg_memory.adapters.store.items.schema import Schema
+from kg_memory.errors import EmbeddingError
+from kg_memory.falkor.connect import graph_key
+from kg_memory.llm.embeddings import steady, unsteady, vector_model_name
+from kg_memory.runtime.driver import Driver
+
+
+class ItemDriver(Driver):
+    """Performs effects on graphs of *schema*, on the database and by the clock of *driver*.
+
+    Texts are embedded by *embeddings*; without them the vectors of a graph are left alone.
+    """
+
+    def __init__(self, driver: Driver, kind: Schema, embeddings: Embeddings | None = None) -> None:
+        super().__init__(driver.model, embeddings or driver.embeddings, driver.database, clock=driver.clock)
+        self._kind = kind
+        self._embeds = embeddings is not None
+
+    def key(self, namespace: str) -> str:
+        return graph_key(namespace, self._kind.prefix)
+
+    def _state(self, key: str) -> tuple[int, ...]:
+        return (*super()._state(key), self._length)  # the length is known once something was embedded
+
+    def _fit(self, key: str, *, write: bool) -> bool:
+        if write:
+            schema.ensure(self.database, key, self._kind)
+        elif not schema.check(self.database, key):
+            return False
+        if self._embeds:
+            dimension = self._length - 1 if self._length else None  # one is of `_Directed`'s making
+            schema.fit_vectors(self.database, key, vector_model_name(self.embeddings), dimension)
+        return True
+
+
+def directed(model: Embeddings, dims: int | None = None) -> Embeddings:
+    """Return *model* for items: steady, and with a direction for every text."""
+    return steady(_Directed(unsteady(model), dims))
+
+
+class _Directed(Embeddings):
+    """An embedding model whose zero vectors get a direction of their own, across all others: their cosine is 0.
+
+    The database ranks a zero vector before all others, as no number at all.
+    """
+
+    def __init__(self, model: Embeddings, dims: int | None) -> None:
+        self.name = vector_model_name(model)
+        self._model = model
+        self._dims = dims
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self._with_direction(self._model.embed_documents(texts))
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._with_direction([self._model.embed_query(text)])[0]
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self._with_direction(await self._model.aembed_documents(texts))
+
+    async def aembed_query(self, text: str) -> list[float]:
+        return self._with_direction([await self._model.aembed_query(text)])[0]
+
+    def _with_direction(self, vectors: Sequence[Sequence[float]]) -> list[list[float]]:
+        for vector in vectors:
+            if self._dims is not None and len(vector) != self._dims:
+                raise EmbeddingError(f"a vector has {len(vector)} dimensions, but the index says dims={self._dims}")
+        return [[*map(float, vector), 0.0 if any(vector) else 1.0] for vector in vectors]

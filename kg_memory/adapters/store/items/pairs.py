@@ -1,0 +1,91 @@
+"""Pairs of a key and a value: bytes, text, documents and JSON-plain values."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from langchain_core.documents import Document
+
+from kg_memory.adapters.store.items import pair_cypher as cypher
+from kg_memory.adapters.store.items import plain
+from kg_memory.adapters.store.items.changing import parts
+from kg_memory.adapters.store.items.plain import key_of, written
+from kg_memory.errors import InputError
+from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.flow import Flow
+
+FIRST_PAGE = 1000
+LONGEST_PAGE = 16_000
+
+Kind = Literal["bytes", "document", "plain"]
+
+
+def pair(key: Any, value: Any) -> dict[str, str]:
+    """Return the pair as the graph takes it.
+
+    Errors: `InputError` for a key that is no string, or a value that cannot be stored.
+    """
+    checked = _checked(key)
+    return {
+        "id": key_of(checked),
+        "key": written(checked),
+        "value": written(_told(value, key), f"the value of {key!r}"),
+    }
+
+
+def store(pairs: Iterable[dict[str, str]]) -> Flow[None]:
+    """Store *pairs*, of several with one key the last."""
+    last = {each["id"]: each for each in pairs}
+    for part in parts(last.values(), lambda each: len(each["value"])):
+        yield from write(cypher.SET, pairs=part)
+
+
+def values(keys: Sequence[str]) -> Flow[list[Any]]:
+    """Return the value of each of *keys*, None where there is none."""
+    ids = [key_of(_checked(key)) for key in keys]
+    rows = (yield from read(cypher.GET, ids=list(dict.fromkeys(ids)))) if ids else []
+    known = {row["id"]: row["value"] for row in rows}
+    return [_value(known[each]) if each in known else None for each in ids]
+
+
+def delete(keys: Sequence[str]) -> Flow[None]:
+    """Delete the pairs with *keys*; one that is not there is no error."""
+    ids = [key_of(_checked(key)) for key in keys]
+    if ids:
+        yield from write(cypher.DELETE, ids=ids)
+
+
+def page(prefix: str | None, after: str, length: int) -> Flow[tuple[list[str], str]]:
+    """Return the next keys with *prefix*, and after which to go on; they are in no order that means anything."""
+    # JSON writes each character by itself, so what a key begins with is what its text begins with.
+    beginning = written(_checked(prefix or ""))[:-1]
+    rows = yield from read(cypher.KEYS, prefix=beginning, after=after, limit=length)
+    return [plain.read(row["key"]) for row in rows], rows[-1]["id"] if len(rows) == length else ""
+
+
+def _checked(key: Any) -> str:
+    if not isinstance(key, str):
+        raise InputError(f"the key is {key!r}, a {type(key).__name__}: give a string")
+    return key
+
+
+def _told(value: Any, key: str) -> dict[Kind, Any]:
+    """Return *value* as JSON-plain, with its kind."""
+    match value:
+        case None:
+            raise InputError(f"the value of {key!r} is None, which means that there is none: use mdelete")
+        case bytes() | bytearray():
+            return {"bytes": b64encode(value).decode()}
+        case Document():
+            return {"document": {"id": value.id, "page_content": value.page_content, "metadata": value.metadata}}
+        case _:
+            return {"plain": value}
+
+
+def _value(text: str) -> Any:
+    ((kind, told),) = plain.read(text).items()
+    if kind == "bytes":
+        return b64decode(told)
+    return Document(**told) if kind == "document" else told

@@ -1,0 +1,104 @@
+"""What a graph of items, or of key-value pairs, must have before its first write.
+
+The vector index comes with the first vector: only then the length of the vectors is known. It is one more than the
+embedding model's, see `kg_memory.adapters.store.items.driver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kg_memory.errors import EmbeddingMismatch, SchemaError
+from kg_memory.falkor.connect import Database
+from kg_memory.falkor.schema import unless_there, vector_index, wait
+
+VERSION = 1
+READ_META = """
+MATCH (m:Meta {id: 'schema'})
+RETURN m.version AS version, m.model AS model, m.dimension AS dimension
+"""
+WRITE_META = """
+MERGE (m:Meta {id: 'schema'})
+ON CREATE SET m.version = $version
+"""
+WRITE_MODEL = """
+MATCH (m:Meta {id: 'schema'})
+SET m.model = $model, m.dimension = $dimension
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The graphs of one kind: what their keys begin with, and what they are made by."""
+
+    prefix: str
+    statements: Sequence[str]
+
+
+ITEMS = Schema(
+    "kg-items:",
+    (
+        "CREATE INDEX FOR (m:Meta) ON (m.id)",
+        "CREATE INDEX FOR (n:Namespace) ON (n.id)",
+        "CREATE INDEX FOR (n:Namespace) ON (n.prefixes)",
+        "CREATE INDEX FOR (i:Item) ON (i.id)",
+        "CREATE INDEX FOR (i:Item) ON (i.marks)",
+        "CREATE INDEX FOR (i:Item) ON (i.expires_at)",
+        # A query that is planned before a label or a relation is known finds none of it.
+        "CREATE (m:Meta), (v:Vector), (m)-[:IN]->(m), (m)-[:HAS]->(m) DELETE m, v",
+    ),
+)
+PAIRS = Schema(
+    "kg-pairs:",
+    ("CREATE INDEX FOR (m:Meta) ON (m.id)", "CREATE INDEX FOR (p:Pair) ON (p.id)"),
+)
+
+
+def ensure(database: Database, key: str, schema: Schema) -> None:
+    """Make the graph *key* ready for writing.
+
+    Errors: `SchemaError` when it is newer than this package.
+    """
+    if not check(database, key):
+        with database.making():
+            for statement in schema.statements:
+                with unless_there():
+                    database.query(key, statement, {}, write=True)
+            wait(database, key)
+        database.query(key, WRITE_META, {"version": VERSION}, write=True)
+
+
+def check(database: Database, key: str) -> bool:
+    """Tell whether the graph *key* is there, once it is ready to be read.
+
+    Errors: `SchemaError` when it is newer than this package.
+    """
+    rows = database.query(key, READ_META, {}, write=False)
+    if rows and rows[0]["version"] > VERSION:
+        raise SchemaError(f"the store has schema {rows[0]['version']}, this package knows {VERSION}: upgrade kg-memory")
+    if rows:
+        wait(database, key)
+    return bool(rows)
+
+
+def fit_vectors(database: Database, key: str, model: str, dimension: int | None) -> None:
+    """See that the vectors of the graph *key* are of *model*; make their index once their dimension is known.
+
+    Errors: `EmbeddingMismatch` when they are of another one.
+    """
+    known = database.query(key, READ_META, {}, write=False)[0]
+    if known["model"] is None and dimension is not None:
+        with database.making():
+            known = database.query(key, READ_META, {}, write=False)[0]
+            if known["model"] is None:  # else another was first, perhaps with another model
+                with unless_there():
+                    database.query(key, vector_index("Vector", dimension + 1), {}, write=True)
+                wait(database, key)
+                database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
+                known = {"model": model, "dimension": dimension}
+    if known["model"] is not None and (known["model"], known["dimension"]) != (model, dimension or known["dimension"]):
+        raise EmbeddingMismatch(
+            f"the store's vectors are of {known['model']!r} ({known['dimension']} dimensions), not of {model!r} "
+            f"({dimension or 'unknown'}): open it with that model or with index=False, or give the store another name"
+        )

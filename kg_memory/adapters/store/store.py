@@ -1,0 +1,234 @@
+"""`KGStore`: LangGraph's store of long-term memory, on FalkorDB."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchOp,
+    TTLConfig,
+    ensure_embeddings,
+)
+
+from kg_memory.adapters.namespace import checked_memory
+from kg_memory.adapters.store.facts import (
+    WHOLE,
+    Batch,
+    Remembering,
+    Rule,
+    fact_items,
+    graph_namespace,
+    merged,
+    warn,
+    widened,
+)
+from kg_memory.adapters.store.items import changing, looking
+from kg_memory.adapters.store.items.changing import Change
+from kg_memory.adapters.store.items.driver import ItemDriver, directed
+from kg_memory.adapters.store.items.looking import FURTHEST, Look
+from kg_memory.adapters.store.items.schema import ITEMS
+from kg_memory.adapters.store.items.sweeper import Sweeper
+from kg_memory.adapters.store.items.together import Together
+from kg_memory.errors import InputError, SettingsError
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.models.graph import Fact
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.lifecycle import Closing
+from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+
+
+class KGStore(Closing, BaseStore):
+    """A LangGraph store on FalkorDB: exact get, put and delete, namespaces, filters, search by meaning, expiry.
+
+    It is a graph of its own, by *name*, beside the namespaces of the *memory* whose database and models it uses; of
+    one opened from the environment if none is given. *index* says what is found by its meaning: the whole value, by
+    the memory's embedding model; nothing if False; or as LangGraph's `IndexConfig` has it. *ttl* is LangGraph's
+    `TTLConfig`. One store serves threads and event loops at once.
+
+    A query ranks by the cosine of the nearest indexed text; items that have none follow, without a score. Without an
+    index a query is a listing. A listing begins with what was put last.
+
+    *remember* says of which items the texts become episodes of the memory too, when they are put: of all, of those
+    whose namespace a function accepts, or that begins with one of some prefixes. ``("users", "ann")`` is remembered
+    in the memory's namespace ``"users.ann"``. A search of just that namespace with a query finds facts beside items:
+    their keys begin with ``fact:``, their value has the sentence, dates and sources. They belong to the graph, so
+    `get` does not know them, and what is remembered stays when its item is deleted or expires; see
+    `GraphMemory.forget`.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: GraphMemory | None = None,
+        *,
+        name: str = DEFAULT_NAMESPACE,
+        index: IndexConfig | bool = True,
+        ttl: TTLConfig | None = None,
+        remember: Rule = False,
+    ) -> None:
+        self.name = checked_namespace(name)
+        self.ttl_config = ttl
+        self.index_config = _index_config(index)
+        fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
+        self._fields = fields
+        self._remembering = Remembering(remember, fields)
+        self.memory = GraphMemory() if memory is None else checked_memory(memory)
+        self._owns_memory = memory is None
+        self._driver = ItemDriver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
+        self._sweeper = Sweeper(self.sweep_ttl)
+        self._gets: Together[Look, Result] = Together(self._alook)
+        self._searches: Together[Look, Result] = Together(self._alook)
+        self._changes: Together[Change, None] = Together(self._achange)
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do *ops* and return the result of each; what is read is as it was before what is written."""
+        given = self._checked(ops)
+        results: list[Result] = [None] * len(given.ops)
+        if given.looks:
+            found = self._driver.run(self._answers(list(given.looks.values())), self.name)
+            for place, each in zip(given.looks, found, strict=True):
+                results[place] = each
+        for place, op in given.asked.items():
+            known = self.memory.search(str(op.query), namespace=graph_namespace(op.namespace_prefix), limit=_end(op))
+            results[place] = self._driver.run(self._beside(op, results[place], known.facts), self.name)
+        if given.changes:
+            self._driver.run(changing.make(given.changes), self.name)
+        for namespace, told in given.told.items():  # all first: to read them may fail
+            self.memory.save(told, namespace=namespace)
+        for namespace, told in given.told.items():
+            warn(namespace, self.memory.add_many(told, namespace=namespace))
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """`batch`, for asyncio; what callers ask for at the same time is done together."""
+        given = self._checked(ops)
+        results: list[Result] = [None] * len(given.ops)
+        if given.looks:
+            line = self._searches if given.searches else self._gets
+            for place, each in zip(given.looks, await line(list(given.looks.values())), strict=True):
+                results[place] = each
+        for place, op in given.asked.items():
+            where = graph_namespace(op.namespace_prefix)
+            known = await self.memory.asearch(str(op.query), namespace=where, limit=_end(op))
+            results[place] = await self._driver.arun(self._beside(op, results[place], known.facts), self.name)
+        if given.changes:
+            await self._changes(given.changes)
+        for namespace, told in given.told.items():
+            await self.memory.asave(told, namespace=namespace)
+        for namespace, told in given.told.items():
+            warn(namespace, await self.memory.aadd_many(told, namespace=namespace))
+        return results
+
+    def sweep_ttl(self) -> int:
+        """Delete the items that have expired and return how many there were."""
+        return self._driver.run(changing.sweep(), self.name)
+
+    async def asweep_ttl(self) -> int:
+        """`sweep_ttl`, for asyncio."""
+        return await self._driver.arun(changing.sweep(), self.name)
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Delete what has expired every so many minutes, in a thread; the future is done when that ends."""
+        configured = (self.ttl_config or {}).get("sweep_interval_minutes")
+        return self._sweeper.start(sweep_interval_minutes or configured)
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """End the thread that deletes what has expired; tell whether it ended within *timeout* seconds."""
+        return self._sweeper.stop(timeout)
+
+    def close(self) -> None:
+        """Stop the sweeper, and close the memory if the store opened it."""
+        self._sweeper.stop()
+        self._driver.close()
+        if self._owns_memory:
+            self.memory.close()
+
+    async def aclose(self) -> None:
+        """`close`, for asyncio."""
+        await asyncio.to_thread(self._sweeper.stop)
+        await asyncio.to_thread(self._driver.close)
+        if self._owns_memory:
+            await self.memory.aclose()
+
+    def _checked(self, ops: Iterable[Op]) -> _Given:
+        """Return *ops*, sorted; none is done where one of them cannot be."""
+        given = _Given(list(ops))
+        for place, op in enumerate(given.ops):
+            if isinstance(op, PutOp):
+                given.changes.append(changing.change(op, self._fields))
+            elif isinstance(op, GetOp | SearchOp | ListNamespacesOp):
+                looking.check(op)
+                given.looks[place] = op
+            else:
+                raise InputError(f"a {type(op).__name__} is no operation of a store: give GetOp, PutOp, ...")
+            if isinstance(op, SearchOp) and self._remembering.asks(op):
+                given.asked[place] = op
+                given.looks[place] = widened(op)
+        given.told.update(self._remembering.episodes(op for op in given.ops if isinstance(op, PutOp)))
+        return given
+
+    def _beside(self, op: SearchOp, items: Any, facts: Iterable[Fact]) -> Flow[list[Any]]:
+        return merged(op, items, fact_items(op, facts), scored=self.index_config is not None)
+
+    def _answers(self, looks: Sequence[Look]) -> Any:
+        omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
+        return looking.answers(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
+
+    async def _alook(self, looks: Sequence[Look]) -> list[Result]:
+        return cast("list[Result]", await self._driver.arun(self._answers(looks), self.name))
+
+    async def _achange(self, changes: Sequence[Change]) -> list[None]:
+        await self._driver.arun(changing.make(changes), self.name)
+        return [None] * len(changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A batch, sorted: what is read, and asked of the graph beside it, by its place; what is written and remembered."""
+
+    ops: list[Op]
+    looks: dict[int, Look] = field(default_factory=dict)
+    asked: dict[int, SearchOp] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    told: Batch = field(default_factory=dict)
+
+    @property
+    def searches(self) -> bool:
+        """Whether something is looked for: that may take long, and what is only fetched does not wait for it."""
+        return any(not isinstance(op, GetOp) for op in self.looks.values())
+
+
+def _end(op: SearchOp) -> int:
+    return min(op.limit + op.offset, FURTHEST)
+
+
+def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument
+    """Return *index* as LangGraph has it; None if nothing is indexed."""
+    if isinstance(index, bool):
+        return cast("IndexConfig", {}) if index else None
+    if not isinstance(index, dict):
+        raise SettingsError(
+            f"index is a {type(index).__name__}: give True, False or a dict like {{'fields': ['text']}}"
+        )
+    return index
+
+
+def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
+    """Return the embedding model that *index* names, the memory's if it names none; None if nothing is indexed."""
+    if index is None:
+        return None
+    embed = index.get("embed")
+    return directed(memory.driver.embeddings if embed is None else ensure_embeddings(embed), index.get("dims"))

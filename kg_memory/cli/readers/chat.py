@@ -1,0 +1,89 @@
+"""Plain text chats: ``Ann: hello``, with or without ``[2024-05-01 10:00]`` before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from kg_memory.cli.readers.place import Item
+from kg_memory.cli.readers.record import build
+from kg_memory.cli.readers.times import parse_time
+from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput
+
+Line = tuple[int, str]
+
+_STAMP = re.compile(
+    r"\[(?P<boxed>[^\]]{8,40})\]\s*|(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?(?=[\s,-]))\s*[-,]?\s*"
+)
+_SPEAKER = re.compile(
+    r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
+)
+_MAX_WORDS = 4
+_TICK = timedelta(microseconds=1)
+
+
+def is_chat(lines: Iterable[str]) -> bool:
+    """Tell whether most of *lines* are said by somebody, and the same people speak again."""
+    spoken = [split(line) for line in lines if line.strip()]
+    speakers = [speaker for _, speaker, _ in spoken if speaker]
+    stamped = sum(stamp is not None for stamp, _, _ in spoken)
+    if stamped and stamped * 2 >= len(spoken):
+        return True
+    return len(speakers) * 2 >= len(spoken) and 0 < len(set(speakers)) <= len(speakers) / 2 + 1
+
+
+def split(line: str) -> tuple[str | None, str | None, str]:
+    """Return *line* as its time stamp, its speaker and what is said."""
+    stamp, rest = None, line
+    if (match := _STAMP.match(line)) and any(mark.isdigit() for mark in match.group()):
+        stamp, rest = match["boxed"] or match["bare"], line[match.end() :]
+    said = _SPEAKER.fullmatch(rest)
+    if said and len(said["speaker"].split()) <= _MAX_WORDS:
+        return stamp, said["speaker"], said["said"]
+    return stamp, None, rest
+
+
+def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]:
+    """Yield one message for each line that a speaker or a time opens.
+
+    Lines without either, and indented lines, go on with the message before them. Messages of
+    the same minute keep their order, a microsecond apart.
+    """
+    current: EpisodeInput | None = None
+    stamp_before: datetime | None = None
+    same = 0
+    for line in lines:
+        if isinstance(line, InputError):
+            yield line
+            continue
+        number, text = line
+        stamp, speaker, said = (None, None, text) if text[:1].isspace() else split(text)
+        if stamp is None and speaker is None:
+            current = _continued(current, text, thread)
+            continue
+        if current is not None:
+            yield current
+            current = None
+        try:
+            at = None if stamp is None else parse_time(stamp)
+            same = same + 1 if at is None or at == stamp_before else 0
+            stamp_before = at or stamp_before
+            at = None if stamp_before is None else stamp_before + same * _TICK
+            if said.strip():
+                current = build(content=said.strip(), speaker=speaker, at=at, thread=thread)
+            else:
+                same -= 1  # a stamp alone dates the messages below it
+        except InputError as error:
+            yield InputError(f"line {number}: {error}")
+    if current is not None:
+        yield current
+
+
+def _continued(current: EpisodeInput | None, text: str, thread: str) -> EpisodeInput | None:
+    if not text.strip():
+        return current
+    if current is None:
+        return build(content=text.strip(), thread=thread)
+    return current.model_copy(update={"content": f"{current.content}\n{text.strip()}"})

@@ -1,0 +1,72 @@
+"""Read the times that chat files carry."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.temporal.truth import EPOCH
+
+_WRITTEN = (
+    "%I:%M %p on %d %B, %Y",
+    "%B-%d-%Y",
+    "%d %B %Y",
+    "%d %B, %Y",
+    "%B %d, %Y",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y/%m/%d %H:%M",
+    "%Y/%m/%d",
+)
+# Epochs are told apart by size: each bound is far beyond the year 5000 in the unit below it.
+_UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+def parse_time(value: Any) -> datetime:
+    """Return *value* as an aware datetime in UTC; a naive time is taken as UTC.
+
+    Understood: ISO 8601, seconds to nanoseconds since 1970, RFC 2822, and the written forms of LoCoMo and BEAM.
+    Errors: `InputError`.
+    """
+    try:
+        found = _parse(value)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError, TypeError):
+        raise InputError(f"{value!r:.60} is no time known here: write it like 2024-05-01T10:00:00+00:00") from None
+
+
+def _parse(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError
+    if not isinstance(value, str):
+        return _since_epoch(value)
+    text = value.strip()
+    if _NUMBER.fullmatch(text) and len(text) != len("20240501"):
+        return _since_epoch(float(text))
+    for parse in (datetime.fromisoformat, _written, parsedate_to_datetime):
+        try:
+            return parse(text)
+        except ValueError:
+            continue
+    raise ValueError
+
+
+def _since_epoch(number: float) -> datetime:
+    for bound, unit in _UNITS:
+        if abs(number) < bound:
+            return EPOCH + timedelta(seconds=number / unit)
+    raise ValueError
+
+
+def _written(text: str) -> datetime:
+    for form in _WRITTEN:
+        try:
+            return datetime.strptime(text, form)  # noqa: DTZ007 - the caller adds the zone
+        except ValueError:
+            continue
+    raise ValueError

@@ -1,0 +1,128 @@
+"""Which episodes are not read: attacks, greetings, repetitions of the memory, and turns without surprise (C51)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import hypot
+from operator import mul
+from typing import Any
+
+from kg_memory.errors import EmbeddingError
+from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.records import IngestionState
+from kg_memory.runtime.effects import Vector, embed
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+from kg_memory.text.identity import canonical_sentence
+
+PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
+SUSPECT = "it looks like a prompt injection ({}): read it by `kg-memory retry --skipped` and its id, if it is none"
+ECHO = "it only repeats what the memory supplied: there is nothing new in it"
+UNSURPRISING = "it differs little from the turns before it (surprise {:.3f}): it is not read"
+
+LONGEST = 120
+"""Characters; what is longer is no greeting."""
+LONGEST_TURN = 160
+"""Characters; a longer turn is read however little it surprises: `docs/plans.md` tells what that brings."""
+# Words of assent and denial are not here: they may answer a question, and then state something.
+_PHRASES = """
+hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day|night)|morning
+|welcome back|how are (?:you|things)(?: doing)?(?: today)?|how (?:is|s) it going|what s up|whats up|long time no see
+|thanks|thank you|thx|ty|cheers|many thanks|much appreciated|(?:i )?(?:really )?appreciate it
+|thanks a (?:lot|ton|million)
+|you re (?:very |most )?welcome|you are (?:very |most )?welcome|(?:it s |it was )?my pleasure|no problem|no worries
+|don t mention it|any ?time
+|bye|goodbye|good bye|bye bye|see (?:you|ya)(?: later| soon| around)?|take care|stay safe|(?:talk|chat|catch you) soon
+|have a (?:nice|good|great|lovely|wonderful) (?:day|evening|night|weekend|week|one|time)
+|(?:a ?)?(?:ha ?){1,9}|(?:he){2,9}|lol|rofl|lmao
+|你好|您好|大家好|嗨|哈喽|早|早安|早上好|上午好|中午好|下午好|晚上好|晚安|好久不见
+|谢谢|谢谢[你您啦了]|多谢|感谢|十分感谢|非常感谢|辛苦了|不客气|不用谢|别客气|没关系|再见|拜拜|回头见|保重|哈{2,9}|呵{2,9}|嘻{2,9}
+""".replace("\n", "")
+_ADDED = "there|all|everyone|everybody|guys|team|folks|again|so much|very much|a lot|you too|and|so|oh|well|then|now"
+_PHATIC = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
+_ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
+_ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
+"""Pictures that say yes or no."""
+
+
+def why_skipped(state: IngestionState, settings: Settings) -> Flow[str | None]:
+    """Return why the episode is not to be read, if it is not.
+
+    Only a message is left out because it says nothing, or nothing new.
+    """
+    episode = state["episode"]
+    if not state["pieces"]:
+        return ECHO
+    if is_suspect(episode, settings):
+        return SUSPECT.format(", ".join(episode["flags"]))
+    if settings.read_all or episode["kind"] != "message":
+        return None
+    people = {each["speaker"] or "" for each in (episode, *state["previous"])}
+    words = " ".join("".join(piece["content"] for piece in state["pieces"]).split())
+    if says_nothing(words, people):
+        return PHATIC
+    told = yield from _unsurprising(state, settings)
+    return told
+
+
+def in_a_row(window: Sequence[IngestionState], settings: Settings) -> Flow[list[IngestionState]]:
+    """Return the states of *window*, received in this order, with how many were skipped before each once it is read.
+
+    It counts those of the window too, of one thread in the order of time; so all is read as if one by one.
+    """
+    if settings.surprise_threshold == 0:
+        return list(window)
+    try:
+        yield from embed([line(state["episode"]) for state in window])
+    except EmbeddingError:
+        return list(window)  # each meets it in its turn
+    counted: list[IngestionState] = []
+    last: dict[str, tuple[int, int]] = {}
+    for state in window:
+        thread, at = state["episode"]["thread_key"], state["episode"]["at"]
+        before, skips = last.get(thread, (at, state["skips"]))
+        counted.append({**state, "skips": skips if before <= at else state["skips"]})
+        skipped = state["status"] == "skipped" or (yield from why_skipped(counted[-1], settings)) is not None
+        last[thread] = at, counted[-1]["skips"] + 1 if skipped else 0
+    return counted
+
+
+def is_suspect(episode: Mapping[str, Any], settings: Settings) -> bool:
+    """Tell whether the episode has flags (C13), and neither its source is trusted nor a person has it read."""
+    if settings.read_all or not episode.get("flags"):
+        return False
+    return {"*", episode["source"]}.isdisjoint(settings.trusted_sources)
+
+
+def _unsurprising(state: IngestionState, settings: Settings) -> Flow[str | None]:
+    """Return how little the turn differs from those before it, if that is too little; many in a row are too many."""
+    if settings.surprise_threshold == 0 or len(state["episode"]["content"]) > LONGEST_TURN:
+        return None
+    if not state["previous"] or state["skips"] >= settings.max_skip_turns:
+        return None
+    lines = [line(each) for each in (state["episode"], *state["previous"])]
+    own, *before = yield from embed(lines)  # its own vector is stored when it is saved
+    found = surprise(own, before)
+    return UNSURPRISING.format(found) if found < settings.surprise_threshold else None
+
+
+def surprise(own: Vector, before: Sequence[Vector]) -> float:
+    """Return how far a vector lies from the average of those *before* it: 1 less their cosine, from 0 to 2."""
+    total = [sum(numbers) for numbers in zip(*before, strict=True)]
+    lengths = hypot(*own) * hypot(*total)
+    return 1 - sum(map(mul, own, total)) / lengths if lengths else 1.0
+
+
+def says_nothing(content: str, people: Iterable[str] = ()) -> bool:
+    """Tell whether *content* is a greeting, thanks, a farewell, laughter or marks alone, perhaps to one of *people*."""
+    if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
+        return False
+    text = canonical_sentence(content)
+    if not text:
+        return True
+    names = {part for name in map(canonical_sentence, people) for part in (name, *name.split()[:1])}
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
+    text = " ".join(text.split())
+    return bool(_PHATIC.fullmatch(text)) and not _ONLY_ADDED.fullmatch(text)

@@ -1,0 +1,214 @@
+"""The queries of eviction: what is over, what nothing is known of, and one for each that lets it go, in small parts.
+
+What is evicted keeps its node, with what was said of it and what it is called, so that what is said later, or late,
+still meets it. Its vector, its words and its beliefs go: no search finds it. A fact has in `evicted` until when its
+periods are not to be told, an entity since when it is.
+Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
+"""
+
+from __future__ import annotations
+
+from kg_memory.temporal.truth import OPEN_END, OPEN_START
+
+LAST = """
+OPTIONAL MATCH (f:Fact)
+WITH max(id(f)) AS fact
+OPTIONAL MATCH (e:Entity)
+RETURN fact, max(id(e)) AS entity
+"""
+"""The last internal ids, in whose order nodes are found without being sorted."""
+
+_WEIGHED = f"""
+OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WITH f, sum(CASE
+    WHEN b IS NULL OR b.expired_at <= $before THEN 0
+    WHEN type(h) = 'HELD' AND b.invalid_at <= $before AND b.created_at <= $before THEN 0
+    ELSE 1
+  END) AS telling, sum(CASE WHEN type(h) = 'PROPOSED' AND b.expired_at = {OPEN_END} THEN 1 ELSE 0 END) AS proposed
+OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
+WITH f, telling, proposed, sum(CASE WHEN v.ruling = 'waiting' THEN 1 ELSE 0 END) AS judged
+WITH f, telling, proposed + judged AS waiting
+WITH f, waiting = 0 AND telling = 0 AND f.said_at <= $before AND f.created_at <= $before AS over, waiting"""
+"""Whether a fact is ``over``: it tells nothing of any time since ``$before``, also by what was believed since then."""
+
+FACTS_OVER = f"""
+MATCH (f:Fact)
+WHERE id(f) >= $first AND id(f) < $end AND f.evicted IS NULL
+WITH f{_WEIGHED}
+WHERE over
+RETURN f.id AS id, f.said_at AS said_at, f.sentence AS text
+"""
+
+FACTS_OF = f"""
+UNWIND $ids AS id
+MATCH (n:Entity {{id: id}})
+WITH n
+MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f)
+WITH DISTINCT f
+WHERE f.evicted IS NULL
+WITH f{_WEIGHED}
+RETURN f.id AS id, f.said_at AS said_at, f.sentence AS text, over, waiting > 0 AS waits
+"""
+
+BELIEFS_OVER = """
+MATCH (b:Belief)
+WHERE b.expired_at <= $before
+RETURN count(b) AS n
+"""
+
+_LIKELY = f"""
+OPTIONAL MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH DISTINCT n, f
+OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
+WITH n, f, max(CASE
+    WHEN b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now THEN 1 ELSE 0 END) AS holds
+WITH n, sum(holds) AS active, collect(CASE WHEN f.evicted IS NULL THEN f.id END) AS facts
+RETURN n.id AS id, n.last_seen AS last_seen, n.name AS text, active, facts
+"""
+
+ENTITIES = f"""
+MATCH (n:Entity)
+WHERE id(n) >= $first AND id(n) < $end AND n.evicted IS NULL AND n.last_seen <= $before AND n.created_at <= $before
+WITH n{_LIKELY}"""
+"""The entities of a page that were last seen by then, with how many facts hold of them and all that are not evicted."""
+
+KEPT = f"""
+OPTIONAL MATCH (n:Entity)
+WITH count(n) AS entities
+OPTIONAL MATCH (n:Entity)
+WHERE n.evicted > {OPEN_START}
+WITH entities, count(n) AS evicted
+RETURN entities - evicted AS n
+"""
+"""How many entities are not evicted."""
+
+EXPIRED_EPISODES = """
+MATCH (e:Episode)
+WHERE e.expires_at <= $now
+WITH e ORDER BY e.at, e.id LIMIT $limit
+RETURN e.id AS id, e.content AS text
+"""
+
+EVICT_BELIEFS = """
+MATCH (b:Belief)
+WHERE b.expired_at <= $before
+WITH b LIMIT $limit
+WITH collect(b) AS gone
+CALL {
+  WITH gone
+  UNWIND gone AS b
+  DELETE b
+}
+RETURN size(gone) AS n
+"""
+
+
+def _without_words(label: str, name: str) -> str:
+    """Return the part of a query that takes its words from each node in the list *name*."""
+    return f"""
+CALL {{
+  WITH {name}
+  UNWIND {name} AS d
+  MATCH (t:Term)-[p:IN_{label.upper()}]->(d)
+  DELETE p
+  WITH DISTINCT t
+  WHERE indegree(t) + outdegree(t) = 0
+  DELETE t
+}}"""
+
+
+EVICT_FACTS = f"""
+UNWIND $facts AS row
+MATCH (f:Fact {{id: row.id}})
+WHERE f.evicted IS NULL AND f.said_at = row.said_at
+WITH f{_WEIGHED}
+WHERE over OR ($active AND waiting = 0)
+WITH collect(f) AS going
+CALL {{
+  WITH going
+  UNWIND going AS f
+  MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
+  DELETE b
+}}{_without_words("fact", "going")}
+CALL {{
+  WITH going
+  UNWIND going AS f
+  SET f.evicted = $until, f.evicted_at = $now, f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL
+}}
+CALL {{
+  WITH going
+  UNWIND going AS f
+  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+  WITH DISTINCT n
+  SET n.revision = coalesce(n.revision, 0) + 1
+}}
+UNWIND going AS f
+RETURN f.id AS id
+"""
+"""Evict facts that are still what they were when they were found: over, or where ``$active`` whatever they tell.
+
+An episode that says something of the same entities meanwhile is judged anew.
+"""
+
+EVICT_ENTITIES = f"""
+UNWIND $entities AS row
+MATCH (n:Entity {{id: row.id}})
+WHERE n.evicted IS NULL AND n.last_seen = row.last_seen
+OPTIONAL MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH n, count(f) AS facts, sum(CASE WHEN f IS NULL OR f.evicted IS NOT NULL THEN 0 ELSE 1 END) AS held
+WHERE held = 0
+WITH collect(n) AS going, collect(n.id) AS ids, collect(CASE WHEN facts = 0 THEN n END) AS unknown,
+  collect(CASE WHEN facts > 0 THEN n END) AS known
+MATCH (m:Meta {{id: 'schema'}})
+WHERE size(going) > 0
+SET m.forgotten = coalesce(m.forgotten, 0) + 1, m.communities = coalesce(m.communities, 0) + 1
+WITH going, ids, unknown, known{_without_words("entity", "going")}
+CALL {{
+  WITH going
+  UNWIND going AS n
+  MATCH (n)-[r:SIMILAR_TO|HAS_MEMBER]-()
+  WITH DISTINCT r
+  DELETE r
+}}
+CALL {{
+  WITH going
+  UNWIND going AS n
+  MATCH (n)-[:MEANS]->(v)
+  DELETE v
+}}
+CALL {{
+  WITH unknown
+  UNWIND unknown AS n
+  MATCH (a:Alias)-[:NAMES]->(n)
+  WHERE outdegree(a) = 1
+  DELETE a
+}}
+CALL {{
+  WITH known
+  UNWIND known AS n
+  SET n.evicted = $now, n.summary = '', n.stale = NULL, n.n = 0,
+    n.revision = coalesce(n.revision, 0) + 1
+}}
+CALL {{
+  WITH unknown
+  UNWIND unknown AS n
+  DELETE n
+}}
+UNWIND ids AS id
+RETURN id
+"""
+"""Evict entities that were not seen meanwhile, and have no fact that is not evicted; one without any is removed.
+
+An episode that is read meanwhile is read anew, and so are communities found anew: they may have to do with these.
+"""
+
+HALF_REVIVED = f"""
+MATCH (f:Fact)
+WHERE f.evicted > {OPEN_START}
+WITH f
+MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
+WHERE b.expired_at = {OPEN_END}
+RETURN DISTINCT f.id AS id
+LIMIT $limit
+"""
+"""The evicted facts that are believed again, and not found yet."""

@@ -1,0 +1,227 @@
+"""What reading some episodes will take, before anybody is asked.
+
+The questions that reading them asks in any case are rendered and counted. How many follow, about what is ambiguous, is
+as it was in the namespace so far, or as it was in a conversation that was measured.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+from kg_memory.falkor import spent_cypher
+from kg_memory.ingestion.extract import extract
+from kg_memory.ingestion.facts import stated_in
+from kg_memory.ingestion.receive import READ, checked, local, pieces
+from kg_memory.ingestion.records import IngestionState, NewEntity
+from kg_memory.ingestion.reflect import reflect
+from kg_memory.llm.budget.ask_cost import LEAST_ANSWER, ask_cost
+from kg_memory.models.budget import Budget
+from kg_memory.models.graph import Value
+from kg_memory.models.usage import Usage
+from kg_memory.runtime.effects import Ask, now, read, work
+from kg_memory.runtime.flow import Every, Flow
+from kg_memory.settings import OFFLINE, Settings
+from kg_memory.temporal.truth import iso
+from kg_memory.text.tokens import estimate
+
+ENOUGH = 20
+"""From how many episodes on the namespace's own past is taken for what is likely."""
+LATEST = 500
+AT_ONCE = 1000
+LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
+"""What `ask_cost`, which is cautious, is multiplied by for what is likely."""
+LINE = 40
+"""Tokens of what a message is told with, beside its content."""
+AMOUNTS = ("calls", "input_tokens", "output_tokens")
+# Names to render prompts with that are told the entities: how many there are changes little.
+GUESS: tuple[NewEntity, ...] = tuple({"name": name, "type": "Person", "called": [name]} for name in ("Ann", "Oslo"))
+
+
+class Range(Value):
+    """Between which a figure will probably lie, and where."""
+
+    low: float
+    likely: float
+    high: float
+
+    def __add__(self, other: Range) -> Range:
+        return Range(low=self.low + other.low, likely=self.likely + other.likely, high=self.high + other.high)
+
+
+NOTHING = Range(low=0, likely=0, high=0)
+
+
+class Estimate(Value):
+    """What reading some `episodes` will take: only those `to_read` cost anything.
+
+    `known` were read before, `skipped` have nothing in them that is read. `seconds`, where it is known, is from all
+    asked at once to one after the other. `past` is how many episodes of the namespace it was learnt from: with 20 or
+    more, that is what is likely; else a measured conversation is.
+    """
+
+    episodes: int
+    to_read: int
+    known: int
+    skipped: int
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    money: Range | None = None
+    seconds: tuple[float, float] | None = None
+    past: int = 0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """Return what both take; what is not known of one is not known of both."""
+        counts = ("episodes", "to_read", "known", "skipped", "calls", "input_tokens", "output_tokens", "past")
+        whole = {name: getattr(self, name) + getattr(other, name) for name in counts}
+        money = self.money + other.money if self.money and other.money else None
+        seconds = None
+        if self.seconds and other.seconds:
+            seconds = (self.seconds[0] + other.seconds[0], self.seconds[1] + other.seconds[1])
+        return Estimate(**whole, money=money, seconds=seconds)
+
+
+class FollowUps(NamedTuple):
+    """How many questions follow for each episode that is read, and their tokens."""
+
+    calls: float
+    input_tokens: float
+    output_tokens: float
+
+
+MEASURED = {
+    "economy": FollowUps(0.5, 1_000, 60),
+    "standard": FollowUps(0.8, 1_700, 100),
+    "thorough": FollowUps(1.0, 1_600, 100),
+}
+"""What followed in a conversation of 150 messages, by each plan."""
+MOST = FollowUps(2.5, 5_000, 400)
+"""What follows for an episode on average, at most."""
+
+
+def estimated(given: Iterable[Mapping[str, Any]], settings: Settings, model: str) -> Flow[Estimate]:
+    """Return what reading *given*, dated inputs of one namespace in their order, will take by *model*.
+
+    Errors: `InputError` where one could not be stored.
+    """
+    created_at = yield from now()
+    episodes = {each["id"]: each for each in (checked(one, settings, created_at) for one in given)}
+    known = yield from _known(list(episodes))
+    past = yield from _past(settings)
+    costs = yield from work(lambda: list(_costs(episodes.values(), known, settings)))
+    to_read = sum(1 for cost in costs if cost != Usage())
+    amounts = dict.fromkeys(AMOUNTS, NOTHING)
+    if to_read and model != OFFLINE:
+        amounts = _amounts(sum(costs, Usage()), to_read, past, MEASURED[settings.plan])
+    seconds = past["seconds"] * to_read if past else None
+    return Estimate(
+        episodes=len(episodes), to_read=to_read, known=len(known), skipped=len(costs) - to_read,
+        **amounts, money=_money(amounts, settings.budget), past=past["episodes"] if past else 0,
+        seconds=None if seconds is None else (seconds / max(1, min(settings.parallel, to_read)), seconds),
+    )  # fmt: skip
+
+
+def _past(settings: Settings) -> Flow[dict[str, Any] | None]:
+    """Return what reading an episode took so far by the plan that is set, if there were enough."""
+    found = yield from read(spent_cypher.TOOK, plan=settings.plan, limit=LATEST)
+    return found[0] if found and found[0]["episodes"] >= ENOUGH else None
+
+
+def _known(ids: Sequence[str]) -> Flow[set[str]]:
+    known: set[str] = set()
+    for start in range(0, len(ids), AT_ONCE):
+        rows = yield from read(spent_cypher.KNOWN, ids=ids[start : start + AT_ONCE], statuses=list(READ))
+        known |= {row["id"] for row in rows}
+    return known
+
+
+def _costs(episodes: Iterable[dict[str, Any]], known: Container[str], settings: Settings) -> Iterator[Usage]:
+    """Yield what is asked in any case about each of *episodes* that is not *known*: nothing if it is skipped."""
+    together: Counter[str] = Counter()
+    for state in _states(episodes, settings):
+        if state["episode"]["id"] in known:
+            continue
+        asks = _sure(state, settings)
+        cost = sum(map(ask_cost, asks), Usage())
+        if settings.plan == "economy" and len(asks) == 1:
+            thread = state["episode"]["thread_key"]
+            if together[thread] % settings.window:  # it is told in the question about one before it
+                cost = _told_along(state)
+            together[thread] += 1
+        yield cost
+
+
+def _told_along(state: IngestionState) -> Usage:
+    tokens = LINE + estimate(state["episode"]["content"])
+    return Usage(input_tokens=tokens, output_tokens=LEAST_ANSWER // 2)
+
+
+def _states(episodes: Iterable[dict[str, Any]], settings: Settings) -> Iterator[IngestionState]:
+    """Yield the episodes as the extraction sees them, each with those before it in its thread."""
+    threads: defaultdict[str, deque[dict[str, Any]]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
+    for episode in episodes:
+        before, at = threads[episode["thread_key"]], iso(local(episode))
+        yield cast(
+            "IngestionState",
+            {
+                "episode": {**episode, "at_iso": at}, "previous": list(before), "skips": 0, "entities": [],
+                "pieces": pieces(episode["content"], settings.chunk_size),
+            },
+        )  # fmt: skip
+        before.append({"speaker": episode["speaker"], "content": episode["content"][:2000], "at": at})
+
+
+def _sure(state: IngestionState, settings: Settings) -> list[Ask]:
+    """Return the questions that reading the episode asks in any case: none if it is skipped."""
+    asks = _first(extract(state, replace(settings, surprise_threshold=0)))
+    if asks and settings.plan == "thorough":
+        guess = cast("IngestionState", {**state, "entities": list(GUESS), "stated": None})
+        asks += [*_first(reflect(guess, settings)), *_first(stated_in(guess, settings))]
+    return asks
+
+
+def _first(flow: Flow[Any]) -> list[Ask]:
+    """Return what *flow* asks first, side by side."""
+    try:
+        effect = next(flow)
+    except StopIteration:
+        return []
+    flows = effect.flows if isinstance(effect, Every) else ()
+    asks = [next(each) for each in flows]
+    for each in (flow, *flows):
+        each.close()
+    return asks
+
+
+def _amounts(sure: Usage, count: int, past: Mapping[str, Any] | None, follow_ups: FollowUps) -> dict[str, Range]:
+    """Return the calls and tokens of reading *count* episodes, which asks *sure* and then what follows."""
+    output = sure.output_tokens * LIKELY_OUTPUT
+    if past:
+        follow_ups = FollowUps(*(whole - first for whole, first in zip(past["all"], past["reading"], strict=True)))
+        output = sure.calls * past["reading"][2] / max(past["reading"][0], 1)
+    calls, input_tokens, output_tokens = (count * each for each in follow_ups)
+    most = FollowUps(*(count * max(each, like) for each, like in zip(MOST, follow_ups, strict=True)))
+    return {
+        "calls": Range(low=sure.calls, likely=round(sure.calls + calls), high=round(sure.calls + most.calls)),
+        "input_tokens": _range(sure.input_tokens, LIKELY_INPUT * sure.input_tokens, input_tokens, most.input_tokens),
+        "output_tokens": _range(sure.output_tokens, output, output_tokens, most.output_tokens),
+    }
+
+
+def _range(sure: float, likely: float, follows: float, most: float) -> Range:
+    low = min(sure * 0.7, likely) if follows else likely
+    return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
+
+
+def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
+    """Return what that costs, without a discount for what the server has cached; ``None`` without prices."""
+
+    def cost(end: str) -> float | None:
+        tokens = {name: int(getattr(amounts[name], end)) for name in ("input_tokens", "output_tokens")}
+        return budget.money(Usage(**tokens))
+
+    low, likely, high = cost("low"), cost("likely"), cost("high")
+    return None if low is None or likely is None or high is None else Range(low=low, likely=likely, high=high)

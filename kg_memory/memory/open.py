@@ -1,0 +1,207 @@
+"""What `GraphMemory.open` opens: the server, the model and the embedding model that the settings name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from langchain_core.cross_encoders import BaseCrossEncoder
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+
+from kg_memory.errors import SettingsError
+from kg_memory.falkor import binaries, embedded, start_errors
+from kg_memory.falkor.connect import ADVICE, Database
+from kg_memory.falkor.replica import Replicated
+from kg_memory.llm.cross_encoders import CrossEncoder, ModelScorer, PairScorer
+from kg_memory.llm.embeddings import Steady, embedding_model, steady, vector_model_name
+from kg_memory.offline import OfflineModel
+from kg_memory.offline.embeddings import LocalEmbeddings
+from kg_memory.runtime.effects import Model
+from kg_memory.settings import OFFLINE, Settings
+
+logger = logging.getLogger("kg_memory")
+
+AGAIN = "the next call starts it anew, so try again"
+OPENAI_MODEL = "gpt-4.1-mini"
+OPENAI_EMBEDDINGS = "text-embedding-3-small"
+THRESHOLDS = (0.92, 0.60)
+LOCAL_THRESHOLDS = (0.985, 0.92)
+"""Cosines of names from which two are one, and from which the model is asked. The local model's lie close
+together: unrelated names reach 0.89, "Acme" and "Acme Corp" 0.96, "Room 101" and "Room 102" 0.95."""
+NEAR, LOCAL_NEAR = 0.85, 0.95
+"""Cosines of names from which two entities are linked (C50)."""
+
+
+Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
+"""What a memory may be given to score texts with."""
+
+
+class NamedServer:
+    """The server that the settings name."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def url(self) -> str:
+        return self._url
+
+    def close(self) -> None:
+        """Nothing to let go: the server is somebody else's."""
+
+    def advice(self) -> str:
+        """Return what to do where the server cannot be reached."""
+        return ADVICE
+
+
+class EmbeddedServer:
+    """The embedded server of the data folder, joined or started when its URL is asked for."""
+
+    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._say = say
+        self._server: embedded.Server | None = None
+
+    def url(self) -> str:
+        self.close()
+        settings = self._settings
+        home = binaries.data_home(settings.xdg_data_home)
+        self._server = embedded.join(
+            settings.data_dir or home / "database",
+            binaries.find(settings.bin_dir, home=home),
+            fsync=settings.fsync,
+            idle_seconds=settings.idle_seconds,
+            allow_old=settings.allow_old_falkordb,
+            say=self._say,
+        )
+        return self._server.url
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def advice(self) -> str:
+        """Return what to do where the server went away."""
+        return (self._server and start_errors.when_ended(self._server.folder)) or AGAIN
+
+
+def host(settings: Settings, say: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:
+    """Return where the database is; *say* is told about waits."""
+    return EmbeddedServer(settings, say or logger.info) if settings.url is None else NamedServer(settings.url)
+
+
+def database(settings: Settings, say: Callable[[str], None] | None) -> Database:
+    """Return the database, with its replica where the settings name one.
+
+    Errors: `SettingsError` for a replica of the embedded server, which has none.
+    """
+    primary, old = host(settings, say), settings.allow_old_falkordb
+    if settings.replica_url is None:
+        return Database(primary, allow_old=old, advice=primary.advice)
+    if settings.url is None:
+        raise SettingsError("replica_url is set but url is not: set url to the server that it is a replica of")
+    return Replicated(primary, NamedServer(settings.replica_url), allow_old=old)
+
+
+def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Model:
+    """Return what answers questions: the given model, the one that the settings name, else the default.
+
+    The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
+    """
+    if isinstance(given, BaseChatModel):
+        return _chat(given, settings)
+    if isinstance(given, Model):
+        return given
+    if given is not None and not isinstance(given, str):
+        raise SettingsError(f"the model is a {type(given).__name__}: pass a LangChain chat model, a name or 'offline'")
+    name = given or settings.model
+    if name is None and (settings.api_key or settings.base_url):
+        name = OPENAI_MODEL
+    if name is None or name == OFFLINE:
+        if name is None:
+            logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
+        return OfflineModel()
+    return _chat(name, settings)
+
+
+def _chat(given: BaseChatModel | str, settings: Settings) -> Model:
+    # OpenAI's client takes half a second to import, and reading offline does without it.
+    from kg_memory.llm.chat import ChatModel, chat_model  # noqa: PLC0415
+
+    if isinstance(given, str):
+        server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
+        given = chat_model(given, *server)
+    chat = ChatModel(given)
+    chat.pace.limit(settings.requests_per_minute, settings.tokens_per_minute)
+    return chat
+
+
+def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
+    """Return the cross-encoder: the given one, the one that the settings name, else *model*.
+
+    A text is the URL of a rerank endpoint, or the name of a chat model.
+    """
+    if isinstance(given, BaseChatModel):
+        return ModelScorer(_chat(given, settings))
+    if isinstance(given, BaseCrossEncoder):
+        return PairScorer(given)
+    if isinstance(given, CrossEncoder):
+        return given
+    if given is not None and not isinstance(given, str):
+        raise SettingsError(
+            f"the reranker is a {type(given).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
+            "or cross-encoder, a name, or an object with name, scores and ascores"
+        )
+    named = given or settings.rerank_url or settings.rerank_model
+    if named is None:
+        return ModelScorer(model)
+    if named.startswith(("http://", "https://")):
+        from kg_memory.llm.cross_encoders.http import HTTPReranker  # noqa: PLC0415 - its client takes 0.2 s to import
+
+        return HTTPReranker(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
+    return ModelScorer(OfflineModel() if named == OFFLINE else _chat(named, settings))
+
+
+def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
+    """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
+    if isinstance(given, Embeddings):
+        return _limited(steady(given), settings)
+    if given is not None and not isinstance(given, str):
+        raise SettingsError(f"embeddings is a {type(given).__name__}: pass a LangChain Embeddings object or 'offline'")
+    name = given or settings.embedding_model
+    if name is None:
+        name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and model.name != OFFLINE else OFFLINE
+    if name == OFFLINE:
+        return steady(LocalEmbeddings())
+    url = settings.embedding_base_url or settings.base_url
+    opened = embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
+    return _limited(opened, settings)
+
+
+def _limited(model: Steady, settings: Settings) -> Steady:
+    model.pace.limit(settings.requests_per_minute, settings.tokens_per_minute)
+    return model
+
+
+def plan(settings: Settings, model: Model) -> Settings:
+    """Return *settings* with the *model*, and the plan that suits it: the offline one reads better step by step."""
+    settings = settings.with_(model=model.name)
+    return settings.with_(plan="thorough") if model.name == OFFLINE else settings
+
+
+def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
+    """Return *settings* with the name thresholds that suit the embedding model, where none were set.
+
+    Where only one was set, the other keeps to its side of it.
+    """
+    local = vector_model_name(embeddings) == LocalEmbeddings.model
+    merge, ask = LOCAL_THRESHOLDS if local else THRESHOLDS
+    near = LOCAL_NEAR if local else NEAR
+    if settings.merge_threshold is not None:
+        merge, ask = settings.merge_threshold, min(ask, settings.merge_threshold)
+    if settings.ask_threshold is not None:
+        merge, ask = max(merge, settings.ask_threshold), settings.ask_threshold
+    if settings.note_link_threshold is not None:
+        near = settings.note_link_threshold
+    return settings.with_(merge_threshold=merge, ask_threshold=ask, note_link_threshold=near)

@@ -1,6 +1,0 @@
-"""Files of conversations, texts and records, as `EpisodeInput`s to remember."""
-
-from kg_memory.readers.formats import FORMATS, Format
-from kg_memory.readers.reading import Reading, read
-
-__all__ = ["FORMATS", "Format", "Reading", "read"]

@@ -1,0 +1,216 @@
+"""All I/O, as values: ask the model, embed, score, query the graph, look at the clock; and long work.
+
+Steps yield them; `kg_memory.runtime.driver` performs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+
+from pydantic import BaseModel
+
+from kg_memory.models.usage import Usage
+from kg_memory.runtime.flow import Flow, T
+
+Answer = TypeVar("Answer", bound=BaseModel)
+Vector = list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt(Generic[Answer]):
+    """What is asked: prose with ``$names``, and the typed answer that it must get.
+
+    One that asks several questions at once has the prompts of these as its `parts`; see `kg_memory.llm.joint`.
+    """
+
+    name: str
+    text: str
+    fields: frozenset[str]
+    answer: type[Answer]
+    parts: tuple[Prompt[Any], ...] = ()
+
+
+Meter = Callable[[Usage], None]
+
+
+def unmetered(_: Usage) -> None:
+    """Count nothing."""
+
+
+def always() -> bool:
+    """Allow it."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``.
+
+    What each request costs is told to the *meter* as soon as it is known, so that failures are counted too.
+    *episode* is the id of the one that it is about, if it is about one. Before a request that is to mend a bad answer,
+    *again* is asked whether there is room for it.
+    """
+
+    prompt: Prompt[Any]
+    fields: Mapping[str, Any]
+    meter: Meter = field(default=unmetered, compare=False, repr=False)
+    episode: str | None = field(default=None, compare=False)
+    again: Callable[[], bool] = field(default=always, compare=False, repr=False)
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What answers an `Ask`: a chat model, or the offline reader."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer(self, ask: Ask) -> BaseModel: ...
+
+    async def aanswer(self, ask: Ask) -> BaseModel: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed *texts*; answered by one vector a text."""
+
+    texts: tuple[str, ...]
+    role: Literal["document", "query"] = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """Which model embeds; answered by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Score how well each of *texts* answers *question*; answered by one number a text, 0 to 1, higher is better."""
+
+    question: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Run *cypher* on the namespace's graph; answered by its rows, as dicts by column.
+
+    A read on a namespace that has no graph yet is answered by no rows.
+    """
+
+    cypher: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    write: bool = False
+    stale: bool = False
+    """Whether what is read may be some moments old, such as a replica's."""
+    as_of: int | None = None
+    """The last change of what is read, if that is known: its rows may be those that were read after it before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Run reading *queries* at once; answered by the rows of each."""
+
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Do a command of the server itself, beside all graphs; answered by its reply."""
+
+    words: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What time it is; answered in microseconds since the epoch, never twice the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Do *task*, which computes for long; answered by what it returns. An event loop goes on meanwhile."""
+
+    task: Callable[[], Any]
+
+
+def now() -> Flow[int]:
+    """Return the time, in microseconds since the epoch."""
+    micros: int = yield Now()
+    return micros
+
+
+def command(*words: str | int) -> Flow[Any]:
+    """Do a command of the server itself and return its reply."""
+    reply = yield Command(words)
+    return reply
+
+
+def work(task: Callable[[], T]) -> Flow[T]:
+    """Do *task*, which computes for long, and return what it returns."""
+    done: T = yield Work(task)
+    return done
+
+
+def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
+    """Ask the model and return its validated answer."""
+    answer: Answer = yield Ask(prompt, fields)
+    return answer
+
+
+def embed(texts: Sequence[str], role: Literal["document", "query"] = "document") -> Flow[list[Vector]]:
+    """Return one vector for each of *texts*; none asked, none returned."""
+    if not texts:
+        return []
+    vectors: list[Vector] = yield Embed(tuple(texts), role)
+    return vectors
+
+
+def embedding_model() -> Flow[str]:
+    """Return the name of the model that embeds."""
+    name: str = yield EmbeddingModel()
+    return name
+
+
+def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
+    """Return how well each of *texts* answers *question*, from 0 to 1; none asked, none returned."""
+    if not texts:
+        return []
+    scores: list[float] = yield Score(question, tuple(texts))
+    return scores
+
+
+def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+    """Run a read-only query and return its rows."""
+    rows: list[dict[str, Any]] = yield Query(cypher, params)
+    return rows
+
+
+def read_once(changed_at: int | None, cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+    """`read`, if it was not done since *changed_at*, when what it reads was changed last; ``None`` reads always."""
+    rows: list[dict[str, Any]] = yield Query(cypher, params, as_of=changed_at)
+    return rows
+
+
+def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
+    """Run *flows* that only read and return their results in order; what all ask next goes at once."""
+    running = list(flows)
+    results: list[Any] = [None] * len(running)
+    answers: dict[int, Any] = dict.fromkeys(range(len(running)))
+    while answers:
+        asked: dict[int, Query] = {}
+        for place, answer in answers.items():
+            try:
+                asked[place] = running[place].send(answer)
+            except StopIteration as stop:
+                results[place] = stop.value
+        rows = (yield Reads(tuple(asked.values()))) if asked else []
+        answers = dict(zip(asked, rows, strict=True))
+    return results
+
+
+def write(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+    """Run a writing query (atomic, never retried blindly) and return its rows."""
+    rows: list[dict[str, Any]] = yield Query(cypher, params, write=True)
+    return rows

@@ -1,0 +1,151 @@
+"""Steps written once: a flow yields effects, a driver performs them, sync or async.
+
+A flow is a generator that yields values describing I/O (see `effects`) and is sent
+their answers, so a step is tested with ``next`` and ``send`` and has no async twin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from concurrent.futures import Executor
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Flow = Generator[Any, Any, T]
+Perform = Callable[[Any], Any]
+APerform = Callable[[Any], Awaitable[Any]]
+
+
+NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
+"""Whether no thread starts any more once the main one has come to its end (python/cpython#113964)."""
+SIDE_BY_SIDE = 8
+"""How many flows run at once, unless said otherwise: a long text must not become two hundred requests in one moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Flows that may run side by side, so many *at_once* at most; answered by the list of their results."""
+
+    flows: tuple[Flow[Any], ...]
+    at_once: int | None = None
+
+
+class Driver(Protocol):
+    """Runs flows for one namespace; `kg_memory.runtime.driver` has the real one."""
+
+    @property
+    def model_name(self) -> str: ...
+
+    def run(self, flow: Flow[T], namespace: str) -> T: ...
+
+    async def arun(self, flow: Flow[T], namespace: str) -> T: ...
+
+
+def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
+    """Run *flows* side by side, so many *at_once* at most, and return their results in order.
+
+    The first error is raised once all have ended.
+    """
+    results: list[Any] = yield Every(tuple(flows), at_once)
+    return results
+
+
+def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
+    """Return *flow* with each effect answered by what *perform* makes of it."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                answer = yield from perform(effect)
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
+
+
+def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
+    """Drive *flow* to its end; `Every` goes to *pool*, or runs in order without one."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                answer = _run_every(effect, perform, pool) if isinstance(effect, Every) else perform(effect)
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
+
+
+async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
+    """Drive *flow* to its end on the running event loop; of `Every` so many run *side_by_side*, at most."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                every_one = isinstance(effect, Every)
+                answer = await (_arun_every(effect, perform, side_by_side) if every_one else perform(effect))
+            except Exception as error:  # noqa: BLE001 - the flow may handle it
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(answer)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
+
+
+def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
+    # While the process ends no thread starts any more, and what is read then is read in order.
+    if pool is None or len(effect.flows) < 2 or not _threads_start():
+        return [run(flow, perform) for flow in effect.flows]
+    # The nested flows get no pool: a worker that waits for workers can wait for ever.
+    # Each runs in the caller's context, by which a model's callbacks and traces know what they belong to.
+    room = threading.Semaphore(effect.at_once or len(effect.flows))
+
+    def one(flow: Flow[Any]) -> Any:
+        try:
+            return run(flow, perform)
+        finally:
+            room.release()
+
+    futures = []
+    for flow in effect.flows:
+        room.acquire()  # the caller waits for room, and no thread of the pool
+        futures.append(pool.submit(copy_context().run, one, flow))
+    for future in futures:
+        future.exception()
+    return [future.result() for future in futures]
+
+
+def _threads_start() -> bool:
+    ended = NO_THREADS_AT_EXIT and threading._SHUTTING_DOWN  # type: ignore[attr-defined]  # noqa: SLF001
+    return threading.main_thread().is_alive() and not ended
+
+
+async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
+    room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
+    # As in a pool, what is nested runs in order where it is one of several: so many in all.
+    inner = 1 if len(effect.flows) > 1 else side_by_side
+
+    async def one(flow: Flow[Any]) -> Any:
+        async with room:
+            return await arun(flow, perform, inner)
+
+    results = await asyncio.gather(*(one(flow) for flow in effect.flows), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return list(results)

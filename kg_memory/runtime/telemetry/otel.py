@@ -1,0 +1,250 @@
+"""What the hooks do once telemetry is on: the one place that knows OpenTelemetry.
+
+Names are those of OpenTelemetry's semantic conventions where these have one (``db.*``, ``gen_ai.*``, ``error.type``,
+``server.*``), else begin with ``kg_memory``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from time import monotonic, perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import Histogram, MeterProvider
+from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
+
+from kg_memory.models.usage import Usage
+from kg_memory.runtime.telemetry.failures import kind
+from kg_memory.runtime.telemetry.names import MEMORY_OPERATIONS, command_name, model_name, provider, query_name
+from kg_memory.runtime.telemetry.text import as_messages
+
+SCOPE = "kg_memory"
+LOOK_AGAIN = 1.0
+SILENT = ("Proxy", "NoOp")
+"""How the names of the API's own providers begin, which do nothing."""
+LONGEST_TEXT = 100_000
+"""Characters of a text that a span takes, where texts are wanted."""
+SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
+MODEL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+TOKENS = tuple(4**power for power in range(14))
+"""Bounds of histograms, those of the conventions."""
+
+Attributes = dict[str, Any]
+Describe = Callable[[Any], Mapping[str, Any]]
+
+
+class _Telling:
+    """Notes what *describe* makes of the result on a span."""
+
+    def __init__(self, span: Span, describe: Describe) -> None:
+        self._span, self._describe = span, describe
+
+    def __call__(self, result: Any) -> Any:
+        if self._span.is_recording():
+            self._span.set_attributes(self._describe(result))
+        return result
+
+
+class Instruments:
+    """The spans and the metrics of a process, by the given providers, else by the global ones."""
+
+    def __init__(
+        self, tracers: TracerProvider | None, meters: MeterProvider | None, *, namespaces: bool, message_text: bool
+    ) -> None:
+        self._heard = tracers is not None or meters is not None
+        self._look_at = 0.0
+        self._tracer = trace.get_tracer(SCOPE, tracer_provider=tracers)
+        self._namespaces = namespaces
+        self._text = message_text
+        meter = metrics.get_meter(SCOPE, meter_provider=meters)
+
+        def seconds(name: str, what: str, bounds: Sequence[float] = SECONDS) -> Histogram:
+            return meter.create_histogram(name, "s", what, explicit_bucket_boundaries_advisory=bounds)
+
+        self._verbs = seconds("kg_memory.verb.duration", "Seconds of each verb of a memory", MODEL_SECONDS)
+        self._steps = seconds("kg_memory.step.duration", "Seconds of each step of a graph", MODEL_SECONDS)
+        self._requests = seconds("gen_ai.client.operation.duration", "Seconds of each request", MODEL_SECONDS)
+        self._commands = seconds("db.client.operation.duration", "Seconds of each command of the database")
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage", "{token}", "Tokens of each request",
+            explicit_bucket_boundaries_advisory=TOKENS,
+        )  # fmt: skip
+        self._cached = meter.create_counter(
+            "kg_memory.cached_tokens", "{token}", "Input tokens that the server had read before"
+        )
+        self._episodes = meter.create_counter("kg_memory.episodes", "{episode}", "Episodes that came to a state")
+        self._failures = meter.create_counter("kg_memory.failures", "{failure}", "Steps of ingestion that failed")
+        self._retries = meter.create_counter("kg_memory.llm.retry", "{request}", "Requests that were made again")
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody has set a provider, which may be done at any time: it is looked for once a second."""
+        now = monotonic()
+        if not self._heard and now >= self._look_at:
+            self._look_at = now + LOOK_AGAIN
+            providers = trace.get_tracer_provider(), metrics.get_meter_provider()
+            self._heard = not all(type(each).__name__.strip("_").startswith(SILENT) for each in providers)
+        return self._heard
+
+    @contextmanager
+    def _under_way(
+        self, name: str, attributes: Attributes, dimensions: Attributes, *,
+        measure: Histogram, describe: Describe, kind_of_span: SpanKind = SpanKind.INTERNAL,
+    ) -> Iterator[_Telling]:  # fmt: skip
+        """Have a span while it is under way, with *attributes*, and measure it by the few *dimensions*."""
+        began = perf_counter()
+        # What an error says may quote what people said: only its kind is noted.
+        with self._tracer.start_as_current_span(
+            name, kind=kind_of_span, attributes={**dimensions, **attributes},
+            record_exception=self._text, set_status_on_exception=False,
+        ) as span:  # fmt: skip
+            try:
+                yield _Telling(span, describe)
+            except BaseException as error:
+                dimensions = {**dimensions, "error.type": kind(error)}
+                span.set_attribute("error.type", kind(error))
+                span.set_status(StatusCode.ERROR)
+                raise
+            finally:
+                measure.record(perf_counter() - began, dimensions)
+
+    def verb(self, name: str, namespace: str | None, question: str | None) -> Any:
+        """Return a span of the verb *name*."""
+        operation = MEMORY_OPERATIONS.get(name)
+        attributes: Attributes = {"gen_ai.operation.name": operation} if operation else {}
+        if self._namespaces and namespace is not None:
+            attributes["gen_ai.memory.store.id"] = attributes["kg_memory.namespace"] = namespace
+        if self._text and question is not None and operation == "search_memory":
+            attributes["gen_ai.memory.query.text"] = question[:LONGEST_TEXT]
+        verb = {"kg_memory.verb": name}
+        return self._under_way(f"kg_memory.{name}", attributes, verb, measure=self._verbs, describe=_records)
+
+    def step(self, graph: str, name: str, namespace: str) -> Any:
+        """Return a span of the step *name*."""
+        attributes = {"kg_memory.namespace": namespace} if self._namespaces else {}
+        step = {"kg_memory.graph": graph, "kg_memory.step": name}
+        return self._under_way(f"kg_memory.{graph}.{name}", attributes, step, measure=self._steps, describe=_counts)
+
+    def chat(self, model: Any, sent: Any) -> Any:
+        """Return a span of one request to a chat model, each attempt its own."""
+        asked = _asked("chat", model)
+        told = {"gen_ai.prompt.name": sent.prompt.name, "gen_ai.output.type": "json", **_server(_base_url(model))}
+        if self._text:
+            told["gen_ai.input.messages"] = as_messages(sent.messages)[:LONGEST_TEXT]
+        return self._request(told, asked, self._reply)
+
+    def embeddings(self, model: Any, texts: Sequence[str]) -> Any:
+        """Return a span of one request to an embedding model."""
+        told = {"kg_memory.texts": len(texts), **_server(_base_url(model))}
+        return self._request(told, _asked("embeddings", model), _vectors)
+
+    def rerank(self, name: str, url: str) -> Any:
+        """Return a span of one request to a reranker."""
+        asked = {"gen_ai.operation.name": "rerank", "gen_ai.provider.name": SCOPE, "gen_ai.request.model": name}
+        return self._request(_server(url), asked, _nothing)
+
+    def _request(self, told: Attributes, asked: Attributes, describe: Describe) -> Any:
+        name = f"{asked['gen_ai.operation.name']} {asked['gen_ai.request.model']}"
+        return self._under_way(
+            name, told, asked, measure=self._requests, describe=describe, kind_of_span=SpanKind.CLIENT
+        )
+
+    def _reply(self, reply: Any) -> Attributes:
+        usage: Usage = reply.usage
+        ended = "length" if reply.cut_off else "content_filter" if reply.refusal else "stop"
+        found = {"gen_ai.response.finish_reasons": (ended,), "gen_ai.usage.input_tokens": usage.input_tokens,
+                 "gen_ai.usage.output_tokens": usage.output_tokens,
+                 "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens}  # fmt: skip
+        return {**found, "gen_ai.output.messages": reply.text[:LONGEST_TEXT]} if self._text else found
+
+    def command(self, url: str, key: str, cyphers: Sequence[str], *, write: bool) -> Any:
+        """Return a span of one command of the database, or of a batch of them."""
+        operation = command_name(len(cyphers), write=write)
+        summary = "; ".join(dict.fromkeys(name for each in cyphers if (name := query_name(each))))[:255]
+        told: Attributes = _server(url)
+        if len(cyphers) > 1:
+            told["db.operation.batch.size"] = len(cyphers)
+        if self._namespaces:
+            told["db.namespace"] = key
+        if self._text:
+            told["db.query.text"] = ";\n".join(cyphers)[:LONGEST_TEXT]
+        asked = {"db.system.name": "falkordb", "db.operation.name": operation}
+        if summary:
+            asked["db.query.summary"] = summary
+        return self._under_way(
+            summary or operation, told, asked, measure=self._commands, describe=_rows, kind_of_span=SpanKind.CLIENT
+        )
+
+    def retried(self, reason: str, seconds: float) -> None:
+        """Count a request that is made again, and note it on the span under way."""
+        self._retries.add(1, {"kg_memory.reason": reason})
+        told: Attributes = {"kg_memory.reason": reason, "kg_memory.wait": seconds}
+        trace.get_current_span().add_event("kg_memory.retry", told)
+
+    def spent(self, model: Any, usage: Usage) -> None:
+        """Measure the tokens of a request."""
+        of = _asked("chat", model)
+        self._tokens.record(usage.input_tokens, {**of, "gen_ai.token.type": "input"})
+        self._tokens.record(usage.output_tokens, {**of, "gen_ai.token.type": "output"})
+        if usage.cached_tokens:
+            self._cached.add(usage.cached_tokens, of)
+
+    def counted(self, status: str | None, attributes: Mapping[str, str]) -> None:
+        """Count an episode, and a failure where *attributes* tell of one."""
+        if status is not None:
+            self._episodes.add(1, {"kg_memory.status": status})
+        if "error.type" in attributes:
+            self._failures.add(1, dict(attributes))
+
+
+def _records(result: Any) -> Attributes:
+    return {"gen_ai.memory.record.count": len(result)} if isinstance(result, (list, tuple)) else {}
+
+
+def _counts(told: Mapping[str, Any]) -> Attributes:
+    return {f"kg_memory.{name}": value for name, value in told.items() if isinstance(value, int)}
+
+
+def _vectors(vectors: Sequence[Sequence[float]]) -> Attributes:
+    return {"gen_ai.embeddings.dimension.count": len(vectors[0])} if vectors else {}
+
+
+def _rows(rows: Sequence[Any]) -> Attributes:
+    found = sum(map(len, rows)) if rows and isinstance(rows[0], list) else len(rows)
+    return {"db.response.returned_rows": found}
+
+
+def _nothing(_: Any) -> Attributes:
+    return {}
+
+
+def _asked(operation: str, model: Any) -> Attributes:
+    return {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": provider(model),
+        "gen_ai.request.model": model_name(model),
+    }
+
+
+def _base_url(model: Any) -> str | None:
+    url = getattr(model, "openai_api_base", None)
+    return url if isinstance(url, str) else None
+
+
+@lru_cache(maxsize=64)
+def _place(url: str) -> tuple[tuple[str, Any], ...]:
+    """Return where *url* leads: its host and port, never its password."""
+    try:
+        parts = urlsplit(url)
+        address, port = parts.hostname or parts.path, parts.port
+    except ValueError:
+        return ()
+    return tuple((f"server.{name}", value) for name, value in (("address", address), ("port", port)) if value)
+
+
+def _server(url: str | None) -> Attributes:
+    return dict(_place(url)) if url else {}

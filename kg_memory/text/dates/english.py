@@ -1,0 +1,306 @@
+"""Rules for time expressions in English, and for dates in digits."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from kg_memory.temporal.truth import Interval
+from kg_memory.text.dates import periods
+from kg_memory.text.dates.instants import instant_of
+from kg_memory.text.dates.periods import Rule
+from kg_memory.text.dates.vocabulary import (
+    AHEAD,
+    ANY_MONTH,
+    BACK,
+    MONTH,
+    MONTHS,
+    NTH,
+    NUMBER,
+    PERFECT,
+    SEASON,
+    SEASONS,
+    SHORT_WEEKDAY,
+    UNIT,
+    WEEKDAY,
+    WEEKDAYS,
+    WHICH,
+    YEAR,
+    number,
+    sentence_around,
+    tense,
+    unit,
+    weekday,
+)
+
+_ = r"\s{1,3}"
+
+
+def _month(text: str) -> int:
+    return MONTHS.index(text.casefold()[:3]) + 1
+
+
+def _instant(match: re.Match[str], now: datetime) -> Interval:
+    start = instant_of(match, now.tzinfo or UTC)
+    return Interval(start, start + timedelta(seconds=1 if match["second"] else 60), "instant")
+
+
+def _iso_day(match: re.Match[str], now: datetime) -> Interval:
+    return periods.date(int(match["year"]), int(match["month"]), int(match["day"]), now)
+
+
+def _slashed(match: re.Match[str], now: datetime) -> Interval:
+    first, second, year_ = int(match["a"]), int(match["b"]), int(match["year"])
+    # 6/9/2023 is read as in the US, 09.06.2023 as in Europe, and 25/12/2023 can be read in one way only.
+    day_first = match["mark"] == "." or first > 12
+    return periods.date(year_, second if day_first else first, first if day_first else second, now)
+
+
+def _month_day(match: re.Match[str], now: datetime) -> Interval:
+    month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
+    if match["year"]:
+        return periods.date(int(match["year"]), month_, day_, now)
+    return periods.yearly(now, lambda year_: periods.date(year_, month_, day_, now), tense(match))
+
+
+def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
+    day_ = int(match["day"])
+    offsets = (0, 1, 2) if tense(match) > 0 else (0, -1, -2)
+    for offset in offsets:
+        first = periods.month(now.year, now.month + offset, now).start
+        try:
+            found = periods.day(first.replace(day=day_)) if first else None
+        except ValueError:
+            continue
+        if found and found.start and (offset or (found.start >= periods.midnight(now)) == (offsets[1] > 0)):
+            return found
+    message = "no such day"
+    raise ValueError(message)
+
+
+def _month_year(match: re.Match[str], now: datetime) -> Interval:
+    return periods.month(int(match["year"]), _month(match["month"]), now)
+
+
+def _bare_month(match: re.Match[str], now: datetime) -> Interval:
+    month_ = _month(match["month"])
+    return periods.yearly(now, lambda year_: periods.month(year_, month_, now), tense(match))
+
+
+def _which_month(match: re.Match[str], now: datetime) -> Interval:
+    month_, offset = _month(match["month"]), _offset(match["which"])
+    if offset == 0:
+        return periods.month(now.year, month_, now)
+    if offset < 0:
+        return periods.month(now.year - (month_ >= now.month), month_, now)
+    return periods.month(now.year + (month_ <= now.month), month_, now)
+
+
+def _season_year(match: re.Match[str], now: datetime) -> Interval:
+    return periods.season(int(match["year"]), SEASONS[match["season"].casefold()], now)
+
+
+def _bare_season(match: re.Match[str], now: datetime) -> Interval:
+    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense(match) > 0 else -1)
+
+
+def _offset(which: str) -> int:
+    return {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(which.casefold(), 1)
+
+
+def _which_period(match: re.Match[str], now: datetime) -> Interval:
+    offset, name = _offset(match["which"]), match["period"].casefold()
+    if name in SEASONS:
+        return periods.season_near(now, SEASONS[name], offset)
+    if name == "week":
+        return periods.week(now, offset)
+    if name == "month":
+        return periods.month(now.year, now.month + offset, now)
+    if name == "year":
+        return periods.year(now.year + offset, now)
+    # On Monday "last weekend" is two days ago; on Sunday it is a week ago, which is the same rule.
+    return periods.weekend(now, offset)
+
+
+def _weekend(match: re.Match[str], now: datetime) -> Interval:
+    back = 0 if tense(match) > 0 or now.weekday() >= 5 else -1
+    return periods.weekend(now, back)
+
+
+def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
+    which, day_ = _offset(match["which"]), weekday(match["weekday"])
+    if which < 0:
+        return periods.last_weekday(now, day_)
+    if which == 0:
+        return periods.weekday_of_week(now, day_, 0)
+    if match["which"].casefold() == "next":
+        return periods.weekday_of_week(now, day_, 1)
+    return periods.coming_weekday(now, day_)
+
+
+def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
+    day_ = weekday(match["weekday"])
+    if tense(match) > 0:
+        return periods.coming_weekday(now, day_)
+    return periods.last_weekday(now, day_, today_counts=True)
+
+
+def _steps(match: re.Match[str], now: datetime) -> Interval | None:
+    parts = match.groupdict()
+    count, vague = number(parts["n"])
+    name, count = unit(parts["unit"], count)
+    if (parts.get("half") or "").strip():
+        count += 0.5
+    back = parts.get("back")
+    if back is None and tense(match) < 0:
+        return None  # "I read it in two days" is a duration
+    return periods.steps_away(now, -count if back else count, name, vague=vague)
+
+
+def _weekends_ago(match: re.Match[str], now: datetime) -> Interval:
+    count = -int(number(match["n"])[0])
+    name = match["unit"].casefold()
+    if name in WEEKDAYS:
+        last = periods.last_weekday(now, weekday(name)).start
+        return periods.day(last or now, 7 * (count + 1))
+    return periods.weekend(now, count)
+
+
+def _before_last(match: re.Match[str], now: datetime) -> Interval:
+    name = match["unit"].casefold()
+    if name in WEEKDAYS:
+        return periods.day(periods.last_weekday(now, weekday(name)).start or now, -7)
+    if name == "weekend":
+        return periods.weekend(now, -2)
+    if name == "week":
+        return periods.week(now, -2)
+    return periods.month(now.year, now.month - 2, now) if name == "month" else periods.year(now.year - 2, now)
+
+
+def _lasting(match: re.Match[str], now: datetime) -> Interval | None:
+    """Read "for 4 years" as running since then, unless the sentence says that it is over or still to come."""
+    count, vague = number(match["n"])
+    name, count = unit(match["unit"], count)
+    sentence = sentence_around(match).replace("’", "'")
+    over = BACK.search(sentence) or AHEAD.search(sentence)
+    if over and not PERFECT.search(sentence) and not match["past"]:
+        return None
+    began = periods.steps_away(now, -count, name, vague=vague)
+    return Interval(began.start, None, began.precision)
+
+
+def _within(match: re.Match[str], now: datetime) -> Interval:
+    count, vague = number(match["n"] or "one")
+    name, count = unit(match["unit"], count)
+    began = periods.steps_away(now, -count, name, vague=vague)
+    return Interval(began.start, now + timedelta(microseconds=1), began.precision)
+
+
+def _decade(match: re.Match[str], now: datetime) -> Interval:
+    return periods.year(int(match["year"]), now, 10)
+
+
+_DAYS = {
+    "the day before yesterday": -2,
+    "day before yesterday": -2,
+    "the day after tomorrow": 2,
+    "day after tomorrow": 2,
+    "yesterday": -1,
+    "last night": -1,
+    "today": 0,
+    "tonight": 0,
+    "this morning": 0,
+    "this afternoon": 0,
+    "this evening": 0,
+    "earlier today": 0,
+    "tomorrow": 1,
+}
+_LEAD = (
+    r"(?:in|since|until|till|til|by|from|to|through|of|during|for|around|before|after|between|and|early|late|mid|"
+    r"starting)"
+)
+
+
+def _rule(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+RULES: tuple[Rule, ...] = (
+    (
+        _rule(
+            r"(?<!\d)(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})[T ](?P<hour>\d{1,2}):(?P<minute>\d{2})"
+            r"(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?(?P<zone>Z|[+-]\d{2}(?::?\d{2})?)?(?!\d)"
+        ),
+        _instant,
+    ),
+    (_rule(r"(?<![\d-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d-])"), _iso_day),
+    (
+        _rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])"),
+        _slashed,
+    ),
+    (
+        _rule(
+            rf"\b(?P<month>{ANY_MONTH})\s{{0,2}}(?:the\s)?(?P<day>{NTH})(?![\d:])(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?"
+        ),
+        _month_day,
+    ),
+    (
+        _rule(
+            rf"(?<![\d.:-])(?P<day>{NTH})\s{{0,2}}(?:of\s)?(?P<month>{ANY_MONTH})(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?"
+        ),
+        _month_day,
+    ),
+    (_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)"), _day_of_month),
+    (_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b"), _month_year),
+    (_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b"), _season_year),
+    (_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"), _bare_season),
+    (_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)"), _which_month),
+    (_rule(rf"\b{_LEAD}[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)"), _bare_month),
+    (
+        _rule(
+            rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<period>week|month|year|weekend|"
+            rf"{SEASON})\b(?!{_}(?:of{_})?\d{{4}})"
+        ),
+        _which_period,
+    ),
+    (_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b"), _which_weekday),
+    (_rule(rf"\b(?P<weekday>{WEEKDAY})\b(?!s)"), _bare_weekday),
+    (_rule(r"\b(?:over|on|at|during) the weekend\b"), _weekend),
+    (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?(?P<half>{_}and a half)?{_}(?P<back>ago|back|earlier)\b"), _steps),
+    (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?{_}from{_}now\b"), _steps),
+    (_rule(rf"\bin{_}(?:about{_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!{_}of\b)"), _steps),
+    (_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b"), _weekends_ago),
+    (
+        _rule(
+            rf"\bfor{_}(?:about{_}|over{_}|almost{_}|nearly{_}|around{_})?(?P<past>the{_}(?:past|"
+            rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
+        ),
+        _lasting,
+    ),
+    (
+        _rule(rf"\b(?:in|over|during|within){_}the{_}(?:past|last){_}(?:(?P<n>{NUMBER}){_})?(?P<unit>{UNIT})s?\b"),
+        _within,
+    ),
+    (
+        _rule(
+            rf"\b(?:the{_})?(?P<unit>week|month|year|weekend|{WEEKDAY}){_}before{_}last\b(?!{_}(?:week|month|"
+            rf"year|{WEEKDAY}))"
+        ),
+        _before_last,
+    ),
+    (_rule(r"\bthe other day\b"), lambda _match, now: periods.steps_away(now, -3, "day", vague=True)),
+    (
+        _rule(r"\b(?:" + "|".join(sorted(map(re.escape, _DAYS), key=len, reverse=True)) + r")\b(?!'s)"),
+        lambda match, now: periods.day(now, _DAYS[match[0].casefold()]),
+    ),
+    (
+        _rule(
+            rf"\b(?:{_LEAD}|year|(?:end|start|beginning|summer|spring|fall|"
+            rf"winter){_}of){_}(?P<span>(?P<year>{YEAR}))\b(?![-/.,]?\d|{_}?(?:%|\$|€|people|dollars|miles|km|"
+            rf"kg|words))"
+        ),
+        lambda match, now: periods.year(int(match["year"]), now),
+    ),
+    (_rule(r"\((?P<span>(?P<year>(?:19|20)\d\d))\)"), lambda match, now: periods.year(int(match["year"]), now)),
+    (_rule(rf"\bthe{_}(?P<year>(?:19|20)\d0)s\b"), _decade),
+)

@@ -1,0 +1,178 @@
+"""Find the dates in a text and resolve them against the time when it was said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from kg_memory.temporal.truth import Interval
+from kg_memory.text.dates import chinese, english, periods, vocabulary
+from kg_memory.text.dates.periods import DateMention, Rule
+
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_MAYBE_ENGLISH = re.compile(
+    r"\d|day|night|week|month|year|spring|summer|fall|autumn|winter|january|february|march|april|may|june|july|august|"
+    r"september|october|november|december|tomorrow|this (?:morning|afternoon|evening)|ago\b",
+    re.IGNORECASE,
+)
+_BEFORE = 60
+"""How many characters before a date can hold the words that bend it ("two weeks before")."""
+
+_THIRD = re.compile(
+    r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$",
+    re.IGNORECASE,
+)
+_SINCE = re.compile(r"(?:\b(?:ever\s)?since\s(?:the\s)?|自从?|从)$", re.IGNORECASE)
+_UNTIL = re.compile(r"\b(?:until|till|til|up to)\s(?:the\s)?$", re.IGNORECASE)
+_ONWARDS = re.compile(r"(?:以来|开始|起|至今|到现在)")
+_YEAR = re.compile(r"\d{4}")
+_EVER_SINCE = re.compile("以来|至今")
+_BETWEEN = re.compile(r"\s{0,2}(?:to|until|till|through|and|[-–—~]|至|到)\s{0,2}(?:the\s)?", re.IGNORECASE)
+_FROM = re.compile(r"(?:\b(?:from|between)\s(?:the\s)?|从|自)$", re.IGNORECASE)
+_RELATIVE = re.compile(
+    rf"\b(?:(?P<n>{vocabulary.NUMBER})\s)?(?:the\s)?(?P<unit>{vocabulary.UNIT}|weekend|night|"
+    rf"{vocabulary.WEEKDAY})s?\s(?P<side>before|after)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+_WEEKDAYS = re.compile(vocabulary.WEEKDAY)
+_THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
+
+
+def find_dates(text: str, reference: datetime) -> list[DateMention]:
+    """Return the dates that *text* names, in order, relative to *reference* (naive is UTC).
+
+    Words for the present ("now", "currently") are no dates. A period of the reference's own
+    calendar ("last week") begins and ends at midnight in the reference's zone. Never raises.
+    """
+    now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
+    rules: list[Rule] = []
+    if _MAYBE_ENGLISH.search(text):
+        rules += english.RULES
+    if _HAN.search(text):
+        rules += chinese.RULES
+    found = _longest(_matches(text, now, rules))
+    try:
+        bent = _ranges(_longest([_bend(text, mention) for mention in found]), text)
+    except (ValueError, OverflowError):
+        bent = found  # the joined period leaves the calendar
+    return [mention for mention in map(_in_utc, bent) if mention is not None]
+
+
+def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
+    mentions = []
+    for pattern, resolve in rules:
+        for match in pattern.finditer(text):
+            try:
+                interval = resolve(match, now)
+            except (ValueError, OverflowError, IndexError):
+                continue  # the calendar has no such day, or no such year
+            if interval is not None:
+                start, end = match.span("span") if "span" in pattern.groupindex else match.span()
+                mentions.append(DateMention(start, end, interval))
+    return mentions
+
+
+def _longest(mentions: list[DateMention]) -> list[DateMention]:
+    """Keep the longest of mentions that overlap; of equally long ones the one whose rule comes first."""
+    kept: list[DateMention] = []
+    taken: set[int] = set()
+    for mention in sorted(mentions, key=lambda one: one.start - one.end):
+        if taken.isdisjoint(range(mention.start, mention.end)):
+            taken.update(range(mention.start, mention.end))
+            kept.append(mention)
+    return sorted(kept, key=lambda one: one.start)
+
+
+def _bend(text: str, mention: DateMention) -> DateMention:
+    """Apply the words right before (or after) a date: early, since, until, two weeks before."""
+    try:
+        return _bent(text, mention)
+    except (ValueError, OverflowError):
+        return mention
+
+
+def _bent(text: str, mention: DateMention) -> DateMention:
+    interval, start = mention.interval, mention.start
+    before = text[max(0, start - _BEFORE) : start]
+    if match := _THIRD.search(before):
+        which = match["which"].casefold().removeprefix("the ").split()[0]
+        interval, before = periods.third(interval, _THIRDS[which]), before[: match.start()]
+    if match := _RELATIVE.search(before):
+        interval, before = _beside(match, interval), before[: match.start()]
+    end = mention.end
+    if match := _SINCE.search(before):
+        tail = _ONWARDS.match(text, end)
+        if match[0] not in ("从", "自") or tail:
+            interval = Interval(interval.start, None, interval.precision)
+            before, end = before[: match.start()], tail.end() if tail else end
+    elif match := _UNTIL.search(before):
+        interval = Interval(None, interval.start, interval.precision)
+        before = before[: match.start()]
+    elif (tail := _EVER_SINCE.match(text, end)) is not None:
+        interval, end = Interval(interval.start, None, interval.precision), tail.end()
+    return DateMention(max(0, start - _BEFORE) + len(before), end, interval)
+
+
+def _beside(match: re.Match[str], of: Interval) -> Interval:
+    """Return the period that lies so many units before or after *of*."""
+    if of.start is None or of.end is None:
+        return of
+    ahead = match["side"].casefold() == "after"
+    name = match["unit"].casefold().replace("night", "day")
+    if _WEEKDAYS.fullmatch(name):
+        weekday = vocabulary.weekday(name)
+        return periods.coming_weekday(of.end, weekday) if ahead else periods.last_weekday(of.start, weekday)
+    if name == "weekend":
+        return periods.weekend(of.end, 0) if ahead else periods.weekend(of.start, 0 if of.start.weekday() == 6 else -1)
+    count, vague = vocabulary.number(match["n"]) if match["n"] else (1.0, False)
+    name, count = vocabulary.unit(name, count)
+    if not ahead:
+        return periods.steps_away(of.start, -count, name, vague=vague)
+    return periods.steps_away(of.start if match["n"] else of.end, count if match["n"] else 0, name, vague=vague)
+
+
+def _ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
+    """Join "from A to B" and "between A and B", and "A - B", into one period."""
+    joined: list[DateMention] = []
+    for mention in mentions:
+        first = joined[-1] if joined else None
+        whole = _range(first, mention, text) if first is not None and _linked(first, mention, text) else None
+        if first is None or whole is None:
+            joined.append(mention)
+        else:
+            joined[-1] = DateMention(first.start, mention.end, whole)
+    return joined
+
+
+def _linked(first: DateMention, second: DateMention, text: str) -> bool:
+    gap = text[first.end : second.start]
+    if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
+        return False
+    opened = _FROM.search(text[max(0, first.start - 12) : first.start]) is not None
+    return opened or gap.strip().casefold() not in ("and", "to", "到")
+
+
+def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
+    start, end = first.interval.start, second.interval.end
+    if start is None or end is None:
+        return None
+    if not _YEAR.search(text, first.start, first.end) and _YEAR.search(text, second.start, second.end):
+        # "between May and July 2022": the year belongs to both.
+        start = periods.step(start, end.year - start.year, "year")
+        start = start if start < end else periods.step(start, -1, "year")
+    return Interval(start, end, second.interval.precision) if start < end else None
+
+
+def _in_utc(mention: DateMention) -> DateMention | None:
+    """Return *mention* in UTC, or ``None`` where that leaves the calendar or holds no time."""
+    interval = mention.interval
+    try:
+        start = interval.start.astimezone(UTC) if interval.start else None
+        end = interval.end.astimezone(UTC) if interval.end else None
+    except (ValueError, OverflowError):
+        return None
+    if start is not None and end is not None and not start < end:
+        return None
+    return replace(mention, interval=Interval(start, end, interval.precision))
