@@ -1,4 +1,4 @@
-"""How well `Found.relevance` tells what a memory knows nothing about, offline; and the constants that it goes by.
+"""How well `SearchResults.relevance` tells an unknown subject, offline; and the constants it uses.
 
     python benchmarks/abstention.py --data locomo.json --out figures.json [--quick] [--folder FOLDER]
         [--beam FOLDER] [--beam-folder FOLDER] [--chats 1,2]

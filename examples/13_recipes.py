@@ -3,7 +3,7 @@
 Runs offline, without a key: ``python examples/13_recipes.py``
 """
 
-from kg_memory import Found, GraphMemory
+from kg_memory import GraphMemory, SearchResults
 from kg_memory.retrieval.recipe import DEFAULT, SYNAPSE, WORDS, ByDiversity, ByRecency
 
 SAID = (
@@ -21,7 +21,7 @@ with GraphMemory.open(model="offline") as memory:
         [{"speaker": who, "at": day, "content": text} for who, day, text in SAID], namespace="example-recipes"
     )
 
-    def show(title: str, found: Found) -> None:
+    def show(title: str, found: SearchResults) -> None:
         print(f"\n{title} (relevance {found.relevance:.2f})")
         for each in found.episodes:
             print(f"    {each.speaker}: {each.content}  {each.score:.2f}")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kg_memory.models.budget import Budget, Limits
     from kg_memory.models.context import Context
     from kg_memory.models.graph import (
-        Added,
+        AddResult,
         Change,
         Community,
         CommunityRefresh,
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
         EpisodeInput,
         EpisodeKind,
         EpisodeStatus,
-        Evicted,
+        EvictionResult,
+        Explanation,
         Fact,
-        Found,
         Hit,
-        Moment,
         Review,
+        SearchResults,
         Source,
         Stats,
-        Why,
+        TimelineEvent,
     )
-    from kg_memory.models.receipts import AuditCheck, AuditEntry, Forgotten, Residue
+    from kg_memory.models.receipts import AuditEntry, AuditReport, ForgetReceipt, Residue
     from kg_memory.models.surroundings import CommunityCard, Neighbourhood
-    from kg_memory.models.transfers import Exported, Imported
-    from kg_memory.models.usage import DaySpent, StepUsage, Usage
+    from kg_memory.models.transfers import ExportResult, ImportResult
+    from kg_memory.models.usage import DailyUsage, StepUsage, Usage
     from kg_memory.retrieval.context.templates import Template
     from kg_memory.retrieval.recipe import Recipe
     from kg_memory.settings import EntityType, FactType, Settings
 
 __all__ = [
-    "Added",
-    "AuditCheck",
+    "AddResult",
     "AuditEntry",
+    "AuditReport",
     "Budget",
     "Change",
     "Community",
     "CommunityCard",
     "CommunityRefresh",
     "Context",
-    "DaySpent",
+    "DailyUsage",
     "Decision",
     "Entity",
     "EntityType",
@@ -58,46 +58,46 @@ __all__ = [
     "EpisodeKind",
     "EpisodeStatus",
     "Estimate",
-    "Evicted",
-    "Exported",
+    "EvictionResult",
+    "Explanation",
+    "ExportResult",
     "Fact",
     "FactType",
-    "Forgotten",
-    "Found",
+    "ForgetReceipt",
     "GraphMemory",
     "Hit",
-    "Imported",
+    "ImportResult",
     "KGMemoryError",
     "Limits",
-    "Moment",
     "Neighbourhood",
     "Progress",
     "Recipe",
     "Residue",
     "Review",
+    "SearchResults",
     "Settings",
     "Source",
     "Stats",
     "StepUsage",
     "Template",
+    "TimelineEvent",
     "Usage",
-    "Why",
 ]
 
 _HOMES = {
-    "AuditCheck": "models.receipts",
+    "AuditReport": "models.receipts",
     "AuditEntry": "models.receipts",
     "Budget": "models.budget",
     "CommunityCard": "models.surroundings",
     "Context": "models.context",
-    "DaySpent": "models.usage",
+    "DailyUsage": "models.usage",
     "EntityType": "settings",
     "FactType": "settings",
     "Estimate": "memory.estimate",
-    "Exported": "models.transfers",
-    "Forgotten": "models.receipts",
+    "ExportResult": "models.transfers",
+    "ForgetReceipt": "models.receipts",
     "GraphMemory": "memory.memory",
-    "Imported": "models.transfers",
+    "ImportResult": "models.transfers",
     "KGMemoryError": "errors",
     "Limits": "models.budget",
     "Neighbourhood": "models.surroundings",

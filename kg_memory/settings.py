@@ -131,7 +131,8 @@ class Settings:
     temporal_decay_rate: float = 0.0
     """How much newer facts and episodes are preferred (C33): 0 is not at all, 10 the most."""
     abstain_below: float = 0.0
-    """A context is left empty where the memory less probably holds an answer (`Found.relevance`); 0 is never."""
+    """A context is left empty where the memory less probably holds an answer (`SearchResults.relevance`); 0 is
+    never."""
     surprise_threshold: float = 0.0
     """A short message is not read where it lies nearer than this to the average of the earlier ones that it would be
     read with, 0 to 2 (C51). 0 is off; what suits differs by embedding model: `docs/plans.md` has a value for one."""

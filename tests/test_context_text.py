@@ -9,11 +9,11 @@ import pickle
 import pytest
 
 from kg_memory.models.context import Context, Line
-from kg_memory.models.graph import Found, Why
+from kg_memory.models.graph import Explanation, SearchResults
 
 LINE = Line(kind="facts", id="1", text="- Ann lives in Oslo", tokens=7)
-LEFT = Why(kind="facts", id="2", left_out="no room within max_tokens")
-CONTEXT = Context("- Ann lives in Oslo", Found(question="Oslo?"), tokens=7, lines=[LINE], left_out=[LEFT])
+LEFT = Explanation(kind="facts", id="2", left_out="no room within max_tokens")
+CONTEXT = Context("- Ann lives in Oslo", SearchResults(question="Oslo?"), tokens=7, lines=[LINE], left_out=[LEFT])
 
 
 def test_it_is_a_string_like_any_other() -> None:
@@ -32,8 +32,18 @@ def test_it_can_be_copied_and_sent_elsewhere(copied) -> None:
     other = copied(CONTEXT)
     assert other == CONTEXT
     assert isinstance(other, Context)
-    assert (other.found, other.tokens, other.lines, other.left_out) == (Found(question="Oslo?"), 7, (LINE,), (LEFT,))
+    assert (other.found, other.tokens, other.lines, other.left_out) == (
+        SearchResults(question="Oslo?"),
+        7,
+        (LINE,),
+        (LEFT,),
+    )
 
 
 def test_an_empty_one_knows_that_it_found_nothing() -> None:
-    assert (Context().found, Context().tokens, Context().lines, Context().left_out) == (Found(question=""), 0, (), ())
+    assert (Context().found, Context().tokens, Context().lines, Context().left_out) == (
+        SearchResults(question=""),
+        0,
+        (),
+        (),
+    )

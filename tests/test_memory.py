@@ -23,7 +23,7 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor import binaries, embedded
-from kg_memory.models.graph import Added, Episode, EpisodeStatus, Found
+from kg_memory.models.graph import AddResult, Episode, EpisodeStatus, SearchResults
 from kg_memory.models.surroundings import Neighbourhood
 from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
@@ -66,7 +66,7 @@ def test_every_verb_has_an_async_twin_with_the_same_arguments():
 def test_a_message_is_remembered_and_told_of(verbs):
     added = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
     told = {"entities": ("Ann", "Oslo"), "facts": ("Ann lives in Oslo",)}
-    assert added == Added(episode=added.episode, new=True, **told, steps=added.steps)
+    assert added == AddResult(episode=added.episode, new=True, **told, steps=added.steps)
     again = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
     assert (again.episode, again.new) == (added.episode, False)
     [fact] = verbs.facts_about("ann")
@@ -86,7 +86,7 @@ def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
     verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
     found = verbs.search("Where does Ann live?", limit=5)
-    assert isinstance(found, Found)
+    assert isinstance(found, SearchResults)
     assert [fact.sentence for fact in found.facts] == ["Ann lives in Paris"]
     assert "I moved to Paris." in {each.content for each in found.episodes}
     assert {each.name for each in found.entities} >= {"Ann"}
@@ -98,7 +98,7 @@ def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
 
 def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
     found = verbs.search("Where?")
-    assert found == Found(question="Where?", asked=found.asked, relevance=0.0)
+    assert found == SearchResults(question="Where?", asked=found.asked, relevance=0.0)
     assert verbs.context("Where?") == ""
     assert verbs.facts_about("Ann") == verbs.entities() == verbs.episodes() == verbs.resume() == []
     assert verbs.history("Ann") == verbs.timeline("Ann") == verbs.changes("1999-01-01") == []

@@ -15,7 +15,7 @@ from langgraph.pregel import Pregel
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
-from kg_memory.models.graph import KINDS, Found
+from kg_memory.models.graph import KINDS, SearchResults
 from kg_memory.retrieval.context.render import NO_SECTION, UNLIKELY
 from kg_memory.retrieval.context.templates import PLAIN
 from kg_memory.retrieval.recipe import DEFAULT, ByDistance
@@ -136,7 +136,7 @@ def test_a_context_is_a_text_that_knows_its_lines(verbs):
     assert isinstance(context, str)
     assert context.startswith("Facts")
     assert "Ann lives in Oslo" in context
-    assert isinstance(context.found, Found)
+    assert isinstance(context.found, SearchResults)
     assert all(line.text in context for line in context.lines)
     assert {line.kind for line in context.lines} >= {"facts", "episodes"}
     assert 0 < context.tokens <= 1500
@@ -225,7 +225,7 @@ def test_no_question_whatever_breaks_a_search(story):
     before = story.stats(namespace=NAMESPACE)
     for question in HOSTILE:
         found = story.search(question, namespace=NAMESPACE, limit=2)
-        assert isinstance(found, Found)
+        assert isinstance(found, SearchResults)
         json.dumps(found.model_dump(mode="json")).encode()
     assert story.stats(namespace=NAMESPACE) == before
 

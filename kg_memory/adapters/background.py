@@ -24,7 +24,7 @@ from kg_memory.llm.retry import Patience, is_ending
 from kg_memory.memory import calls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.reading import UNREAD
-from kg_memory.models.graph import Added, EpisodeInput
+from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.temporal.truth import instant
@@ -67,7 +67,7 @@ class _Task:
     ids: list[str] = field(default_factory=list)
     given: list[dict[str, Any]] | None = None
     before: datetime | None = None
-    future: Future[list[Added]] = field(default_factory=Future)
+    future: Future[list[AddResult]] = field(default_factory=Future)
 
 
 @dataclass(eq=False, slots=True)
@@ -133,11 +133,11 @@ class BackgroundMemory(Closing):
         namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         after_seconds: float | None = None,
-    ) -> Future[list[Added]]:
+    ) -> Future[list[AddResult]]:
         """Save *episodes*, and return the future of their being read; they are durable when this returns.
 
         *thread* is the conversation of those that name none. Cancelling the future leaves them saved and unread.
-        Its error is the outage that outlasted the attempts; see `Added.problem` for an episode that cannot be read.
+        Its error is the outage that outlasted the attempts; see `AddResult.problem` for an episode that cannot be read.
         Errors: `InputError`, `DatabaseError`.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
@@ -156,7 +156,7 @@ class BackgroundMemory(Closing):
         namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         after_seconds: float | None = None,
-    ) -> Future[list[Added]]:
+    ) -> Future[list[AddResult]]:
         """`submit`, for asyncio; ``await asyncio.wrap_future(...)`` waits for what it returns."""
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
@@ -241,7 +241,7 @@ class BackgroundMemory(Closing):
         with self._changed:
             self._met.discard(namespace)
 
-    def _queue(self, task: _Task, saved: list[Added], after: float, left: _Task | None) -> Future[list[Added]]:
+    def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
         task.ids = [each.episode for each in saved]
         now = time.monotonic()
         with self._changed:
@@ -289,7 +289,7 @@ class BackgroundMemory(Closing):
         """Read the episodes of *task* in order."""
         if not task.future.set_running_or_notify_cancel():
             return
-        added: list[Added] = []
+        added: list[AddResult] = []
         try:
             for id_, given in self._episodes(task):
                 added += self._patiently(id_, task.namespace, partial(self._read_one, id_, given, task.namespace))
@@ -303,7 +303,7 @@ class BackgroundMemory(Closing):
         else:
             task.future.set_result(added)
 
-    def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[Added]:
+    def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[AddResult]:
         """Read the episode with that id, unless it was forgotten since it was saved."""
         told = {**given, "known": id_}
         return self.memory._add_given([told], namespace, calls.Tally(None, None))  # noqa: SLF001 - no verb takes an id

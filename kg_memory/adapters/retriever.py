@@ -19,7 +19,7 @@ from kg_memory.memory.looking_back import During, Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.reading import counted
 from kg_memory.models import filters
-from kg_memory.models.graph import Community, Entity, Episode, Fact, Found, Kind
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind, SearchResults
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.recipe import recipe as checked_recipe
 
@@ -135,7 +135,7 @@ class KGRetriever(BaseRetriever):
         return calls.question(query, place.namespace, limits, times, settings["thread"] or place.thread, how)
 
 
-def documents(found: Found, kinds: Iterable[Kind], k: int) -> list[Document]:
+def documents(found: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
     """Return the *k* best of *found* as documents: the first of each of *kinds*, then the second of each, and so on."""
     ranked = [
         (rank, place, _document(item, found.relevance))
@@ -145,7 +145,7 @@ def documents(found: Found, kinds: Iterable[Kind], k: int) -> list[Document]:
     return [document for *_, document in sorted(ranked, key=lambda one: one[:2])][:k]
 
 
-def _told(found: Found, kind: Kind) -> Iterator[Fact | Episode | Entity | Community]:
+def _told(found: SearchResults, kind: Kind) -> Iterator[Fact | Episode | Entity | Community]:
     return (each for each in getattr(found, kind) if not (isinstance(each, Episode) and each.withheld))
 
 

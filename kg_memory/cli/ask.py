@@ -14,7 +14,7 @@ from kg_memory.cli.opening import namespace_of, open_memory, times_of
 from kg_memory.cli.screen import Cell, Screen
 from kg_memory.cli.wording import line, marked, place, since, source, until, when
 from kg_memory.errors import ModelError
-from kg_memory.models.graph import Found, Kind
+from kg_memory.models.graph import Kind, SearchResults
 from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import OFFLINE
 
@@ -72,7 +72,7 @@ def ask(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def show(found: Found, sentence: str | None, screen: Screen, *, explain: bool = False) -> None:
+def show(found: SearchResults, sentence: str | None, screen: Screen, *, explain: bool = False) -> None:
     """Print *found*: an answer, the facts with their time and what was said, and the lines themselves."""
     known = reasons(found)
 
@@ -131,13 +131,13 @@ def _nothing(namespace: str) -> str:
     return f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE"
 
 
-def _show_doubt(found: Found, say: Callable[[str], None]) -> None:
+def _show_doubt(found: SearchResults, say: Callable[[str], None]) -> None:
     """Say that there may be no answer, where it is likely so."""
     if found.relevance is not None and found.relevance < _UNLIKELY:
         say(f"The memory may hold nothing about this (relevance {found.relevance:.2f}).")
 
 
-def _show_asked(found: Found, arguments: Namespace, screen: Screen) -> None:
+def _show_asked(found: SearchResults, arguments: Namespace, screen: Screen) -> None:
     """Say which time was asked about: where the question's own words told it, or with all that led to it."""
     asked = found.asked
     if asked is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kg_memory.cli.screen import Cell, Screen
 from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, Found, Kind, Why
+from kg_memory.models.graph import KINDS, Explanation, Kind, SearchResults
 
 COLUMNS = ("found by", "score")
 STYLES = ("dim", "dim")
@@ -19,15 +19,15 @@ NAMES: Mapping[Kind, str] = {
     "facts": "fact", "entities": "entity", "communities": "community", "episodes": "line",
 }  # fmt: skip
 _ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
-Reasons = Mapping[tuple[Kind, str], Why]
+Reasons = Mapping[tuple[Kind, str], Explanation]
 
 
-def reasons(found: Found) -> Reasons:
+def reasons(found: SearchResults) -> Reasons:
     """Return what explains each thing, by its kind and id."""
     return {(each.kind, each.id): each for each in found.why}
 
 
-def cells(why: Why | None) -> tuple[Cell, Cell]:
+def cells(why: Explanation | None) -> tuple[Cell, Cell]:
     """Return which searches found it, at which rank each, and its score after each step of ranking."""
     if why is None:
         return "", ""
@@ -47,7 +47,7 @@ def show_lines(context: Context, screen: Screen) -> None:
         screen.line()
 
 
-def show_left_out(whys: Iterable[Why], screen: Screen) -> None:
+def show_left_out(whys: Iterable[Explanation], screen: Screen) -> None:
     """Print the best of what was left out, and why."""
     left = [each for each in whys if each.left_out]
     shown = list(_first(left))
@@ -59,7 +59,7 @@ def show_left_out(whys: Iterable[Why], screen: Screen) -> None:
         screen.line(f"… and {len(left) - len(shown)} more; --json has all of them.", "dim")
 
 
-def _first(left: Iterable[Why]) -> Iterator[Why]:
+def _first(left: Iterable[Explanation]) -> Iterator[Explanation]:
     counts = dict.fromkeys(KINDS, 0)
     for each in left:
         counts[each.kind] += 1

@@ -11,7 +11,7 @@ from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.review import login
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.models.receipts import Forgotten
+from kg_memory.models.receipts import ForgetReceipt
 
 _KINDS = ("message", "fact", "entity")
 _NAMED = ("episode", "thread", "entity", "speaker", "source", "fact", "everything", "span", "erase", "search")
@@ -49,7 +49,7 @@ def _progress(part: int, whole: int, screen: Screen) -> None:
         screen.note(f"{part} of {whole} messages are gone")
 
 
-def _show(look: Forgotten, screen: Screen) -> None:
+def _show(look: ForgetReceipt, screen: Screen) -> None:
     if screen.as_json:
         screen.json(look.model_dump(mode="json"))
         return
@@ -64,12 +64,12 @@ def _show(look: Forgotten, screen: Screen) -> None:
     screen.line(f"This goes: {_counts(look)}.")
 
 
-def _counts(receipt: Forgotten) -> str:
+def _counts(receipt: ForgetReceipt) -> str:
     numbers = (len(receipt.episodes), len(receipt.facts), len(receipt.entities))
     return ", ".join(counted(number, kind) for number, kind in zip(numbers, _KINDS, strict=True))
 
 
-def _tell_rest(done: Forgotten, screen: Screen) -> None:
+def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
     if done.restored:
         screen.line(f"{counted(len(done.restored), 'fact')} that had ended by it holds again.")
     if done.unread:

@@ -20,7 +20,7 @@ from kg_memory.cli.wording import (
     when,
     with_ids,
 )
-from kg_memory.models.graph import Change, Fact, Moment, Review
+from kg_memory.models.graph import Change, Fact, Review, TimelineEvent
 from kg_memory.retrieval.context.render import coarse, held
 
 RECENT = timedelta(days=7)
@@ -99,7 +99,7 @@ def _sides(review: Review) -> tuple[str, str]:
     return later, earlier
 
 
-def _at(moment: Moment) -> str:
+def _at(moment: TimelineEvent) -> str:
     """Return when it was, as exactly as it is known."""
     return coarse(moment.at, moment.precision)
 

@@ -18,7 +18,7 @@ from kg_memory.cli.screen import Screen, counted, day
 from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, relation, said, since, source
 from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import EpisodeInput, Fact, Found
+from kg_memory.models.graph import EpisodeInput, Fact, SearchResults
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.truth import Interval
 
@@ -87,7 +87,7 @@ def _show_ended(facts: list[Fact], screen: Screen) -> None:
     screen.table(FACTS, [fact_row(fact) for fact in facts if fact.invalid_at], FACT_STYLES)
 
 
-def _show_answer(asked: str, found: Found, screen: Screen) -> None:
+def _show_answer(asked: str, found: SearchResults, screen: Screen) -> None:
     _title(f"{asked}: {found.question}", screen)
     rows = [(relation(fact), since(fact), said(fact), source(fact)) for fact in found.facts]
     screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))

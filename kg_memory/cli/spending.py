@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen, counted
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.models.usage import DaySpent, Usage
+from kg_memory.models.usage import DailyUsage, Usage
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def usage(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def _row(each: DaySpent) -> tuple[Cell, ...]:
+def _row(each: DailyUsage) -> tuple[Cell, ...]:
     counts = (each.calls, each.input_tokens, each.cached_tokens, each.output_tokens)
     return f"{each.day}", *(f"{count:,}" for count in counts), _money(each.money)
 
 
-def _shares(budget: Budget, today: list[DaySpent]) -> str:
+def _shares(budget: Budget, today: list[DailyUsage]) -> str:
     spent = sum(today, Usage())
     return ", ".join(f"{budget.measured(spent, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
 

@@ -14,7 +14,7 @@ from kg_memory.errors import InputError
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
-    from kg_memory.models.transfers import Imported
+    from kg_memory.models.transfers import ImportResult
 
 _PAUSE = 5.0
 """Seconds between two lines about something long."""
@@ -56,7 +56,7 @@ def import_(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Imported:
+def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
     if arguments.origin == "graphiti":
         where = {"namespace": namespace_of(arguments), "group": arguments.group}
         named = {"graph": arguments.graph} if arguments.graph else {}

@@ -15,7 +15,7 @@ from kg_memory.ingestion.receive import checked
 from kg_memory.ingestion.records import IngestionContext
 from kg_memory.memory.reading import counted, stored
 from kg_memory.models import filters
-from kg_memory.models.graph import Added, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Found
+from kg_memory.models.graph import AddResult, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, SearchResults
 from kg_memory.models.usage import StepUsage
 from kg_memory.retrieval.recipe import recipe
 from kg_memory.runtime.flow import Flow
@@ -43,14 +43,14 @@ class Progress:
     new: int
     facts: int
     seconds: float
-    added: Added
+    added: AddResult
 
 
 class Tally:
     """Counts what was added, of *total* if that is known, and tells."""
 
     def __init__(self, total: int | None, progress: Callable[[Progress], None] | None) -> None:
-        self.added: list[Added] = []
+        self.added: list[AddResult] = []
         self.waiting = 0
         """How many are to be read later."""
         self._total = total
@@ -58,7 +58,7 @@ class Tally:
         self._new = self._facts = 0
         self._began = time.monotonic()
 
-    def count(self, added: Added) -> None:
+    def count(self, added: AddResult) -> None:
         """Count one more."""
         self.added.append(added)
         self.waiting += added.status is EpisodeStatus.WAITING
@@ -128,9 +128,9 @@ def again(waiting: Episode) -> dict[str, Any]:
     return {**episode(waiting.model_dump(include=set(EpisodeInput.model_fields))), "known": waiting.id}
 
 
-def added(state: Mapping[str, Any]) -> Added:
+def added(state: Mapping[str, Any]) -> AddResult:
     """Return what became of an episode that went through the ingestion graph."""
-    return Added(
+    return AddResult(
         episode=state["episode"]["id"],
         new=state["new"],
         entities=tuple(each["name"] for each in state["entities"]),
@@ -143,12 +143,12 @@ def added(state: Mapping[str, Any]) -> Added:
     )
 
 
-def saved(state: Mapping[str, Any]) -> Added:
+def saved(state: Mapping[str, Any]) -> AddResult:
     """Return what became of an episode that was received, and is to be read later."""
-    return Added(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
+    return AddResult(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
 
 
-def unread(given: Mapping[str, Any], settings: Settings, began: int, error: KGMemoryError) -> Flow[Added]:
+def unread(given: Mapping[str, Any], settings: Settings, began: int, error: KGMemoryError) -> Flow[AddResult]:
     """Return what became of a dated input that failed with *error* after it was saved, perhaps before *began*.
 
     One that is `known`, as an earlier call saved it, may also fail by its input, as when a limit was lowered meanwhile.
@@ -162,11 +162,11 @@ def unread(given: Mapping[str, Any], settings: Settings, began: int, error: KGMe
         yield from marked(known, "receive", error)
     found = yield from stored(known or checked(given, settings, began)["id"])
     if found is None and known is not None:
-        return Added(episode=known, new=False, skipped=str(error))
+        return AddResult(episode=known, new=False, skipped=str(error))
     if found is None:
         raise error
     new = micros(found.created_at, default=0) >= began
-    return Added(episode=found.id, new=new, status=found.status, problem=str(error), steps=error.steps)
+    return AddResult(episode=found.id, new=new, status=found.status, problem=str(error), steps=error.steps)
 
 
 def question(
@@ -205,9 +205,9 @@ def _how(given: Mapping[str, Any]) -> dict[str, Any]:
     return how
 
 
-def found(state: Mapping[str, Any]) -> Found:
+def found(state: Mapping[str, Any]) -> SearchResults:
     """Return what a question that went through the retrieval graph found."""
-    return Found.model_validate(state["found"])
+    return SearchResults.model_validate(state["found"])
 
 
 def _iso(at: Any) -> Any:

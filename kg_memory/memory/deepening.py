@@ -15,7 +15,7 @@ from kg_memory.memory import calls
 from kg_memory.memory.calls import Progress
 from kg_memory.memory.reading import MOST, counted
 from kg_memory.memory.verbs import Verbs
-from kg_memory.models.graph import Added, Episode, EpisodeStatus
+from kg_memory.models.graph import AddResult, Episode, EpisodeStatus
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, PLANS, Settings
@@ -39,7 +39,7 @@ class Deepening(Verbs):
         skipped: bool = False,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """Read again, by the plan *to* or this memory's own, what a cheaper plan read, earliest first; see `add_many`.
 
         At most *limit* episodes; with *skipped* also those that were not to be read, but for suspects. Known facts are
@@ -68,7 +68,7 @@ class Deepening(Verbs):
         skipped: bool = False,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """`deepen`, for asyncio."""
         wanted = chosen(to, self.settings, skipped=skipped, reads=not dry_run)
         found = await self._arun(wanted.episodes(limit), namespace)
@@ -82,10 +82,10 @@ class Deepening(Verbs):
         await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
         return tally.added
 
-    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
+    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> AddResult:
         raise NotImplementedError
 
-    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
+    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> AddResult:
         raise NotImplementedError
 
 
@@ -97,11 +97,11 @@ class Wanted:
     plans: tuple[str, ...]
     context: IngestionContext
 
-    def episodes(self, limit: int | None) -> Flow[list[Added]]:
+    def episodes(self, limit: int | None) -> Flow[list[AddResult]]:
         """Return them as they are, earliest first."""
         most = MOST if limit is None else counted("limit", limit)
         found = yield from read(cypher.SHALLOW, statuses=self.statuses, plans=self.plans, limit=most)
-        return [Added(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in found]
+        return [AddResult(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in found]
 
     def reopened(self, id_: str) -> Flow[Episode | None]:
         """Mark one of them as to be read, and return it; ``None`` if somebody else reads it, or it was forgotten."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kg_memory.maintenance.eviction.evict import Asked
 from kg_memory.maintenance.eviction.evict import evict as evicting
 from kg_memory.memory.verbs import Verbs
-from kg_memory.models.graph import Evicted
+from kg_memory.models.graph import EvictionResult
 from kg_memory.text.identity import DEFAULT_NAMESPACE
 
 
@@ -23,8 +23,8 @@ class Evicting(Verbs):
         expired_episodes: bool = False,
         dry_run: bool = False,
         namespace: str = DEFAULT_NAMESPACE,
-        progress: Callable[[Evicted], None] | None = None,
-    ) -> Evicted:
+        progress: Callable[[EvictionResult], None] | None = None,
+    ) -> EvictionResult:
         """Let go of what is asked, and return what went; nothing goes that is not asked for. See `docs/eviction.md`.
 
         *expired_days*: what is not believed any more, and facts that have ended, both for so many days at least: what
@@ -50,8 +50,8 @@ class Evicting(Verbs):
         expired_episodes: bool = False,
         dry_run: bool = False,
         namespace: str = DEFAULT_NAMESPACE,
-        progress: Callable[[Evicted], None] | None = None,
-    ) -> Evicted:
+        progress: Callable[[EvictionResult], None] | None = None,
+    ) -> EvictionResult:
         """`evict`, for asyncio."""
         asked = Asked(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)
         return await self._arun(evicting(asked, self.settings, namespace), namespace)

@@ -12,7 +12,7 @@ from kg_memory.maintenance.forgetting.forget import Run, Told, forget, untold
 from kg_memory.maintenance.forgetting.selection import Asked, asked
 from kg_memory.maintenance.forgetting.whole import forget_everything
 from kg_memory.memory.verbs import Verbs
-from kg_memory.models.receipts import AuditCheck, AuditEntry, Forgotten
+from kg_memory.models.receipts import AuditEntry, AuditReport, ForgetReceipt
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
 
@@ -39,7 +39,7 @@ class Forgetting(Verbs):
         checkpointer: Checkpointer | None = None,
         progress: Told = untold,
         namespace: str = DEFAULT_NAMESPACE,
-    ) -> Forgotten:
+    ) -> ForgetReceipt:
         """Forget what is named, exactly one thing, and return a receipt; it cannot be undone.
 
         An *episode* goes with its text, its words and vectors, and with what only it supports: facts, what was ever
@@ -89,7 +89,7 @@ class Forgetting(Verbs):
         checkpointer: Checkpointer | None = None,
         progress: Told = untold,
         namespace: str = DEFAULT_NAMESPACE,
-    ) -> Forgotten:
+    ) -> ForgetReceipt:
         """`forget`, for asyncio."""
         what = {"episode": episode, "thread": thread, "entity": entity, "speaker": speaker, "source": source}
         how = {"by": by, "reason": reason, "dry_run": dry_run, "span": span, "erase": erase}
@@ -107,18 +107,18 @@ class Forgetting(Verbs):
         """`audit`, for asyncio."""
         return await self._arun(_listed(limit, skip, namespace), DEFAULT_NAMESPACE)
 
-    def verify_audit(self, *, head: str | None = None) -> AuditCheck:
+    def verify_audit(self, *, head: str | None = None) -> AuditReport:
         """Check that no entry of the log was changed, removed or put in, and return what is wrong with it.
 
         That its end was not cut off shows only by the *head* of a receipt: the log must still have that entry.
         """
         return self._run(_verified(head), DEFAULT_NAMESPACE)
 
-    async def averify_audit(self, *, head: str | None = None) -> AuditCheck:
+    async def averify_audit(self, *, head: str | None = None) -> AuditReport:
         """`verify_audit`, for asyncio."""
         return await self._arun(_verified(head), DEFAULT_NAMESPACE)
 
-    def _forgetting(self, wanted: Asked, namespace: str, told: Told) -> Flow[Forgotten]:
+    def _forgetting(self, wanted: Asked, namespace: str, told: Told) -> Flow[ForgetReceipt]:
         if wanted.kind != "everything":
             return forget(wanted, self.settings, namespace, told)
         delete = partial(self.driver.database.delete, graph_key(namespace))
@@ -130,6 +130,6 @@ def _listed(limit: int, skip: int, namespace: str | None) -> Flow[list[AuditEntr
     return (yield from log.entries(limit, skip, namespace))
 
 
-def _verified(head: str | None) -> Flow[AuditCheck]:
+def _verified(head: str | None) -> Flow[AuditReport]:
     pending = yield from outbox.taken_over()
     return (yield from log.verified(head, pending))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kg_memory.memory import cards, past
 from kg_memory.memory.verbs import Verbs
-from kg_memory.models.graph import Change, Fact, Moment
+from kg_memory.models.graph import Change, Fact, TimelineEvent
 from kg_memory.models.surroundings import EntityCard, Neighbourhood
 from kg_memory.retrieval.time_window import EVER, Window, asked_window, moment
 from kg_memory.text.identity import DEFAULT_NAMESPACE
@@ -92,14 +92,14 @@ class LookingBack(Verbs):
 
     def timeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
-    ) -> list[Moment]:
+    ) -> list[TimelineEvent]:
         """Return what began, ended and was said of the entity called *name*, earliest first; of *limit* periods."""
         _, believed = self._times(None, None, believed_at)
         return self._run(past.timeline(name, limit, believed), namespace)
 
     async def atimeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
-    ) -> list[Moment]:
+    ) -> list[TimelineEvent]:
         """`timeline`, for asyncio."""
         _, believed = self._times(None, None, believed_at)
         return await self._arun(past.timeline(name, limit, believed), namespace)

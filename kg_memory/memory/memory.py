@@ -34,7 +34,7 @@ from kg_memory.memory.searching import Searching
 from kg_memory.memory.spending import Spending
 from kg_memory.memory.transfers import Transferring
 from kg_memory.models.budget import Budget
-from kg_memory.models.graph import Added, EpisodeInput, EpisodeKind
+from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Model
@@ -141,7 +141,7 @@ class GraphMemory(
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
         expires_at: datetime | str | None = None,
-    ) -> Added:
+    ) -> AddResult:
         """Remember one message, text or JSON record, and return what became of it.
 
         *at* is when it was said (a naive datetime is UTC), now if left out. *trust*, 0 to 1, is how far the source is
@@ -170,7 +170,7 @@ class GraphMemory(
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
         expires_at: datetime | str | None = None,
-    ) -> Added:
+    ) -> AddResult:
         """`add`, for asyncio."""
         where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
         given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
@@ -185,10 +185,10 @@ class GraphMemory(
         *,
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """Remember *episodes* in their order, telling *progress* after each; see `add`.
 
-        One that the models cannot read does not keep the others waiting: its `Added` has a `problem`.
+        One that the models cannot read does not keep the others waiting: its `AddResult` has a `problem`.
         """
         tally = calls.Tally(calls.several(episodes), progress)
         return self._add_given(calls.given(episodes, self.driver.clock), namespace, tally)
@@ -199,7 +199,7 @@ class GraphMemory(
         *,
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """`add_many`, for asyncio."""
         tally = calls.Tally(calls.several(episodes), progress)
         await self._aread_waiting(namespace)
@@ -208,7 +208,7 @@ class GraphMemory(
 
     def save(
         self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """Save *episodes* without reading them: durable, and found by their words, when this returns; asks no model.
 
         `add_many` of the same ones reads them, and so does `resume`. Errors: `InputError`, `DatabaseError`.
@@ -220,7 +220,7 @@ class GraphMemory(
 
     async def asave(
         self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """`save`, for asyncio."""
         return [
             calls.saved(await self._arun(accept(given, self.settings), namespace))
@@ -229,7 +229,7 @@ class GraphMemory(
 
     def resume(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """Finish what was saved but not read to the end, earliest first, and old summaries; see `add_many`."""
         tally = calls.Tally(self.stats(namespace=namespace).waiting, progress)
         while waiting := self._run(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
@@ -239,7 +239,7 @@ class GraphMemory(
 
     async def aresume(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """`resume`, for asyncio."""
         tally = calls.Tally((await self.astats(namespace=namespace)).waiting, progress)
         while waiting := await self._arun(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
@@ -254,7 +254,7 @@ class GraphMemory(
         episodes: Iterable[str] | None = None,
         skipped: bool = False,
         progress: Callable[[Progress], None] | None = None,
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """Read again what failed, earliest first, and with *skipped* also what was not to be read; see `add_many`.
 
         *episodes* are the ids of those that are meant, where not all are. What was paid for before is not paid again.
@@ -272,7 +272,7 @@ class GraphMemory(
         episodes: Iterable[str] | None = None,
         skipped: bool = False,
         progress: Callable[[Progress], None] | None = None,
-    ) -> list[Added]:
+    ) -> list[AddResult]:
         """`retry`, for asyncio."""
         wanted = await self._arun(reading.reopened(calls.RETRIED[skipped], episodes), namespace)
         tally = calls.Tally(len(wanted), progress)
@@ -316,20 +316,20 @@ class GraphMemory(
             if end is not None:
                 end()
 
-    def _add_given(self, given: Iterable[dict[str, Any]], namespace: str, tally: calls.Tally) -> list[Added]:
+    def _add_given(self, given: Iterable[dict[str, Any]], namespace: str, tally: calls.Tally) -> list[AddResult]:
         """Remember dated inputs, behind what waits, and return what became of all that the *tally* has."""
         self._read_waiting(namespace)
         self._remember_all(given, namespace, tally)
         return self._fresh(tally.added, namespace)
 
-    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
+    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> AddResult:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
             return calls.added(self._adding.invoke(given, context))
         except KGMemoryError as error:
             return self._run(calls.unread(given, self.settings, began, error), namespace)
 
-    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> Added:
+    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> AddResult:
         given, began = {**given, "namespace": namespace}, self.driver.clock()
         try:
             return calls.added(await self._adding.ainvoke(given, context))

@@ -10,7 +10,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher, cypher, rows
 from kg_memory.ingestion.beliefs import History, read_history
 from kg_memory.memory.reading import counted
-from kg_memory.models.graph import SOURCES, Change, Fact, Moment
+from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
 from kg_memory.models.surroundings import Neighbourhood
 from kg_memory.retrieval.time_window import EVER, Window
 from kg_memory.runtime.effects import now, read
@@ -39,17 +39,17 @@ def facts_about(
     return [rows.fact(row) for row in found]
 
 
-def timeline(name: str, limit: int, believed_at: Believed = None) -> Flow[list[Moment]]:
+def timeline(name: str, limit: int, believed_at: Believed = None) -> Flow[list[TimelineEvent]]:
     """Return what began, ended and was said of the entity called *name*, earliest first."""
     facts = yield from facts_about(name, limit, None, believed_at)
-    moments: list[Moment] = []
+    moments: list[TimelineEvent] = []
     for fact in facts:
         if fact.valid_at:
-            moments.append(Moment(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact))
+            moments.append(TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact))
         elif fact.known_from:
-            moments.append(Moment(at=fact.known_from, kind="said", fact=fact))
+            moments.append(TimelineEvent(at=fact.known_from, kind="said", fact=fact))
         if fact.invalid_at:
-            moments.append(Moment(at=fact.invalid_at, precision=fact.end_precision, kind="ended", fact=fact))
+            moments.append(TimelineEvent(at=fact.invalid_at, precision=fact.end_precision, kind="ended", fact=fact))
     return sorted(moments, key=lambda each: (each.at, each.kind != "ended", each.fact.sentence))
 
 

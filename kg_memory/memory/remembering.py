@@ -18,7 +18,7 @@ from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory import calls
 from kg_memory.memory.calls import Tally
 from kg_memory.memory.verbs import Verbs
-from kg_memory.models.graph import Added
+from kg_memory.models.graph import AddResult
 from kg_memory.models.usage import StepUsage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.answer_cache import Asking, Kept
@@ -34,7 +34,7 @@ class Remembering(Verbs):
     asked ahead, side by side; then each goes through the ingestion graph in its turn, and the summaries follow.
     """
 
-    def _wait(self, given: dict[str, Any], namespace: str) -> Added:
+    def _wait(self, given: dict[str, Any], namespace: str) -> AddResult:
         """Save an episode to be read with others of its thread, and read them if they are due."""
         state, due = self._run(wait(_told(given, namespace), self.settings), namespace)
         tally = Tally(None, None)
@@ -46,7 +46,7 @@ class Remembering(Verbs):
         if self.settings.plan == "economy":
             self._remember_all(map(calls.again, self._run(all_waiting(), namespace)), namespace, Tally(None, None))
 
-    async def _await(self, given: dict[str, Any], namespace: str) -> Added:
+    async def _await(self, given: dict[str, Any], namespace: str) -> AddResult:
         """`_wait`, for asyncio."""
         state, due = await self._arun(wait(_told(given, namespace), self.settings), namespace)
         tally = Tally(None, None)
@@ -94,7 +94,7 @@ class Remembering(Verbs):
         added = self._finished(last, namespace)
         tally.count(_with(added, self._run(self._summaries(namespace), namespace)))
 
-    def _finished(self, state: IngestionState, namespace: str) -> Added:
+    def _finished(self, state: IngestionState, namespace: str) -> AddResult:
         try:
             return calls.added(self._finishing.invoke(state))
         except KGMemoryError as error:
@@ -131,7 +131,7 @@ class Remembering(Verbs):
         added = await self._afinished(last, namespace)
         tally.count(_with(added, await self._arun(self._summaries(namespace), namespace)))
 
-    async def _afinished(self, state: IngestionState, namespace: str) -> Added:
+    async def _afinished(self, state: IngestionState, namespace: str) -> AddResult:
         try:
             return calls.added(await self._finishing.ainvoke(state))
         except KGMemoryError as error:
@@ -151,10 +151,10 @@ class Remembering(Verbs):
         asked = ahead(window, self.settings, self.driver.model_name)
         return telemetry.spanned("ingestion", "ahead", namespace, asked)
 
-    def _refused(self, given: dict[str, Any], error: InputError) -> Flow[Added]:
+    def _refused(self, given: dict[str, Any], error: InputError) -> Flow[AddResult]:
         return calls.unread(given, self.settings, self.driver.clock(), error)
 
-    def _unread(self, state: IngestionState, error: KGMemoryError) -> Flow[Added]:
+    def _unread(self, state: IngestionState, error: KGMemoryError) -> Flow[AddResult]:
         began = state["episode"]["created_at"] + (not state["new"])
         return calls.unread({"known": state["episode"]["id"]}, self.settings, began, error)
 
@@ -170,13 +170,13 @@ def _told(given: dict[str, Any], namespace: str) -> IngestionState:
     return cast("IngestionState", {**given, "namespace": namespace})
 
 
-def _of(state: Mapping[str, Any], tally: Tally) -> Added:
+def _of(state: Mapping[str, Any], tally: Tally) -> AddResult:
     """Return what became of the episode of *state*, if it is among those that were read."""
     saved = calls.saved(state)
     read = (each for each in tally.added if each.episode == saved.episode)
     return next((each.model_copy(update={"new": saved.new}) for each in read), saved)
 
 
-def _with(added: Added, took: StepUsage) -> Added:
+def _with(added: AddResult, took: StepUsage) -> AddResult:
     """Return *added*, the last one of a window, with what the summaries after it took."""
     return added.model_copy(update={"steps": (*added.steps, took)})

@@ -10,7 +10,7 @@ from kg_memory.memory import calls
 from kg_memory.memory.looking_back import During, Time
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.context import Context
-from kg_memory.models.graph import Found
+from kg_memory.models.graph import SearchResults
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.graph import course
@@ -28,7 +28,8 @@ class Searching(Verbs):
 
     Facts are those that hold now, or held *as_of* another instant, or at some time *during* a period, by what is
     believed now, or was *believed_at* another instant; see `LookingBack` for how times are given. Without these, time
-    words in the question count ("where did Ann live in 2019?", "before she moved"): `Found.asked` tells. *unreviewed*
+    words in the question count ("where did Ann live in 2019?", "before she moved"): `SearchResults.asked` tells.
+    *unreviewed*
     takes in what waits for review. Summaries tell of now, so a question about the past gets none.
 
     *thread* is the conversation that asks: what it last spoke of is found more easily; *center* is the name of an
@@ -36,7 +37,7 @@ class Searching(Verbs):
     ``{"type": "Person"}``: see `kg_memory.models.filters`. *recipe* is how it is searched and ranked, by name or as a
     `kg_memory.retrieval.recipe.Recipe`. With *explain* it is told of each thing why it stands where it does, and what
     was left
-    out and why, in `Found.why`.
+    out and why, in `SearchResults.why`.
     """
 
     def search(
@@ -54,7 +55,7 @@ class Searching(Verbs):
         where: Mapping[str, Any] | None = None,
         recipe: Recipe | str | Mapping[str, Any] | None = None,
         explain: bool = False,
-    ) -> Found:
+    ) -> SearchResults:
         """Find facts, entities, communities and episodes, at most *limit* of each, best first; see `Searching`.
 
         Errors: `InputError`, `DatabaseError`, `EmbeddingError`.
@@ -79,7 +80,7 @@ class Searching(Verbs):
         where: Mapping[str, Any] | None = None,
         recipe: Recipe | str | Mapping[str, Any] | None = None,
         explain: bool = False,
-    ) -> Found:
+    ) -> SearchResults:
         """`search`, for asyncio."""
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "where": where, "recipe": recipe, "explain": explain}

@@ -13,7 +13,7 @@ from kg_memory.memory.reading import counted
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.models.usage import DaySpent, Usage
+from kg_memory.models.usage import DailyUsage, Usage
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import DEFAULT_NAMESPACE
@@ -38,11 +38,11 @@ class Spending(Verbs):
         """`estimate`, for asyncio."""
         return await self._arun(self._estimated(episodes, namespace), namespace)
 
-    def spent(self, *, namespace: str = DEFAULT_NAMESPACE, days: int = 30) -> list[DaySpent]:
+    def spent(self, *, namespace: str = DEFAULT_NAMESPACE, days: int = 30) -> list[DailyUsage]:
         """Return what the last *days* took, today first; a day (UTC) on which nothing was asked is left out."""
         return self._run(_spent(days, self.settings.budget), namespace)
 
-    async def aspent(self, *, namespace: str = DEFAULT_NAMESPACE, days: int = 30) -> list[DaySpent]:
+    async def aspent(self, *, namespace: str = DEFAULT_NAMESPACE, days: int = 30) -> list[DailyUsage]:
         """`spent`, for asyncio."""
         return await self._arun(_spent(days, self.settings.budget), namespace)
 
@@ -51,13 +51,13 @@ class Spending(Verbs):
         return estimated(given, self.settings, self.driver.model_name)
 
 
-def _spent(days: int, budget: Budget) -> Flow[list[DaySpent]]:
+def _spent(days: int, budget: Budget) -> Flow[list[DailyUsage]]:
     last = (yield from now()) // DAY
     rows = yield from read(spent_cypher.SPENT, first=last - counted("days", days) + 1, last=last)
     return [_day(row, budget) for row in rows]
 
 
-def _day(row: dict[str, Any], budget: Budget) -> DaySpent:
+def _day(row: dict[str, Any], budget: Budget) -> DailyUsage:
     usage = Usage(**{name: row[name] for name in spent_cypher.COUNTS})
     day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=row["day"])).date()
-    return DaySpent(**dict(usage), day=day, money=budget.money(usage))
+    return DailyUsage(**dict(usage), day=day, money=budget.money(usage))

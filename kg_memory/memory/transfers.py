@@ -19,14 +19,14 @@ from kg_memory.maintenance.transfer.graphml import graphml
 from kg_memory.maintenance.transfer.imports import Wish, bring_in, bring_in_graphiti
 from kg_memory.memory.open import NamedServer
 from kg_memory.memory.verbs import Verbs
-from kg_memory.models.transfers import Exported, Imported
+from kg_memory.models.transfers import ExportResult, ImportResult
 from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
 
 Form = Literal["jsonl", "graphml", "cytoscape"]
 GRAPH = "default_db"
 """What Graphiti calls its graph, unless it is told otherwise."""
 Progress = Callable[[int, int], None]
-FORMS: Mapping[str, Callable[[Database, What, Target, Progress | None], Exported]] = {
+FORMS: Mapping[str, Callable[[Database, What, Target, Progress | None], ExportResult]] = {
     "jsonl": export, "graphml": partial(draw, graphml), "cytoscape": partial(draw, cytoscape),
 }  # fmt: skip
 
@@ -43,7 +43,7 @@ class Transferring(Verbs):
         form: Form = "jsonl",
         embeddings: bool = True,
         progress: Progress | None = None,
-    ) -> Exported:
+    ) -> ExportResult:
         """Write all that *namespace* holds, as it is at one moment, into the file *target*; see ``docs/export.md``.
 
         *target* is a path (``.gz`` compresses), ``"-"`` for the standard output, or an open binary file. It is written
@@ -70,7 +70,7 @@ class Transferring(Verbs):
         form: Form = "jsonl",
         embeddings: bool = True,
         progress: Progress | None = None,
-    ) -> Exported:
+    ) -> ExportResult:
         """`export`, for asyncio."""
         how = {"namespace": namespace, "store": store, "form": form, "embeddings": embeddings, "progress": progress}
         return await asyncio.to_thread(self.export, target, **how)  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ class Transferring(Verbs):
         replace: bool = False,
         embeddings: bool = True,
         progress: Progress | None = None,
-    ) -> Imported:
+    ) -> ImportResult:
         """Bring in what `export` wrote, into *namespace*, or that of the export; nobody sees a half of it.
 
         A namespace that holds something is refused, unless it may be *replaced*: then all of it goes at the moment at
@@ -102,7 +102,7 @@ class Transferring(Verbs):
         replace: bool = False,
         embeddings: bool = True,
         progress: Progress | None = None,
-    ) -> Imported:
+    ) -> ImportResult:
         """`import_`, for asyncio."""
         how = {"namespace": namespace, "replace": replace, "embeddings": embeddings, "progress": progress}
         return await asyncio.to_thread(self.import_, source, **how)  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ class Transferring(Verbs):
         namespace: str = DEFAULT_NAMESPACE,
         replace: bool = False,
         progress: Progress | None = None,
-    ) -> Imported:
+    ) -> ImportResult:
         """Bring in what Graphiti knows, without asking a model: facts with both clocks, evidence and what ended what.
 
         *source* is the URL of its FalkorDB (``falkor://host:6379``), where its graph is called *graph*, or a file that
@@ -142,7 +142,7 @@ class Transferring(Verbs):
         namespace: str = DEFAULT_NAMESPACE,
         replace: bool = False,
         progress: Progress | None = None,
-    ) -> Imported:
+    ) -> ImportResult:
         """`import_graphiti`, for asyncio."""
         how = {"graph": graph, "group": group, "namespace": namespace, "replace": replace, "progress": progress}
         return await asyncio.to_thread(self.import_graphiti, source, **how)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from kg_memory.models.graph import Found, Kind, Value, Why
+from kg_memory.models.graph import Explanation, Kind, SearchResults, Value
 
 
 class Line(Value):
@@ -26,21 +26,21 @@ class Context(str):
 
     __slots__ = ("found", "left_out", "lines", "tokens")
 
-    found: Found
+    found: SearchResults
     tokens: int
     lines: tuple[Line, ...]
-    left_out: tuple[Why, ...]
+    left_out: tuple[Explanation, ...]
 
     def __new__(
         cls,
         text: str = "",
-        found: Found | None = None,
+        found: SearchResults | None = None,
         *,
         tokens: int = 0,
         lines: Sequence[Line] = (),
-        left_out: Sequence[Why] = (),
+        left_out: Sequence[Explanation] = (),
     ) -> Self:
         made = super().__new__(cls, text)
-        made.found = Found(question="") if found is None else found
+        made.found = SearchResults(question="") if found is None else found
         made.tokens, made.lines, made.left_out = tokens, tuple(lines), tuple(left_out)
         return made

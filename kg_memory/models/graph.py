@@ -218,7 +218,7 @@ class CommunityRefresh(Value):
     usage: Usage = Usage()
 
 
-class AskedTime(Value):
+class QueryTime(Value):
     """The time that a search asked about: what was so at some instant in ``[since, until)``, as `believed_at` then.
 
     `words` are those of the question that say so, if it was they and not a parameter. `reading` tells it in a sentence.
@@ -239,7 +239,7 @@ class Hit(Value):
     score: float
 
 
-class Why(Value):
+class Explanation(Value):
     """Why something stands where it does, or was left out.
 
     `text` is what it says: its line in the context, if it has one. `place` is its place among those of its kind that
@@ -256,7 +256,7 @@ class Why(Value):
     left_out: str | None = None
 
 
-class Found(Value):
+class SearchResults(Value):
     """What a search found, best first in each kind, and the time that it looked at.
 
     `relevance`, 0 to 1, is how likely the memory holds something about the question, if half of all questions have an
@@ -265,16 +265,16 @@ class Found(Value):
     """
 
     question: str
-    asked: AskedTime | None = None
+    asked: QueryTime | None = None
     facts: tuple[Fact, ...] = ()
     entities: tuple[Entity, ...] = ()
     communities: tuple[Community, ...] = ()
     episodes: tuple[Episode, ...] = ()
     relevance: float | None = None
-    why: tuple[Why, ...] = ()
+    why: tuple[Explanation, ...] = ()
 
 
-class Added(Value):
+class AddResult(Value):
     """What became of one episode.
 
     `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
@@ -363,7 +363,7 @@ class Change(Value):
     after: Fact | None = None
 
 
-class Moment(Value):
+class TimelineEvent(Value):
     """One event of a timeline: a fact began or ended `at` that time, or was said then where its start is unknown."""
 
     at: datetime
@@ -384,7 +384,7 @@ class PredicateInfo(Value):
     origin: Literal["corrected", "declared", "rules", "learned"]
 
 
-class Evicted(Value):
+class EvictionResult(Value):
     """What went `at` that time to make room, or would in a dry run: how many `beliefs`, and the ids of the rest.
 
     `beliefs` are those that were closed before. `episodes` are those that had expired, and were forgotten. `texts` has

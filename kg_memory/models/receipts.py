@@ -21,7 +21,7 @@ class Residue(Value):
     trace: str
 
 
-class Forgotten(Value):
+class ForgetReceipt(Value):
     """What was forgotten `at` that time, or would be in a dry run: the ids of the `episodes`, `facts` and `entities`.
 
     `restored` are the facts that hold again, as what had ended them is gone, `changed` those that are told otherwise or
@@ -86,7 +86,7 @@ class AuditEntry(Value):
     hash: str
 
 
-class AuditCheck(Value):
+class AuditReport(Value):
     """What checking the log found: the `problems`, how many `entries` there are, and the hash of the last, its `head`.
 
     `pending` are those who forget just now, or were killed less than a minute ago: their entries are to come.

@@ -7,7 +7,7 @@ from pydantic import Field
 from kg_memory.models.graph import Value
 
 
-class Exported(Value):
+class ExportResult(Value):
     """What an export of `namespace` holds: how many of each record, in how many `bytes` before compression.
 
     `sha256` is that of its lines. `left_out` counts by label what the graph has that belongs to nothing.
@@ -20,7 +20,7 @@ class Exported(Value):
     sha256: str = ""
 
 
-class Imported(Value):
+class ImportResult(Value):
     """What an import brought into `namespace`: how many of each record, and how many vectors were made anew.
 
     `replaced` tells whether what was there went. `left_out` counts what of another memory has no place here.

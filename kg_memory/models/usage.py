@@ -42,7 +42,7 @@ class StepUsage(Usage):
     seconds: float
 
 
-class DaySpent(Usage):
+class DailyUsage(Usage):
     """What a namespace took on a day (UTC); `money` by the prices that are set, ``None`` without."""
 
     day: date

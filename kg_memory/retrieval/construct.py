@@ -10,7 +10,7 @@ from kg_memory.falkor import rows
 from kg_memory.falkor import search_cypher as cypher
 from kg_memory.models import filters
 from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, SOURCES, AskedTime, Episode, Found, Kind, Remark, Value
+from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, QueryTime, Remark, SearchResults, Value
 from kg_memory.retrieval.context.lines import text_of
 from kg_memory.retrieval.context.render import abstained, plain_lines, render
 from kg_memory.retrieval.context.templates import template
@@ -44,8 +44,8 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]
     stored, remarks = yield from _stored(state)
     told: dict[Kind, Any] = {kind: _values(kind, stored[kind], state) for kind in KINDS}
     told["episodes"] = yield from _remarked(told["episodes"], remarks, state)
-    asked = AskedTime(**state["asked"])
-    found = Found(question=state.get("question") or "", asked=asked, relevance=state.get("relevance"), **told)
+    asked = QueryTime(**state["asked"])
+    found = SearchResults(question=state.get("question") or "", asked=asked, relevance=state.get("relevance"), **told)
     if state["past"] or _is_about_sayings(state.get("where")):
         found = _without_summaries(found)
     most = state.get("max_tokens")
@@ -136,7 +136,7 @@ def _joined(one: Remarks, other: Remarks) -> Remarks:
     return {id_: [*one.get(id_, ()), *other.get(id_, ())] for id_ in one.keys() | other.keys()}
 
 
-def _counted(found: Found, state: RetrievalState) -> Flow[None]:
+def _counted(found: SearchResults, state: RetrievalState) -> Flow[None]:
     """Count the facts that are served, where the recipe goes by that."""
     by = next((each for each in recipe(state.get("recipe")).rerank if isinstance(each, ByUse)), None)
     if by:
@@ -149,7 +149,7 @@ def _is_about_sayings(where: Mapping[str, Any] | None) -> bool:
     return given is not None and any(filters.FIELDS[each.field].of != "entity" for each in filters.compared(given))
 
 
-def _without_summaries(found: Found) -> Found:
+def _without_summaries(found: SearchResults) -> SearchResults:
     """Leave the summaries out: they tell what is so now, by all that was ever said."""
     return found.model_copy(
         update={

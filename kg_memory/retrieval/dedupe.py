@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Found, Kind, Value
+from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, SearchResults, Value
 from kg_memory.retrieval.context.times import in_words, midnight
 from kg_memory.text.tokenise import tokens
 
@@ -22,7 +22,7 @@ _AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『
 _DENIAL = re.compile(r"\b(?:not|no|never|nor|cannot|without)\b|n['’]t\b|[不没沒無无非别別]", re.IGNORECASE)
 
 
-def grouped(found: Found) -> dict[Kind, list[Alike]]:
+def grouped(found: SearchResults) -> dict[Kind, list[Alike]]:
     """Return what was found, with what says the same in one group: the same words, of the same time and speaker."""
     return {kind: alike(getattr(found, kind), _key) for kind in KINDS}
 
@@ -41,7 +41,7 @@ def folded(text: str) -> tuple[str, ...]:
     return tuple(filter(None, words)) or (text,)
 
 
-def repeats(found: Found) -> Repeats:
+def repeats(found: SearchResults) -> Repeats:
     """Return what adds nothing to certain facts, once they are told.
 
     An entity adds nothing to a fact that names it and has all of its summary. An episode adds nothing to a fact that

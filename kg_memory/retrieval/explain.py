@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, Hit, Kind, Value, Why
+from kg_memory.models.graph import KINDS, Explanation, Hit, Kind, Value
 from kg_memory.retrieval.context.lines import id_of, text_of
 from kg_memory.retrieval.recipe import WAYS
 from kg_memory.retrieval.records import DEFAULT_LIMIT, RetrievalState
@@ -30,14 +30,14 @@ def limit_of(state: RetrievalState) -> int:
     return DEFAULT_LIMIT if limit is None else max(limit, 0)
 
 
-def explained(context: Context, texts: Texts, state: RetrievalState) -> tuple[Why, ...]:
+def explained(context: Context, texts: Texts, state: RetrievalState) -> tuple[Explanation, ...]:
     """Return why all that *context* found is in its places, and why other candidates are not; *texts* are of both."""
     return tuple(
         each for kind in KINDS for each in (*_of_found(kind, context, state), *_of_others(kind, context, texts, state))
     )
 
 
-def _of_found(kind: Kind, context: Context, state: RetrievalState) -> Iterator[Why]:
+def _of_found(kind: Kind, context: Context, state: RetrievalState) -> Iterator[Explanation]:
     """Yield what explains the things found, in their order; each period of a fact has a line of its own."""
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
@@ -53,7 +53,7 @@ def _of_found(kind: Kind, context: Context, state: RetrievalState) -> Iterator[W
             yield _why(kind, id_, text_of(value), state).model_copy(update=left_out)
 
 
-def _of_others(kind: Kind, context: Context, texts: Texts, state: RetrievalState) -> Iterator[Why]:
+def _of_others(kind: Kind, context: Context, texts: Texts, state: RetrievalState) -> Iterator[Explanation]:
     """Yield what explains the candidates that were not served, best first."""
     limit = limit_of(state)
     served = {id_of(each) for each in _found(kind, context)}
@@ -63,10 +63,12 @@ def _of_others(kind: Kind, context: Context, texts: Texts, state: RetrievalState
         yield _why(kind, id_, texts[kind].get(id_, ""), state).model_copy(update={"left_out": reason})
 
 
-def _why(kind: Kind, id_: str, text: str, state: RetrievalState) -> Why:
+def _why(kind: Kind, id_: str, text: str, state: RetrievalState) -> Explanation:
     """Return which searches found it at which rank, and what its score was after each step."""
     scores = state.get("parts", {}).get(kind, {}).get(id_, [])
-    return Why(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, state)), scores=tuple(map(tuple, scores)))
+    return Explanation(
+        kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, state)), scores=tuple(map(tuple, scores))
+    )
 
 
 def _hits(kind: Kind, id_: str, state: RetrievalState) -> Iterator[Hit]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher as cypher
-from kg_memory.models.graph import AskedTime
+from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.names import name_keys
 from kg_memory.retrieval.records import Instants, RetrievalState
 from kg_memory.retrieval.time_window import Window, asked_window, moment
@@ -104,7 +104,7 @@ def _edge(rows: Sequence[Mapping[str, Any]], edge: str) -> int | None:
     return max(begun, default=None)
 
 
-def _told(instants: Instants, words: str | None, time: int) -> AskedTime:
+def _told(instants: Instants, words: str | None, time: int) -> QueryTime:
     since, until = instant(max(instants["since"], OPEN_START)), instant(min(instants["until"], OPEN_END))
     if instants["until"] - instants["since"] == 1:
         reading = "what is so now" if instants["since"] == time else f"what was so at {_iso(since)}"
@@ -117,7 +117,7 @@ def _told(instants: Instants, words: str | None, time: int) -> AskedTime:
     if words:
         reading += f', by the words "{words}"'
     believed_at = instant(instants["believed_at"]) or EPOCH
-    return AskedTime(since=since, until=until, believed_at=believed_at, words=words, reading=reading)
+    return QueryTime(since=since, until=until, believed_at=believed_at, words=words, reading=reading)
 
 
 def _iso(moment: datetime | None) -> str:

@@ -93,11 +93,12 @@ class RetrievalState(RetrievalInput, total=False):
     """The input, and what each step adds to it.
 
     `instants` are what queries are told of the time that is asked about, `asked` is the same as a dumped
-    `kg_memory.models.graph.AskedTime`; `past` tells that it is over, so that summaries, which tell of now, do not
+    `kg_memory.models.graph.QueryTime`; `past` tells that it is over, so that summaries, which tell of now, do not
     answer.
     `named` are the ids of the entities that the question names, `relevance` is how likely anything here answers it.
     `parts` are, where it is to explain itself, the scores of each id after each step of ranking: ``[step, score]``, and
-    `ranked` then has all that was found, not only the best. `found` is a `kg_memory.models.graph.Found`, dumped.
+    `ranked` then has all that was found, not only the best. `found` is a `kg_memory.models.graph.SearchResults`,
+    dumped.
     `lines` are
     those of the context.
     """

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory import Added, GraphMemory, Settings
+from kg_memory import AddResult, GraphMemory, Settings
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, chat_model
 from kg_memory.llm.embeddings import embedding_model
@@ -156,13 +156,13 @@ def test_two_memories_add_at_once_and_nothing_is_lost(
     assert limit.refused < 2 * len(work)
 
 
-def _added(work: list[tuple[GraphMemory, str, str]], by: str) -> list[Added]:
+def _added(work: list[tuple[GraphMemory, str, str]], by: str) -> list[AddResult]:
     if by == "threads":
         with ThreadPoolExecutor(len(work)) as pool:
             adding = [pool.submit(memory.add, text, speaker="Ann", namespace=space) for memory, text, space in work]
             return [each.result() for each in adding]
 
-    async def gathered() -> list[Added]:
+    async def gathered() -> list[AddResult]:
         return await asyncio.gather(
             *(memory.aadd(text, speaker="Ann", namespace=space) for memory, text, space in work)
         )

@@ -17,7 +17,7 @@ from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusa
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, chat_model
 from kg_memory.llm.retry import Patience
-from kg_memory.models.graph import Added, EpisodeStatus
+from kg_memory.models.graph import AddResult, EpisodeStatus
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings
 
@@ -102,12 +102,12 @@ def memory(request: pytest.FixtureRequest, server: Server, serving: Model) -> It
         yield opened
 
 
-Add = Callable[..., Added]
+Add = Callable[..., AddResult]
 
 
 @pytest.fixture
 def add(memory: GraphMemory, namespace: str) -> Add:
-    def call(content: str = SAID) -> Added:
+    def call(content: str = SAID) -> AddResult:
         return memory.add(content, speaker="Ann", at=AT, namespace=namespace)
 
     return call

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import Forgotten, GraphMemory
+from kg_memory import ForgetReceipt, GraphMemory
 from kg_memory.maintenance.forgetting import forget as forgetting
 from tests.review import World
 from tests.test_memory import Verbs
@@ -13,7 +13,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time that something is forgotten in these tests, nothing of it is found afterwards."""
     real = forgetting.receipt
 
-    def receipt(run: forgetting.Run) -> Forgotten:
+    def receipt(run: forgetting.Run) -> ForgetReceipt:
         made = real(run)
         assert made.residue in ((), None), made.residue
         assert made.dry_run == (made.residue is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import Added
+from kg_memory import AddResult
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from tests.forgetting import residue
@@ -22,7 +22,7 @@ def test_a_forgotten_message_leaves_nothing(verbs, rows):
         verbs.forget(episode=empty.episode)
 
 
-def untimed(added: Added) -> Added:
+def untimed(added: AddResult) -> AddResult:
     """Return what became of an episode without how long its steps took."""
     return added.model_copy(update={"steps": ()})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory import AuditCheck, GraphMemory
+from kg_memory import AuditReport, GraphMemory
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import audit, cypher, outbox
 from kg_memory.maintenance.forgetting import forget as forgetting
@@ -48,13 +48,13 @@ def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, name
     [message] = last.messages
     assert message == audit.masked(redis("GET", audit.SALT), added.episode)
     check = memory.verify_audit(head=done.head)
-    assert check == AuditCheck(entries=2, head=done.head)
+    assert check == AuditReport(entries=2, head=done.head)
     assert redis("HGETALL", outbox.POINTERS) == {}
 
 
 def test_a_dry_run_is_not_in_the_log(world, memory):
     world.forget(episode=world.moves("Oslo", "2024-01-01").episode, dry_run=True)
-    assert (world.audit(), memory.verify_audit()) == ([], AuditCheck(entries=0))
+    assert (world.audit(), memory.verify_audit()) == ([], AuditReport(entries=0))
 
 
 def resealed(text: str, **changes: Any) -> str:
@@ -79,7 +79,7 @@ TAMPERING = {
 @pytest.mark.parametrize("how", TAMPERING)
 def test_who_tampers_with_it_is_found_out(memory, redis, how):
     heads = [_append(memory, each) for each in "abcd"]
-    assert memory.verify_audit(head=heads[-1]) == AuditCheck(entries=4, head=heads[-1])
+    assert memory.verify_audit(head=heads[-1]) == AuditReport(entries=4, head=heads[-1])
     assert all(memory.verify_audit(head=each).ok for each in heads)
     change, said = TAMPERING[how]
     for field, text in change([redis("HGET", audit.LOG, str(number)) for number in range(1, 5)]).items():
@@ -126,7 +126,7 @@ def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
         patch.setattr(real, name, dying(getattr(real, name)))
         with pytest.raises(KeyboardInterrupt):
             world.forget(**({"everything": True} if kind == "everything" else {"episode": added.episode}), by="Tom")
-    assert (memory.verify_audit(), world.audit()) == (AuditCheck(entries=0, pending=1), [])
+    assert (memory.verify_audit(), world.audit()) == (AuditReport(entries=0, pending=1), [])
     monkeypatch.setattr(outbox, "ABANDONED", 0)
     for _ in range(2):
         entries = world.audit()

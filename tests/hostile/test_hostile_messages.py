@@ -12,7 +12,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.injection import injection_flags
-from kg_memory.models.graph import EpisodeStatus, Found
+from kg_memory.models.graph import EpisodeStatus, SearchResults
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.settings import Settings
@@ -107,7 +107,7 @@ def test_every_search_answers_and_no_context_has_a_text_outside_its_place(hostil
     for text in MESSAGES[READERS.index(namespace) :: 5]:
         question = text if text.strip() else f"[{text}]"
         found = memory.search(question, namespace=namespace, limit=5)
-        assert isinstance(found, Found)
+        assert isinstance(found, SearchResults)
         for name in TEMPLATES:
             all_in_place(name, render(found, ROOM, name))
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from kg_memory import Added, GraphMemory, Settings, StepUsage, Usage
+from kg_memory import AddResult, GraphMemory, Settings, StepUsage, Usage
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.graph import STEPS
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, Scripted
 
-Add = Callable[..., Added]
+Add = Callable[..., AddResult]
 AT = "2024-05-01T10:00:00Z"
 
 
@@ -24,7 +24,7 @@ def add(request: pytest.FixtureRequest, server: Server, settings: Settings, name
         settings = settings.with_(url=server.url, model="scripted", base_url=url)
         with GraphMemory(settings, embeddings=HashEmbeddings()) as memory:
 
-            def call(content: str, **given: Any) -> Added:
+            def call(content: str, **given: Any) -> AddResult:
                 if request.param:
                     return asyncio.run(memory.aadd(content, at=AT, namespace=namespace, **given))
                 return memory.add(content, at=AT, namespace=namespace, **given)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kg_memory.models.graph import AskedTime, Community, Entity, Episode, Fact, Found, Remark, Source
+from kg_memory.models.graph import Community, Entity, Episode, Fact, QueryTime, Remark, SearchResults, Source
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)
@@ -38,14 +38,14 @@ def episode(content: str = "I moved to Oslo", **given: Any) -> Episode:
     return Episode(**{**values, **given})
 
 
-def asked(now: datetime = NOW) -> AskedTime:
-    return AskedTime(believed_at=now, reading="what is so now")
+def asked(now: datetime = NOW) -> QueryTime:
+    return QueryTime(believed_at=now, reading="what is so now")
 
 
-def hostile(text: str) -> Found:
+def hostile(text: str) -> SearchResults:
     """One of each kind, which says *text* wherever it is told."""
     remark = Remark(kind="ended", sentence=text, at=MAY, by=text, by_source_id=text)
-    return Found(
+    return SearchResults(
         question=text,
         facts=(fact(text, sources=(source(text, source_id=text), source(text))),),
         entities=(Entity(id="1", name=text, type=text, summary=text or "."),),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.models.graph import Found
+from kg_memory.models.graph import SearchResults
 from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, added, estimate
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
@@ -17,7 +17,7 @@ from tests.retrieval.findings import ANY_TEXT, episode, fact
 def test_the_text_keeps_within_the_tokens(texts: list[str], most: int, name: str) -> None:
     facts = tuple(fact(each, id=f"f{place}") for place, each in enumerate(texts))
     episodes = tuple(episode(each, id=f"e{place}") for place, each in enumerate(texts))
-    context = render(Found(question="x", facts=facts, episodes=episodes), most, name)
+    context = render(SearchResults(question="x", facts=facts, episodes=episodes), most, name)
     assert context == "" or context.tokens == estimate(context) <= most
     told = {(line.kind, line.id) for line in context.lines}
     left = {(each.kind, each.id) for each in context.left_out}
@@ -27,7 +27,7 @@ def test_the_text_keeps_within_the_tokens(texts: list[str], most: int, name: str
 
 def test_the_best_lines_come_first_and_no_worse_line_takes_a_place() -> None:
     facts = (fact("Ann lives in Oslo"), fact("Ann " + "talks " * 80), fact("short"))
-    context = render(Found(question="Ann", facts=facts), 70)
+    context = render(SearchResults(question="Ann", facts=facts), 70)
     assert [line.id for line in context.lines] == ["Ann lives in Oslo"]
     assert [each.left_out for each in context.left_out] == [NO_ROOM, NO_ROOM]
 
@@ -35,7 +35,7 @@ def test_the_best_lines_come_first_and_no_worse_line_takes_a_place() -> None:
 def test_the_kinds_share_the_budget() -> None:
     facts = tuple(fact(f"Ann likes thing number {number} very much") for number in range(50))
     episodes = tuple(episode(f"I like thing number {number} very much", id=str(number)) for number in range(50))
-    text = render(Found(question="Ann", facts=facts, episodes=episodes), 600)
+    text = render(SearchResults(question="Ann", facts=facts, episodes=episodes), 600)
     told_facts, told_episodes = text.count("- Ann likes"), text.count(": I like")
     assert told_facts > 3
     assert abs(told_facts / SHARES["facts"] - told_episodes / SHARES["episodes"]) <= 1 / min(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kg_memory.models.context import Context
-from kg_memory.models.graph import AskedTime, Community, Entity, Found, Remark
+from kg_memory.models.graph import Community, Entity, QueryTime, Remark, SearchResults
 from kg_memory.retrieval.context.render import context_of, estimate, plain_lines, render
 from kg_memory.retrieval.context.templates import PLAIN, ZEPH
 from kg_memory.text.markers import TAGS
@@ -13,7 +13,7 @@ from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
 def test_each_kind_has_a_section_of_its_own_lines() -> None:
-    found = Found(
+    found = SearchResults(
         question="Where does Ann live?",
         facts=(fact(valid_at=MAY),),
         entities=(
@@ -38,7 +38,7 @@ def test_each_kind_has_a_section_of_its_own_lines() -> None:
 
 def test_a_source_is_referred_to_by_its_own_id_in_facts_and_lines_alike() -> None:
     stated = source(source_id="D1:3")
-    found = Found(
+    found = SearchResults(
         question="Ann",
         facts=(fact(sources=(stated, stated)),),
         episodes=(episode(source_id="D1:3"), episode("Hello", source_id="x" * 65)),
@@ -50,17 +50,17 @@ def test_a_source_is_referred_to_by_its_own_id_in_facts_and_lines_alike() -> Non
 
 
 def test_a_kind_of_which_nothing_was_found_has_no_section() -> None:
-    text = render(Found(question="Ann", episodes=(episode(),)), PLENTY)
+    text = render(SearchResults(question="Ann", episodes=(episode(),)), PLENTY)
     assert "EPISODES" in text
     assert "FACTS" not in text
-    assert render(Found(question="Ann"), PLENTY) == ""
+    assert render(SearchResults(question="Ann"), PLENTY) == ""
 
 
 def test_a_line_that_is_not_so_any_more_says_so_and_where_to_read_on() -> None:
     by = {"sentence": "Ann works at Acme", "by": "fedcba9876543"}
     ended = Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, by="fedcba9876543", by_source_id="D2:1")
     others = (Remark(kind=kind, **by) for kind in ("contradicted", "contradicts", "disputed", "refused"))
-    text = render(Found(question="Ann", episodes=(episode(remarks=(ended, ended, *others)),)), PLENTY)
+    text = render(SearchResults(question="Ann", episodes=(episode(remarks=(ended, ended, *others)),)), PLENTY)
     marks = (
         "(no longer so since 1 June 2023: see [D2:1]) (contradicted: see [fedcba98]) (contradicts [fedcba98]) "
         "(disputed: see [fedcba98]) (not accepted: see [fedcba98])"
@@ -68,9 +68,9 @@ def test_a_line_that_is_not_so_any_more_says_so_and_where_to_read_on() -> None:
     assert text.splitlines()[2] == f"- [abcdef01] (1 May 2023) Ann: I moved to Oslo {marks}"
 
 
-def of(*subjects: str) -> Found:
+def of(*subjects: str) -> SearchResults:
     facts = (fact(f"{each} likes thing {place}", subject=each) for place, each in enumerate(subjects))
-    return Found(question="things", facts=tuple(facts), episodes=(episode(),))
+    return SearchResults(question="things", facts=tuple(facts), episodes=(episode(),))
 
 
 def told_of(context: Context) -> str:
@@ -95,7 +95,7 @@ def test_grouping_changes_the_order_alone() -> None:
 # The context as a value
 
 
-def state(found: Found, max_tokens: int | None = None) -> dict[str, Any]:
+def state(found: SearchResults, max_tokens: int | None = None) -> dict[str, Any]:
     """What the retrieval graph leaves behind."""
     context = render(found, PLENTY if max_tokens is None else max_tokens)
     return {
@@ -105,8 +105,8 @@ def state(found: Found, max_tokens: int | None = None) -> dict[str, Any]:
 
 
 def test_a_context_knows_what_it_is_made_of() -> None:
-    found = Found(
-        question="Ann", asked=AskedTime(believed_at=JUNE, reading="now"), facts=(fact(), fact(id="2")),
+    found = SearchResults(
+        question="Ann", asked=QueryTime(believed_at=JUNE, reading="now"), facts=(fact(), fact(id="2")),
         episodes=(episode(), episode("word " * 99, id="long")),
     )  # fmt: skip
     direct = render(found, 120)
@@ -125,6 +125,6 @@ def test_a_context_knows_what_it_is_made_of() -> None:
 
 
 def test_what_was_found_can_be_told_in_another_form() -> None:
-    found = Found(question="Ann", facts=(fact(confidence=0.5),))
+    found = SearchResults(question="Ann", facts=(fact(confidence=0.5),))
     assert context_of(state(found), ZEPH) == "[knowledge graph]\n- Ann lives in Oslo (confidence: 0.50)"
     assert context_of(state(found, 5), PLAIN) == ""

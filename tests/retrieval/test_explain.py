@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, Found, Why
+from kg_memory.models.graph import KINDS, Explanation, SearchResults
 from kg_memory.retrieval.context.render import context_of, render
 from kg_memory.retrieval.explain import FURTHER, GONE, explained
 from kg_memory.retrieval.records import DEFAULT_TOKENS
@@ -24,12 +24,12 @@ def state(ranked: list[str], **given: Any) -> Any:
     return {"hits": hits, "ranked": {"facts": [[id_, 0.25] for id_ in ranked]}, "parts": parts, "limit": 2, **given}
 
 
-def of(context: Context, given: Any, texts: Any = NO_TEXTS) -> tuple[Why, ...]:
+def of(context: Context, given: Any, texts: Any = NO_TEXTS) -> tuple[Explanation, ...]:
     return explained(context, {**NO_TEXTS, **texts}, given)
 
 
 def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> None:
-    context = render(Found(question="x", facts=(fact("one", id="a"), fact("two", id="b"))), PLENTY)
+    context = render(SearchResults(question="x", facts=(fact("one", id="a"), fact("two", id="b"))), PLENTY)
     first, second = of(context, state(["a", "b"]))
     assert (first.id, first.place, first.text) == ("a", 1, "- one (date unknown) [01234567]")
     assert [(each.way, each.rank, each.score) for each in first.hits] == [("words", 1, 9.0), ("graph", 2, 9.0)]
@@ -38,7 +38,7 @@ def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> Non
 
 
 def test_what_has_no_line_keeps_its_place_and_tells_the_reason() -> None:
-    found = Found(question="x", facts=(fact("one", id="a"), fact("one", id="b"), fact("long " * 99, id="c")))
+    found = SearchResults(question="x", facts=(fact("one", id="a"), fact("one", id="b"), fact("long " * 99, id="c")))
     whys = of(render(found, 80), state(["a", "b", "c"], limit=3))
     assert [(each.place, each.text[:5], each.left_out) for each in whys] == [
         (1, "- one", None), (2, "one", "same as a"), (3, "long ", "no room within max_tokens"),
@@ -46,7 +46,7 @@ def test_what_has_no_line_keeps_its_place_and_tells_the_reason() -> None:
 
 
 def test_candidates_that_are_not_served_tell_the_reason() -> None:
-    context = render(Found(question="x", facts=(fact("one", id="a"),)), PLENTY)
+    context = render(SearchResults(question="x", facts=(fact("one", id="a"),)), PLENTY)
     whys = of(context, state(["a", "b", "c"]), {"facts": {"a": "one", "c": "three"}})
     assert [(each.id, each.place, each.text, each.left_out) for each in whys[1:]] == [
         ("b", None, "", GONE["facts"]), ("c", None, "three", "not among the first 2"),
@@ -56,17 +56,17 @@ def test_candidates_that_are_not_served_tell_the_reason() -> None:
 
 def test_each_period_of_a_fact_has_its_own_line() -> None:
     periods = (fact(id="a"), fact(id="a", reviewed=False))
-    whys = of(render(Found(question="x", facts=periods), PLENTY), state(["a"]))
+    whys = of(render(SearchResults(question="x", facts=periods), PLENTY), state(["a"]))
     assert [(each.place, "not reviewed" in each.text) for each in whys] == [(1, False), (2, True)]
 
 
 def test_what_is_left_out_is_told_of_up_to_a_number() -> None:
     ids = [f"f{place}" for place in range(FURTHER * 3)]
-    assert len(of(render(Found(question="x"), PLENTY), state(ids, limit=1))) == FURTHER + 1
+    assert len(of(render(SearchResults(question="x"), PLENTY), state(ids, limit=1))) == FURTHER + 1
 
 
 def test_a_template_without_a_section_says_so() -> None:
-    context = render(Found(question="x", episodes=(episode(),)), PLENTY, "zeph")
+    context = render(SearchResults(question="x", episodes=(episode(),)), PLENTY, "zeph")
     [why] = of(context, {**state([]), "ranked": {}, "hits": {}})
     assert (why.kind, why.place, why.left_out) == ("episodes", 1, "the template has no section for it")
 
@@ -80,8 +80,8 @@ def told(story) -> dict[str, Any]:
 
 
 def test_a_search_explains_all_that_it_served_and_what_it_did_not(story, told) -> None:
-    found = Found(**told["found"])
-    plain = Found(**story.ask("Where does Ann live?", limit=2)["found"])
+    found = SearchResults(**told["found"])
+    plain = SearchResults(**story.ask("Where does Ann live?", limit=2)["found"])
     assert plain.why == ()
     asked = {"asked": plain.asked, "why": ()}
     assert found.model_copy(update=asked) == plain

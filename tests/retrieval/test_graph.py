@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Found
+from kg_memory.models.graph import SearchResults
 from kg_memory.text.identity import thread_key
 from tests.retrieval.conftest import Talk
 
@@ -25,7 +25,7 @@ def sentences(state: dict[str, Any]) -> list[str]:
 
 
 def test_a_question_finds_facts_entities_and_episodes(story: Talk) -> None:
-    found = Found.model_validate(story.ask("Where does Ann live?")["found"])
+    found = SearchResults.model_validate(story.ask("Where does Ann live?")["found"])
     assert found.facts[0].sentence == "Ann lives in Oslo"
     assert found.facts[0].objects == ("Oslo",)
     assert found.entities[0].name == "Ann"

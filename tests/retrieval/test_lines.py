@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 
-from kg_memory.models.graph import AskedTime
+from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.context.lines import Teller, excerpt, one_line, told
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
 
@@ -67,8 +67,8 @@ def test_those_that_say_the_same_are_told_once_with_the_sources_of_all() -> None
 
 
 def test_what_cannot_be_told_is_an_error() -> None:
-    with pytest.raises(TypeError, match="AskedTime"):
-        Teller(str).tell([AskedTime(believed_at=MAY, reading="now")])
+    with pytest.raises(TypeError, match="QueryTime"):
+        Teller(str).tell([QueryTime(believed_at=MAY, reading="now")])
 
 
 @pytest.mark.parametrize("text", HOSTILE)

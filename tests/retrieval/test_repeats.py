@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from kg_memory.models.graph import Entity, Found, Remark
+from kg_memory.models.graph import Entity, Remark, SearchResults
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.dedupe import folded
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
 def texts(*, most: int = PLENTY, **found: Any) -> list[str]:
-    return [line.text for line in render(Found(question="Ann", **found), most).lines]
+    return [line.text for line in render(SearchResults(question="Ann", **found), most).lines]
 
 
 def left_out(**found: Any) -> list[tuple[str, str, str | None]]:
-    context = render(Found(question="Ann", **found), PLENTY)
+    context = render(SearchResults(question="Ann", **found), PLENTY)
     return [(each.id, each.text, each.left_out) for each in context.left_out]
 
 
@@ -107,7 +107,7 @@ def test_a_line_is_told_where_its_fact_has_no_room() -> None:
 
 def test_a_line_gives_its_room_back_once_its_fact_is_told() -> None:
     other = fact("Bob lives in Rome", subject="Bob", objects=("Rome",))
-    found = Found(question="Ann", facts=(other, LIVES), episodes=(SAID,))
+    found = SearchResults(question="Ann", facts=(other, LIVES), episodes=(SAID,))
     context = render(found, PLENTY)
     assert [line.id for line in context.lines] == [other.id, LIVES.id]
     assert [(each.id, each.left_out) for each in context.left_out] == [(SAID.id, f"same as {LIVES.id}")]

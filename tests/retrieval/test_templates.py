@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Community, Entity, Found, Remark
+from kg_memory.models.graph import Community, Entity, Remark, SearchResults
 from kg_memory.retrieval.context.packing import estimate
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, template
@@ -19,7 +19,7 @@ from kg_memory.text.markers import TAGS
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
 
 BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}
-FOUND = Found(
+FOUND = SearchResults(
     question="Where does Ann live?",
     asked=asked(),
     facts=(
@@ -105,12 +105,12 @@ def test_json_is_valid_and_not_ascii_only() -> None:
     assert memory["entities"] == [{"name": "Ann", "type": "Person", "summary": "Paints in Oslo."}]
     assert memory["communities"] == [{"name": "Norwegians", "summary": "They ski."}]
     assert memory["episodes"][0]["remarks"] == ["no longer so since 1 June 2023: see [D2:1]"]
-    assert "北京" in render(Found(question="", facts=(fact("北京"),)), PLENTY, "json")
+    assert "北京" in render(SearchResults(question="", facts=(fact("北京"),)), PLENTY, "json")
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_what_waits_for_review_says_so(name: str) -> None:
-    assert "not reviewed" in render(Found(question="", facts=(fact(reviewed=False),)), PLENTY, name)
+    assert "not reviewed" in render(SearchResults(question="", facts=(fact(reviewed=False),)), PLENTY, name)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

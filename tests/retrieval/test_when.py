@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor import search_cypher
-from kg_memory.models.graph import AskedTime
+from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.question_time import when
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
@@ -56,7 +56,7 @@ def test_a_question_without_a_time_is_about_now_and_costs_no_query() -> None:
     assert found["instants"] == {
         "since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False,
     }  # fmt: skip
-    told = AskedTime(**found["asked"])
+    told = QueryTime(**found["asked"])
     assert (told.reading, told.words, found["past"]) == ("what is so now", None, False)
 
 
@@ -101,7 +101,7 @@ def test_parameters_tell_the_time_and_it_is_told_back(given_, instants, reading,
     assert found["past"] is past
     assert found["instants"]["lenient"] is False
     assert queries == []
-    assert AskedTime(**found["asked"]).words is None
+    assert QueryTime(**found["asked"]).words is None
 
 
 @pytest.mark.parametrize("given_", [{"as_of": "2020"}, {"during": "2020"}, {"during": [None, None]}])
@@ -206,7 +206,7 @@ def test_no_question_breaks_the_step(question) -> None:
     found, _ = asked(question)
     since, until = window(found)
     assert OPEN_START <= since < until <= OPEN_END + 1
-    AskedTime(**found["asked"])
+    QueryTime(**found["asked"])
 
 
 @given(

@@ -12,7 +12,7 @@ from kg_memory.adapters.store.items import filters
 from kg_memory.adapters.store.items.namespaces import Labels
 from kg_memory.adapters.store.items.plain import key_of
 from kg_memory.errors import SettingsError
-from kg_memory.models.graph import Added, EpisodeInput, EpisodeKind, Fact
+from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind, Fact
 from kg_memory.runtime.effects import embed
 from kg_memory.runtime.flow import Flow
 
@@ -99,7 +99,7 @@ def merged(op: SearchOp, items: Sequence[SearchItem], facts: Sequence[SearchItem
     return ranked[op.offset : op.offset + op.limit]
 
 
-def warn(namespace: str, added: Iterable[Added]) -> None:
+def warn(namespace: str, added: Iterable[AddResult]) -> None:
     """Tell of texts that were saved but could not be read; `GraphMemory.resume` tries again."""
     for each in added:
         if each.problem is not None:

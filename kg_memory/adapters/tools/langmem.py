@@ -23,7 +23,7 @@ from kg_memory.adapters.tools.steps import forget, known, remember
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.reading import counted
-from kg_memory.models.graph import Episode, Fact, Found
+from kg_memory.models.graph import Episode, Fact, SearchResults
 from kg_memory.retrieval.context.render import told
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import tokens
@@ -111,13 +111,13 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
     end = counted("offset", offset, 0) + counted("limit", limit)
     if end > MOST:
         raise InputError(f"limit and offset are {end} together, and {MOST} are the most: search with other words")
-    found: Found = yield from call("search", query, limit=end, thread=here.thread)
+    found: SearchResults = yield from call("search", query, limit=end, thread=here.thread)
     wanted = set(tokens(found.question))
     items = list(islice(_items(found, wanted), offset, end))
     return json.dumps(items, ensure_ascii=False), items
 
 
-def _items(found: Found, wanted: set[str]) -> Iterator[dict[str, Any]]:
+def _items(found: SearchResults, wanted: set[str]) -> Iterator[dict[str, Any]]:
     """Yield facts and episodes by turns, best first, in the shape of a store's items."""
     facts = (_fact(each, wanted) for each in found.facts)
     episodes = (_episode(each, wanted) for each in found.episodes if not each.withheld)

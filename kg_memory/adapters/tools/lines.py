@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kg_memory.models.graph import Added, Episode, Fact, Found, Kind
-from kg_memory.models.receipts import Forgotten
+from kg_memory.models.graph import AddResult, Episode, Fact, Kind, SearchResults
+from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.retrieval.context.render import episode_line, fact_line, told
 from kg_memory.text import markers
 from kg_memory.text.markers import HEADINGS, TAGS
@@ -18,7 +18,7 @@ DATA = markers.QUOTED
 NOTHING = "Nothing in memory about this."
 
 
-def found_lines(found: Found) -> str:
+def found_lines(found: SearchResults) -> str:
     """Return the facts and the episodes of *found*, best first."""
     wanted = set(tokens(found.question))
     facts = section("facts", (fact_shown(each, wanted) for each in found.facts))
@@ -35,7 +35,7 @@ def history_lines(name: str, facts: Iterable[Fact]) -> str:
     return f"{DATA} Newest first.\n\n{periods}"
 
 
-def added_lines(added: Added) -> str:
+def added_lines(added: AddResult) -> str:
     """Return what was found in what is remembered now."""
     id_ = f"episode:{added.episode}"
     if added.problem:
@@ -53,7 +53,7 @@ def added_lines(added: Added) -> str:
     )
 
 
-def forgotten_lines(id_: str, gone: Forgotten) -> str:
+def forgotten_lines(id_: str, gone: ForgetReceipt) -> str:
     """Return what went with what *id_* names, by its numbers: the words of it are gone."""
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""

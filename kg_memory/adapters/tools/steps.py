@@ -10,8 +10,8 @@ from kg_memory.adapters.tools.lines import added_lines, forgotten_lines, found_l
 from kg_memory.adapters.tools.making import Answer, Here, call
 from kg_memory.errors import InputError
 from kg_memory.memory.reading import counted
-from kg_memory.models.graph import Added, EpisodeInput, EpisodeKind, Found
-from kg_memory.models.receipts import Forgotten
+from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind, SearchResults
+from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.runtime.flow import Flow
 
 SOURCE = "tool"
@@ -24,17 +24,19 @@ _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 def search(
     here: Here, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **manner: Any
-) -> Flow[Found]:
+) -> Flow[SearchResults]:
     """Return what is found, at most *limit* of each kind, or *of_each* times that where some are to be left out.
 
     *manner* is how `GraphMemory.search` is to search.
     """
     most = of_each * most_of(limit)
-    found: Found = yield from call("search", query, limit=most, during=during or None, thread=here.thread, **manner)
+    found: SearchResults = yield from call(
+        "search", query, limit=most, during=during or None, thread=here.thread, **manner
+    )
     return found
 
 
-def shown(found: Found) -> Answer:
+def shown(found: SearchResults) -> Answer:
     """Return the facts and the episodes of *found* as a model reads them."""
     return found_lines(found), found.model_dump(mode="json", include={"question", "asked", "facts", "episodes"})
 
@@ -50,7 +52,7 @@ def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = 
         content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE,
         source_id=_digest(f"{here.task}/{content}") if here.task else None,
     )  # fmt: skip
-    added: Added
+    added: AddResult
     [added] = yield from call("add_many", [given])
     return added_lines(added), added.model_dump(mode="json")
 
@@ -58,7 +60,7 @@ def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = 
 def forget(id_: str, reason: str = "") -> Flow[Answer]:
     """Forget the fact or the episode that a tool showed as *id_*; see `GraphMemory.forget` for what goes with it."""
     kind, own = named(id_)
-    forgotten: Forgotten = yield from call("forget", **{kind: own}, by=AGENT, reason=reason)
+    forgotten: ForgetReceipt = yield from call("forget", **{kind: own}, by=AGENT, reason=reason)
     return forgotten_lines(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
 
 

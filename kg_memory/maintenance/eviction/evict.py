@@ -18,7 +18,7 @@ from kg_memory.maintenance.eviction import cypher
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import Asked as Forgetting
 from kg_memory.memory.reading import MOST, counted
-from kg_memory.models.graph import Evicted
+from kg_memory.models.graph import EvictionResult
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -51,7 +51,7 @@ class Asked:
     max_entities: int | None = None
     expired_episodes: bool = False
     dry_run: bool = False
-    tell: Callable[[Evicted], None] | None = None
+    tell: Callable[[EvictionResult], None] | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -87,15 +87,15 @@ class Sweep:
         if self.asked.tell:
             self.asked.tell(self.told())
 
-    def told(self) -> Evicted:
+    def told(self) -> EvictionResult:
         """Return what went so far."""
-        return Evicted(
+        return EvictionResult(
             beliefs=self.beliefs, facts=tuple(self.facts), entities=tuple(self.entities),
             episodes=tuple(self.episodes), dry_run=self.asked.dry_run, at=rows.moment(self.time), texts=self.texts,
         )  # fmt: skip
 
 
-def evict(asked: Asked, settings: Settings, namespace: str) -> Flow[Evicted]:
+def evict(asked: Asked, settings: Settings, namespace: str) -> Flow[EvictionResult]:
     """Evict what is *asked*, and return what went; what was told anew in the same moment is found again at the end.
 
     Errors: `InputError` where nothing is asked, or what cannot be.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.models.receipts import AuditCheck, AuditEntry
+from kg_memory.models.receipts import AuditEntry, AuditReport
 from kg_memory.runtime.effects import command
 from kg_memory.runtime.flow import Flow
 
@@ -89,7 +89,7 @@ def entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[lis
     return found[skip : skip + limit]
 
 
-def verified(head: str | None, pending: int) -> Flow[AuditCheck]:
+def verified(head: str | None, pending: int) -> Flow[AuditReport]:
     """Check each entry and how it follows the one before; with *head*, that an entry of that hash is there still."""
     last = yield from length()
     before, seen, problems = FIRST, head is None, []
@@ -103,7 +103,7 @@ def verified(head: str | None, pending: int) -> Flow[AuditCheck]:
             seen = seen or before == head
     if not seen:
         problems.append(f"no entry has the hash {head}: the log was cut off, or it is another one")
-    return AuditCheck(entries=last, head=before if last else None, problems=tuple(problems), pending=pending)
+    return AuditReport(entries=last, head=before if last else None, problems=tuple(problems), pending=pending)
 
 
 def _wrong(number: int, text: str | None, before: str) -> str:

@@ -22,7 +22,7 @@ from kg_memory.maintenance.forgetting.redact import redacted
 from kg_memory.maintenance.forgetting.scan import TOLD, Search, search
 from kg_memory.maintenance.forgetting.selection import Asked, chosen, none_such
 from kg_memory.maintenance.forgetting.traces import Traces
-from kg_memory.models.receipts import Forgotten
+from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.runtime.effects import now
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -76,7 +76,7 @@ class Run:
 
 def forget(
     asked: Asked, settings: Settings, namespace: str, told: Told = untold, ids: Sequence[str] | None = None
-) -> Flow[Forgotten]:
+) -> Flow[ForgetReceipt]:
     """Forget what is *asked* for, or the messages *ids*, and return the receipt; *told* is how many of how many.
 
     Errors: `InputError` when it is not there.
@@ -124,7 +124,7 @@ def begun(run: Run) -> Flow[None]:
     run.since = yield from audit.length()
 
 
-def ended(run: Run) -> Flow[Forgotten]:
+def ended(run: Run) -> Flow[ForgetReceipt]:
     """Rid the server of what else it keeps, enter it all into the log, and return the receipt."""
     yield from swept(run.key, run.receipt)
     erases = run.settings.url is None if run.asked.erase is None else run.asked.erase
@@ -142,7 +142,7 @@ def _searched(run: Run, traces: Traces) -> Flow[None]:
     run.searches.append((yield from search(traces, untold)))
 
 
-def _entered(run: Run, made: Forgotten) -> dict[str, Any]:
+def _entered(run: Run, made: ForgetReceipt) -> dict[str, Any]:
     """Return what the log tells of *made*, with no word of what is gone."""
     tells = {word for each in run.searches for word in each.traces.words}
     by, reason = (each if tells.isdisjoint(tokens(each)) else UNSAID for each in (made.by, made.reason))
@@ -154,11 +154,11 @@ def _entered(run: Run, made: Forgotten) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def receipt(run: Run) -> Forgotten:
+def receipt(run: Run) -> ForgetReceipt:
     """Return the receipt of *run* as far as it came."""
     asked, done = run.asked, run.done
     found = [each for search in run.searches for each, _ in search.found]
-    return Forgotten(
+    return ForgetReceipt(
         kind=asked.kind if asked.span is None else "span", episodes=tuple(done.episodes), facts=tuple(done.facts),
         entities=tuple(done.entities), restored=tuple(sorted(done.restored)), changed=tuple(sorted(done.changed)),
         unread=tuple(sorted(done.unread)), redacted=tuple(done.redacted), parts=len(done.times),

@@ -11,12 +11,12 @@ from kg_memory.maintenance.forgetting.forget import Run, begun, ended, receipt
 from kg_memory.maintenance.forgetting.scan import Search
 from kg_memory.maintenance.forgetting.selection import none_such
 from kg_memory.maintenance.forgetting.traces import Traces
-from kg_memory.models.receipts import Forgotten
+from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.runtime.effects import command, now, read, work
 from kg_memory.runtime.flow import Flow
 
 
-def forget_everything(run: Run, delete: Callable[[], None]) -> Flow[Forgotten]:
+def forget_everything(run: Run, delete: Callable[[], None]) -> Flow[ForgetReceipt]:
     """Delete the graph of *run* by *delete*, and return the receipt; its ledger, its words and its vectors are in it.
 
     Whoever is killed before that has changed nothing; what was done by one who is killed after it is logged later.

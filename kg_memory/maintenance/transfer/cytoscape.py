@@ -9,12 +9,12 @@ from typing import IO, Any
 
 from kg_memory.falkor.connect import Database
 from kg_memory.maintenance.transfer.drawing import edges, last_of, nodes
-from kg_memory.models.transfers import Exported
+from kg_memory.models.transfers import ExportResult
 
 HEAD = {"format_version": "1.0", "generated_by": "kg-memory", "target_cytoscapejs_version": "~3", "directed": True}
 
 
-def cytoscape(database: Database, key: str, namespace: str, stream: IO[bytes]) -> Exported:
+def cytoscape(database: Database, key: str, namespace: str, stream: IO[bytes]) -> ExportResult:
     """Write the graph *key* of *namespace* into *stream*, and return how many nodes and edges there are."""
     last = last_of(database, key, namespace)
     head = json.dumps({**HEAD, "multigraph": True, "data": {"name": namespace}})
@@ -26,7 +26,7 @@ def cytoscape(database: Database, key: str, namespace: str, stream: IO[bytes]) -
               for each in edges(database, key, last))  # fmt: skip
     counted, more = _put(stream, joined)
     size += more + stream.write(b"]\n}}\n")
-    return Exported(namespace=namespace, records={"node": count, "edge": counted}, bytes=size)
+    return ExportResult(namespace=namespace, records={"node": count, "edge": counted}, bytes=size)
 
 
 def _put(stream: IO[bytes], elements: Iterable[Mapping[str, Any]]) -> tuple[int, int]:

@@ -15,10 +15,10 @@ from kg_memory.falkor.shadow_graph import at_one_moment
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PAGE, What
 from kg_memory.maintenance.transfer.file import Target, rewritable, zipped
-from kg_memory.models.transfers import Exported
+from kg_memory.models.transfers import ExportResult
 from kg_memory.temporal.truth import OPEN_END, instant
 
-Draws = Callable[[Database, str, str, IO[bytes]], Exported]
+Draws = Callable[[Database, str, str, IO[bytes]], ExportResult]
 """What writes the graph with that key, of that namespace, into a stream."""
 Data = Mapping[str, str | float | bool | list[str]]
 
@@ -53,12 +53,12 @@ ORDER BY id(n)
 
 def draw(
     draws: Draws, database: Database, what: What, target: Target, progress: Callable[[int, int], None] | None = None
-) -> Exported:  # fmt: skip
+) -> ExportResult:  # fmt: skip
     """Draw the namespace into *target*, and return how many nodes and edges there are; *progress* is not told."""
     del progress
     with rewritable(target) as file:
 
-        def drawn(key: str) -> Exported:
+        def drawn(key: str) -> ExportResult:
             with zipped(file, target) as stream:
                 return draws(database, key, what.namespace, stream)
 

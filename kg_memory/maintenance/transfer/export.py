@@ -15,7 +15,7 @@ from kg_memory.falkor.shadow_graph import at_one_moment
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import Lines, Target, rewritable, zipped
 from kg_memory.maintenance.transfer.lines import FORMAT, LINES, RECORDS, Header, Line
-from kg_memory.models.transfers import Exported
+from kg_memory.models.transfers import ExportResult
 
 PAGE = 2_000
 """How many internal ids one query looks at; the answer to more would hold the others up."""
@@ -47,7 +47,7 @@ class What(NamedTuple):
     holds: Literal["memory", "items"] = "memory"
 
 
-def export(database: Database, what: What, target: Target, progress: Progress | None = None) -> Exported:
+def export(database: Database, what: What, target: Target, progress: Progress | None = None) -> ExportResult:
     """Write the namespace into *target*, and return what it holds.
 
     Others may write meanwhile. Nobody else waits: where somebody wrote, it is done once more, from a copy of the graph.
@@ -55,14 +55,14 @@ def export(database: Database, what: What, target: Target, progress: Progress | 
     """
     with rewritable(target) as file:
 
-        def written(key: str) -> Exported:
+        def written(key: str) -> ExportResult:
             with zipped(file, target) as stream:
                 return _written(database, key, what, Lines(stream), progress)
 
         return at_one_moment(database, graph_key(what.namespace, PREFIXES[what.holds]), written)
 
 
-def _written(database: Database, key: str, what: What, lines: Lines, progress: Progress | None) -> Exported:
+def _written(database: Database, key: str, what: What, lines: Lines, progress: Progress | None) -> ExportResult:
     meta = database.query(key, cypher.META, {}, write=False)
     if not meta:
         called = "namespace" if what.holds == "memory" else "store"
@@ -78,7 +78,7 @@ def _written(database: Database, key: str, what: What, lines: Lines, progress: P
             progress(min(lines.counts.total(), total), total)
     lines.end()
     left = {label: known.get(label, 0) - lines.counts[record] for label, record in LABELS.items()}
-    return Exported(
+    return ExportResult(
         namespace=what.namespace, records=dict(lines.counts), bytes=lines.bytes, sha256=lines.sha256,
         left_out={label: count for label, count in left.items() if count > 0},
     )  # fmt: skip

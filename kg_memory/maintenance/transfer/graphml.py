@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from kg_memory.falkor.connect import Database
 from kg_memory.maintenance.transfer.drawing import Data, edges, last_of, nodes
-from kg_memory.models.transfers import Exported
+from kg_memory.models.transfers import ExportResult
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML 1.0 document may have, not even as a reference."""
@@ -22,7 +22,7 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 """
 
 
-def graphml(database: Database, key: str, namespace: str, stream: IO[bytes]) -> Exported:
+def graphml(database: Database, key: str, namespace: str, stream: IO[bytes]) -> ExportResult:
     """Write the graph *key* of *namespace* into *stream*, and return how many nodes and edges there are."""
     last = last_of(database, key, namespace)
     counts = {"node": 0, "edge": 0}
@@ -42,7 +42,7 @@ def graphml(database: Database, key: str, namespace: str, stream: IO[bytes]) -> 
         put(f"<edge id={_quoted(edge.id)} {ends}>{_data('e', edge.data)}</edge>\n")
         counts["edge"] += 1
     put("</graph>\n</graphml>\n")
-    return Exported(namespace=namespace, records=counts, bytes=size)
+    return ExportResult(namespace=namespace, records=counts, bytes=size)
 
 
 def _keys() -> list[str]:

@@ -20,7 +20,7 @@ from kg_memory.maintenance.transfer.graphiti import Graph
 from kg_memory.maintenance.transfer.lines import RECORDS, Header
 from kg_memory.maintenance.transfer.load import Filling
 from kg_memory.maintenance.transfer.renaming import Renaming
-from kg_memory.models.transfers import Imported
+from kg_memory.models.transfers import ImportResult
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
@@ -47,7 +47,7 @@ class Wish(NamedTuple):
 
 def bring_in(
     driver: Driver, source: Target, wish: Wish, progress: Callable[[int, int], None] | None = None
-) -> Imported:  # fmt: skip
+) -> ImportResult:  # fmt: skip
     """Bring the export *source* in, and return what came; *progress* is told how many of its bytes were read.
 
     Errors: `InputError` for a file that is wrong, and where the namespace holds something and is not to be replaced;
@@ -66,12 +66,12 @@ def bring_in(
                     progress(reading.place, reading.size)
             if header.holds == "memory":
                 _finish(driver, made, header)
-    return Imported(namespace=target, records=dict(filling.counts), embedded=filling.embedded, replaced=held)
+    return ImportResult(namespace=target, records=dict(filling.counts), embedded=filling.embedded, replaced=held)
 
 
 def bring_in_graphiti(
     driver: Driver, graph: Graph, wish: Wish, progress: Callable[[int, int], None] | None = None
-) -> Imported:  # fmt: skip
+) -> ImportResult:  # fmt: skip
     """Bring Graphiti's *graph* in, and return what came; *progress* is told how many records were written.
 
     Errors: `InputError` where the namespace holds something and is not to be replaced.
@@ -84,7 +84,7 @@ def bring_in_graphiti(
             if progress:
                 progress(count, 0)
     left = {name: count for name, count in conversion.left_out.items() if count}
-    return Imported(
+    return ImportResult(
         namespace=target, records=dict(filling.counts), embedded=filling.embedded, replaced=held, left_out=left
     )  # fmt: skip
 

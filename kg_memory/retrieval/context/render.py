@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg_memory.models.context import Context, Line
-from kg_memory.models.graph import Episode, Fact, Found, Kind, Value, Why
+from kg_memory.models.graph import Episode, Explanation, Fact, Kind, SearchResults, Value
 from kg_memory.retrieval.context.lines import LONGEST_REFERENCE, Teller, excerpt, id_of, text_of, told
 from kg_memory.retrieval.context.packing import Choice, added, choose, same_as
 from kg_memory.retrieval.context.templates import Template, episode_line, fact_line, template
@@ -30,7 +30,7 @@ UNLIKELY = "the memory probably holds nothing about this"
 """Why nothing is told."""
 
 
-def render(found: Found, max_tokens: int, form: Template | str | None = None) -> Context:
+def render(found: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
     """Return the best lines of *found* that fit into about *max_tokens*, in a form; "" when none does.
 
     Errors: `InputError` for the name of a template that there is not.
@@ -56,20 +56,20 @@ def render(found: Found, max_tokens: int, form: Template | str | None = None) ->
 
 def context_of(state: Mapping[str, Any], form: Template | None = None) -> Context:
     """Return the context of a question that went through the retrieval graph, or what it is in another *form*."""
-    found = Found.model_validate(state["found"])
+    found = SearchResults.model_validate(state["found"])
     if form is not None:
         most = state.get("max_tokens")
         told = render(found, DEFAULT_TOKENS if most is None else most, form)
         return abstained(told) if any(each.get("left_out") == UNLIKELY for each in state["lines"]) else told
     lines = [Line(**each) for each in state["lines"] if "tokens" in each]
-    left_out = [Why(**each) for each in state["lines"] if "tokens" not in each]
+    left_out = [Explanation(**each) for each in state["lines"] if "tokens" not in each]
     text = state["context"]
     return Context(text, found, tokens=estimate(text), lines=lines, left_out=left_out)
 
 
 def abstained(context: Context) -> Context:
     """Return an empty context that knows what *context* would have told."""
-    untold = [Why(kind=each.kind, id=each.id, text=each.text, left_out=UNLIKELY) for each in context.lines]
+    untold = [Explanation(kind=each.kind, id=each.id, text=each.text, left_out=UNLIKELY) for each in context.lines]
     return Context(found=context.found, left_out=[*untold, *context.left_out])
 
 
@@ -79,12 +79,12 @@ def plain_lines(context: Context) -> list[dict[str, Any]]:
     return [*(each.model_dump() for each in context.lines), *left_out]
 
 
-def _apart(episodes: list[Alike]) -> tuple[list[Alike], list[Why]]:
+def _apart(episodes: list[Alike]) -> tuple[list[Alike], list[Explanation]]:
     """Return *episodes* that are told, and why the others are not."""
     withheld = [each for alike in episodes for each in alike if isinstance(each, Episode) and each.withheld]
     ids = {each.id for each in withheld}
     told = [kept for alike in episodes if (kept := tuple(each for each in alike if id_of(each) not in ids))]
-    return told, [Why(kind="episodes", id=each.id, text=text_of(each), left_out=WITHHELD) for each in withheld]
+    return told, [Explanation(kind="episodes", id=each.id, text=text_of(each), left_out=WITHHELD) for each in withheld]
 
 
 def _section_costs(frame: Template) -> dict[Kind, int]:
@@ -114,7 +114,7 @@ def _arranged(choice: Choice, facts: Sequence[Fact], frame: Template) -> list[Li
     return sorted(lines, key=lambda line: (kinds.index(line.kind), first.get(subjects.get(line.id, ""), 0)))
 
 
-def _left_out(groups: Mapping[Kind, list[Alike]], choice: Choice) -> list[Why]:
+def _left_out(groups: Mapping[Kind, list[Alike]], choice: Choice) -> list[Explanation]:
     """Return what is not told: what the template has no section for, what repeats something, and what has no room."""
     left: list[tuple[Kind, Value, str]] = []
     values = {(kind, id_of(first)): first for kind, alikes in groups.items() for first, *_ in reversed(alikes)}
@@ -126,4 +126,4 @@ def _left_out(groups: Mapping[Kind, list[Alike]], choice: Choice) -> list[Why]:
             else:
                 left.extend((kind, each, same_as(id_of(first))) for each in others if id_of(each) != id_of(first))
     left.extend((kind, values[kind, id_], reason) for kind, id_, reason in choice.left_out)
-    return [Why(kind=kind, id=id_of(each), text=text_of(each), left_out=reason) for kind, each, reason in left]
+    return [Explanation(kind=kind, id=id_of(each), text=text_of(each), left_out=reason) for kind, each, reason in left]
