@@ -25,7 +25,7 @@ _HOMES = {
     "KGKeyValueStore": "key_value",
     "KGMemoryMiddleware": "middleware",
     "KGRetriever": "retriever",
-    "KGStore": "store",
+    "KGStore": "store.store",
     "build_agent": "agent",
     "langmem_tools": "tools",
     "letta_tools": "tools",
