@@ -4,6 +4,8 @@ BIN := .venv/bin
 # More at once than most machines have processors: tests wait for disks and for others more than they compute.
 RUN_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The suite for LangGraph stores, a distribution of its own.
+CONFORMANCE := packages/store-conformance-langgraph
 # Where it is set, each of the many processes of the tests would compile all modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -17,6 +19,7 @@ demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: off
 	@$(BIN)/kg-memory demo
 
 test: .venv/.dev check  ## all checks and all tests
+	@$(BIN)/python -m pytest -q $(CONFORMANCE)
 	@$(RUN_TESTS)
 
 coverage: .venv/.dev  ## all tests, and which lines and branches they reach: a third slower
@@ -58,9 +61,9 @@ clean:  ## remove what make made here
 	@touch $@
 
 # Not compiled: most of what it installs no test ever imports.
-.venv/.dev: .venv/.made pyproject.toml
+.venv/.dev: .venv/.made pyproject.toml $(CONFORMANCE)/pyproject.toml
 	@echo "installing kg-memory and its development tools into .venv (a few minutes, once) ..."
-	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]' --editable $(CONFORMANCE)
 	@$(BIN)/kg-memory setup
 	@touch $@ .venv/.demo
 

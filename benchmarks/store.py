@@ -37,7 +37,7 @@ from kg_memory.falkor import binaries, embedded
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import Scripted
-from tests.testing import postgres
+from tests.store_conformance import postgres
 
 DIMS = 64
 BATCH = 100
@@ -104,8 +104,8 @@ def sqlite(folder: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reope
 @contextmanager
 def postgresql(_: Path, index: Index | None) -> Iterator[tuple[BaseStore, Reopen]]:
     """A server on a unix socket, as it comes: fsync and synchronous commits."""
-    with postgres.running() as server:
-        url = postgres.created(server)
+    with postgres.run_server() as server:
+        url = postgres.create_database(server)
 
         @asynccontextmanager
         async def reopen() -> AsyncIterator[BaseStore]:

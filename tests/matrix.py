@@ -20,7 +20,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 VERSIONS = ("oldest", "newest")
 SHOWN = ("langgraph", "langchain-core", "langchain-openai", "langchain", "falkordb", "pydantic")
 TESTS = (
-    "tests/adapters", "tests/items", "tests/testing", "tests/chat", "tests/communities", "tests/forgetting",
+    "tests/adapters", "tests/items", "tests/store_conformance", "tests/chat", "tests/communities", "tests/forgetting",
     "tests/ingestion", "tests/retrieval", "tests/review", "tests/test_memory.py", "tests/test_graphs.py",
     "tests/test_examples.py", "tests/falkor/test_connect.py",
 )  # fmt: skip
@@ -47,7 +47,8 @@ def installed(home: Path, python: str, versions: str) -> str:
     pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
     constraints = home / "constraints.txt"
     constraints.write_text("\n".join(floors() if versions == "oldest" else []))
-    subprocess.run([*pip, "install", "--quiet", "--constraint", constraints, "--editable", f"{ROOT}[test]"], check=True)
+    editable = ["--editable", f"{ROOT}[test]", "--editable", ROOT / "packages" / "store-conformance-langgraph"]
+    subprocess.run([*pip, "install", "--quiet", "--constraint", constraints, *editable], check=True)
     subprocess.run([home / "bin" / "kg-memory", "setup"], check=True, stdout=subprocess.DEVNULL)
     listed = subprocess.run([*pip, "list", "--format=freeze"], check=True, capture_output=True, text=True).stdout
     found = dict(line.lower().split("==") for line in listed.splitlines() if "==" in line)

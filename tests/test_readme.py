@@ -16,7 +16,9 @@ from kg_memory.retrieval.context.templates import TEMPLATES
 ROOT = Path(__file__).parent.parent
 
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/*.md")]
+    page
+    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "examples/*.md", "packages/*/*.md")
+    for page in ROOT.glob(pattern)
 )
 
 

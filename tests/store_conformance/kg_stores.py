@@ -1,0 +1,60 @@
+"""`KGStore` as the store conformance suite tests it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kg_memory.adapters import KGStore
+from kg_memory.falkor import binaries, embedded
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from langgraph_store_conformance import StoreConformance, WordCounts
+from tests.scripted import Scripted
+from tests.store_conformance import tcp
+
+
+class KG(StoreConformance):
+    """On an embedded server, over a unix socket."""
+
+    title = "KGStore"
+    shortest_ttl = 0.003
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        with embedded.join(
+            tmp_path_factory.mktemp("store"), binaries.fetch(), fsync="everysec", idle_seconds=0
+        ) as server:
+            yield server.url
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def memory(cls, url: str) -> Iterator[GraphMemory]:
+        with GraphMemory(Settings(url=url), model=Scripted(), embeddings=WordCounts()) as memory:
+            yield memory
+
+    @pytest.fixture
+    def make_store(self, memory: GraphMemory) -> Callable[..., KGStore]:
+        name = uuid.uuid4().hex
+
+        def make(**config: Any) -> KGStore:
+            return KGStore(memory, name=name, **{"index": False, **config})
+
+        return make
+
+
+class KGOverTCP(KG):
+    """On a separate server, over TCP."""
+
+    title = "KGStore over TCP"
+    callers = 200
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def url(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+        with tcp.run_server(tmp_path_factory.mktemp("server")) as url:
+            yield url

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from tests.store_conformance.kg_stores import KG, KGOverTCP
+
+
+class TestKGStore(KG):
+    """The whole suite on an embedded server."""
+
+
+class TestKGStoreOverTCP(KGOverTCP):
+    """The whole suite over TCP."""
