@@ -1,6 +1,6 @@
 """The keeper of an embedded server: a small process that stops the server once nobody uses it.
 
-Run as ``python -I -S keeper.py RUN_FOLDER SOCKET``: it imports the standard library only, so it is light and outlives
+Run as ``python -I -S watchdog.py RUN_FOLDER SOCKET``: it imports the standard library only, so it is light and outlives
 the environment of the process that began it. Who holds which lock file of the run folder (by flock, so that the kernel
 drops the lock of a process that dies, however it dies):
 

@@ -32,11 +32,11 @@ import sys, time, redis
 from pathlib import Path
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from kg_memory.falkor import binaries, launch
+from kg_memory.falkor import binaries, embedded
 folder, idle, start_at, writes, then = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 found = binaries.find()
 time.sleep(max(0, start_at - time.time()))
-server = launch.join(folder, found, idle_seconds=idle)
+server = embedded.join(folder, found, idle_seconds=idle)
 client = redis.Redis(unix_socket_path=server.socket, retry=Retry(NoBackoff(), 0))
 print("pid", client.info()["process_id"], flush=True)
 for number in range(writes):
@@ -94,7 +94,7 @@ def processes(columns: str) -> list[str]:
 
 
 def keeper_pid(folder: Path) -> int:
-    lines = [line for line in processes("pid=,args=") if "keeper.py" in line and f"{folder}/run " in line]
+    lines = [line for line in processes("pid=,args=") if "watchdog.py" in line and f"{folder}/run " in line]
     assert len(lines) == 1, lines
     return int(lines[0].split()[0])
 

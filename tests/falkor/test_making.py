@@ -15,10 +15,10 @@ from tests.scripted import At
 
 HOLD = """
 import sys
-from kg_memory.falkor import making
+from kg_memory.falkor import index_lock
 from kg_memory.falkor.connect import Database
 from kg_memory.memory.open import NamedServer
-making.LEFT_BEHIND = 0.4
+index_lock.LEFT_BEHIND = 0.4
 with Database(NamedServer(sys.argv[1])).making():
     print("held", flush=True)
     sys.stdin.readline()

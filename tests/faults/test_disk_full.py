@@ -49,7 +49,7 @@ class Small(opening.EmbeddedServer):
 
 
 def opened(disk: Small, monkeypatch: pytest.MonkeyPatch) -> GraphMemory:
-    monkeypatch.setattr(open, "host", lambda *_: disk)
+    monkeypatch.setattr(opening, "host", lambda *_: disk)
     return GraphMemory(SETTINGS, model=Scripted(), embeddings=HashEmbeddings())
 
 

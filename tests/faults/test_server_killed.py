@@ -61,7 +61,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
 @pytest.fixture
 def opened(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> Open:
     """A way to open a memory behind the proxy."""
-    monkeypatch.setattr(open, "host", lambda *_: behind)
+    monkeypatch.setattr(opening, "host", lambda *_: behind)
     settings = Settings(merge_threshold=0.98, ask_threshold=0.6)
     return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
 
