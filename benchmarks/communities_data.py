@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.search_scale_load import Writer
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 from kg_memory.text.identity import alias_key, entity_id, entity_key
 
 SINCE = 1_700_000_000_000_000

@@ -13,7 +13,7 @@ from benchmarks.ingest_cost_model import stated as stated_fact
 from benchmarks.search_scale_data import NOW, Data, Prepared, Question, lexicon, unit, zipf
 from benchmarks.search_scale_load import blocks_of
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.temporal.truth import EPOCH
+from kg_memory.temporal.interval import EPOCH
 
 PREDICATES = 40
 """How many the memories have; the facts go through them in turn, so that those of twenty messages have them all."""

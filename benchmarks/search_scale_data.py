@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.temporal.truth import EPOCH, OPEN_END
+from kg_memory.temporal.interval import EPOCH, OPEN_END
 from kg_memory.text import tokenise
 
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from benchmarks.search_scale_data import DAY, THREAD, Data, Matrix, Row, identif
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.receive import MONTHS, NEAR, NEXT_TO, OWN, line
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.temporal.truth import OPEN_END, SITTING, instant
+from kg_memory.temporal.interval import OPEN_END, SESSION_GAP, instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, entity_key, thread_key
 
@@ -191,7 +191,7 @@ class Texts:
         for away, weight in ((-1, NEXT_TO), (1, NEXT_TO), (-2, NEAR), (2, NEAR)):
             other = number + away
             in_thread = 0 <= other < len(self.lines) and other // THREAD == number // THREAD
-            if in_thread and abs(self.data.episodes[other]["at"] - own["at"]) <= SITTING:
+            if in_thread and abs(self.data.episodes[other]["at"] - own["at"]) <= SESSION_GAP:
                 parts.append(_times(self.lines[other], weight))
         return reduce(add, parts)
 

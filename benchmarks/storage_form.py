@@ -34,7 +34,7 @@ from redis.retry import Retry
 from storage_form_queries import DIMENSION, FORMS, Form
 
 from kg_memory.falkor import binaries
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 Row = dict[str, Any]
 Vector = np.ndarray[Any, np.dtype[Any]]

@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.database import fresh_database
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 from tests.scripted import HashEmbeddings
 from tests.time import beside, changes, corrected, dating
 from tests.time.reader import reader

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, get_args, get_type_hints
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
+from kg_memory.models.graph import ConflictStrategy
 from kg_memory.text.redaction import Redact, hooks
 
 ENV_PREFIX = "KG_MEMORY_"
@@ -120,7 +121,7 @@ class Settings:
     """Cosine similarity of names from which the model is asked whether two entities are one; likewise."""
     candidates: int = 10
     """How many known entities or facts a new one is compared with, at most."""
-    conflict_strategy: Literal["recency", "confidence", "model", "trust"] = "recency"
+    conflict_strategy: ConflictStrategy = "recency"
     """Which of two facts that conflict is believed: the one said last; or first the surer one, the model's choice or
     the one from the better trusted episode, and the one said last where these leave it open."""
     auto_threshold: float = 0.85

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from datetime import datetime
 
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from kg_memory.text.identity import canonical, clean
 from kg_memory.text.predicates import predicate_name
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
 from kg_memory.retrieval.time_window import EVER, asked_window, moment
-from kg_memory.temporal.truth import EPOCH, OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, micros
 
 NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.ingestion.beliefs import MOST_LINKED, Edit, History, read_history, revised
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, Belief, Period, Statement, Verdict
+from kg_memory.ingestion.beliefs import MOST_LINKED, Edit, History, belief_of, read_history, revised
+from kg_memory.temporal.beliefs import Belief
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.policy import ConflictPolicy, Verdict
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Period
 from tests.ingestion.stepping import answered
 
 
@@ -32,7 +35,7 @@ def row(id_: str, *verdicts: dict[str, Any], **given: Any) -> dict[str, Any]:
 
 
 def statement(fact: str, at: int, until: int = OPEN_END, **given: Any) -> Statement:
-    return Statement(fact=fact, id=f"said at {at}", said_at=at, valid_at=at, invalid_at=until, **given)
+    return Statement(fact=fact, id=f"said at {at}", stated_at=at, valid_at=at, invalid_at=until, **given)
 
 
 def past(*statements: Statement, verdicts: tuple[Verdict, ...] = ()) -> History:
@@ -50,8 +53,7 @@ def hold(history: History, revision: Any) -> None:
     for fact, held in history.beliefs.items():
         history.beliefs[fact] = [each for each in held if each.id not in revision["closed"]]
     for each in revision["beliefs"]:
-        told = {one.name: each["belief"][one.name] for one in fields(Period)}
-        history.beliefs[each["fact"]].append(Belief(each["belief"]["id"], Period(**told), proposed=each["proposed"]))
+        history.beliefs[each["fact"]].append(belief_of({**each["belief"], "proposed": each["proposed"]}))
 
 
 # Reading
@@ -100,9 +102,10 @@ def test_all_that_is_known_of_a_fact_is_read():
     rows = [row("a", judged, statements=[{**said, "refuted": False}], beliefs=[held])]
     history, _ = answered(read_history(["a", "b"]), rows)
     assert history.said()[0].valid_at == 1
-    assert history.statements_by_fact() == {"a": [Statement(fact="a", **said)]}
+    stated = Statement("a", "e", 7, 5, OPEN_END, "day", 0.5, 0.25, corrects=True, end_precision="month")
+    assert history.statements_by_fact() == {"a": [stated]}
     assert history.beliefs["a"] == [Belief("b", Period(5, 9, 7, 5, "day", "year"), proposed=True)]
-    assert history.verdicts == {"a b": Verdict("a", "b", "conflicts", holds="b", kind="conflicts")}
+    assert history.verdicts == {"a b": Verdict("a", "b", "conflicts", preferred="b", kind="conflicts")}
     assert history.edits == {"a b": Edit("a", 1, 2)}
 
 
@@ -125,7 +128,7 @@ def test_one_episode_may_state_two_stays():
 def test_the_dates_that_a_person_gave_take_the_place_of_those_of_the_last_statement():
     history = past(statement("a", 5), statement("a", 9, precision="day"))
     history.rule("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
-    assert [(each.said_at, each.valid_at, each.invalid_at) for each in history.said()] == [(5, 5, 8), (9, 7, 8)]
+    assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.said()] == [(5, 5, 8), (9, 7, 8)]
     history.rule("v", Verdict("a", "b", "both"))
     assert [each.valid_at for each in history.said()] == [5, 9]
 
@@ -141,7 +144,7 @@ def test_an_open_start_that_a_person_gave_has_no_precision():
 
 
 def test_a_new_fact_is_recorded_with_what_caused_it():
-    revision = revised(past(statement("a", 5)), "recency", "n", "the episode")
+    revision = revised(past(statement("a", 5)), ConflictPolicy(), "n", "the episode")
     [told] = revision["beliefs"]
     assert (told["fact"], told["proposed"], told["belief"]["cause"]) == ("a", False, "the episode")
     assert (told["belief"]["valid_at"], told["belief"]["expired_at"]) == (5, OPEN_END)
@@ -150,35 +153,35 @@ def test_a_new_fact_is_recorded_with_what_caused_it():
 
 def test_what_follows_already_is_not_recorded_again():
     history = past(statement("a", 5))
-    hold(history, revised(history, "recency", "n", "one"))
-    revision = revised(history, "recency", "n", "two")
+    hold(history, revised(history, ConflictPolicy(), "n", "one"))
+    revision = revised(history, ConflictPolicy(), "n", "two")
     assert not any(revision.values())
 
 
 def test_a_belief_that_no_longer_follows_is_closed_and_the_end_is_told():
     history = past(statement("a", 5))
-    hold(history, revised(history, "recency", "n", "one"))
+    hold(history, revised(history, ConflictPolicy(), "n", "one"))
     [before] = history.beliefs["a"]
     history.say(statement("b", 9))
     history.sentences["b"] = "Of b."
     history.rule("v", Verdict("b", "a", "supersedes"))
-    revision = revised(history, "recency", "n", "two")
+    revision = revised(history, ConflictPolicy(), "n", "two")
     assert (revision["closed"], revision["ended"], revision["touched"]) == ([before.id], ["Of a."], ["a", "b"])
 
 
 def test_an_end_that_is_only_moved_is_not_told_as_an_end():
     history = past(statement("a", 5, 20))
-    hold(history, revised(history, "recency", "n", "one"))
+    hold(history, revised(history, ConflictPolicy(), "n", "one"))
     history.say(Statement("a", "later", 30, OPEN_START, 15))
-    revision = revised(history, "recency", "n", "two")
+    revision = revised(history, ConflictPolicy(), "n", "two")
     assert (len(revision["closed"]), revision["ended"]) == (1, [])
 
 
 def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
     history = past(statement("a", 5), statement("b", 9))
-    hold(history, revised(history, "recency", "n", "one"))
+    hold(history, revised(history, ConflictPolicy(), "n", "one"))
     history.rule("v", Verdict("b", "a", "waiting"))
-    revision = revised(history, "recency", "n", "two")
+    revision = revised(history, ConflictPolicy(), "n", "two")
     assert (revision["ended"], revision["waiting"]) == (["Of b."], ["Of b."])
     assert [(each["fact"], each["proposed"]) for each in revision["beliefs"]] == [("b", True)]
 
@@ -186,11 +189,11 @@ def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
 def test_what_a_refuted_fact_had_ended_is_believed_again():
     supersedes = Verdict("b", "a", "supersedes")
     history = past(statement("a", 5), statement("b", 9), verdicts=(supersedes,))
-    hold(history, revised(history, "recency", "n", "one"))
+    hold(history, revised(history, ConflictPolicy(), "n", "one"))
     history.say(statement("c", 12))
     history.sentences["c"] = "Of c."
     history.rule("v", Verdict("c", "b", "conflicts"))
-    hold(history, revised(history, "recency", "n", "two"))
+    hold(history, revised(history, ConflictPolicy(), "n", "two"))
     held = {
         fact: [(each.period.valid_at, each.period.invalid_at) for each in own] for fact, own in history.beliefs.items()
     }
@@ -201,7 +204,7 @@ def test_one_that_is_held_twice_by_two_writers_at_once_is_closed_once():
     history = past(statement("a", 5))
     period = Period(5, OPEN_END, 5, 5)
     history.beliefs["a"] = [Belief("one", period), Belief("two", period)]
-    revision = revised(history, "recency", "n", "x")
+    revision = revised(history, ConflictPolicy(), "n", "x")
     assert (revision["closed"], revision["beliefs"]) == (["two"], [])
 
 
@@ -222,8 +225,8 @@ VERDICTS = st.lists(
 @given(STATEMENTS, VERDICTS, st.sampled_from(["recency", "confidence", "model", "trust"]))
 def test_beliefs_that_were_revised_need_no_revision(statements, verdicts, strategy):
     history = past(*statements, verdicts=tuple(verdicts))
-    first = revised(history, strategy, "n", "one")
+    first = revised(history, ConflictPolicy(strategy), "n", "one")
     hold(history, first)
-    again = revised(history, strategy, "n", "two")
+    again = revised(history, ConflictPolicy(strategy), "n", "two")
     assert (again["closed"], again["beliefs"], again["ended"]) == ([], [], [])
     assert len({each["belief"]["id"] for each in first["beliefs"]}) == len(first["beliefs"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.temporal.truth import EPOCH, OPEN_END, OPEN_START, Interval, instant, micros
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, Interval, instant, micros
 
 
 @given(st.datetimes(timezones=st.just(UTC)))

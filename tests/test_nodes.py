@@ -21,7 +21,7 @@ from kg_memory.runtime.answer_cache import Asking, Kept
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Every, run
 from kg_memory.runtime.nodes import news, unrounded, with_the_episode
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 Invoke = Callable[..., Any]
 LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for number in range(1, 9))

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kg_memory.temporal.truth import OPEN_END, Belief, Period, Truth, revise
+from kg_memory.temporal.beliefs import Belief, revise
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.truth import Period, Truth
 
 
 def test_only_the_periods_that_changed_are_closed_and_recorded():

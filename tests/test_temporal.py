@@ -10,20 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.temporal.truth import (
-    OPEN_END,
-    OPEN_START,
-    Period,
-    Ruling,
-    Statement,
-    Truth,
-    Verdict,
-    instant,
-    iso,
-    micros,
-    truths,
-    waiting,
-)
+from kg_memory.models.graph import Ruling
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, instant, iso, micros
+from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Period, Truth, truths
 
 _SAID = re.compile(r"(\w)@(\d+)(?: (\d*)-(\d*))?( corrects)?(?: ([\d.]+))?")
 
@@ -41,7 +32,7 @@ def _statement(fact: str, at: str, since: str, until: str, corrects: str, counts
 
 def ruled(text: str, ruling: Ruling = "supersedes") -> list[Verdict]:
     """Return the verdicts of *text*: "a-b b-c>c", where the model believes c of b and c."""
-    return [Verdict(each[0], each[2], ruling, holds=each[4:] or None) for each in text.split()]
+    return [Verdict(each[0], each[2], ruling, preferred=each[4:] or None) for each in text.split()]
 
 
 def rivals(statements: list[Statement]) -> list[Verdict]:
@@ -281,7 +272,7 @@ CONFLICTS = {
 
 @pytest.mark.parametrize(("statements", "conflicts", "strategy", "periods"), CONFLICTS.values(), ids=CONFLICTS)
 def test_conflict(statements, conflicts, strategy, periods):
-    assert told(truths(heard(statements), ruled(conflicts, "conflicts"), strategy)) == periods
+    assert told(truths(heard(statements), ruled(conflicts, "conflicts"), ConflictPolicy(strategy))) == periods
 
 
 def test_what_a_refuted_fact_had_ended_is_restored():
@@ -292,7 +283,9 @@ def test_what_a_refuted_fact_had_ended_is_restored():
 
 def test_the_choice_of_the_model_does_not_settle_what_changed_in_the_world():
     verdicts = ruled("a-b>a") + ruled("b-c>c", "both") + ruled("b-d", "conflicts")
-    assert told(truths(heard("a@1 1-; b@5 5-; c@9; d@2 2-"), verdicts, "model")) == "a 1-5, b 5-, c -, d"
+    assert (
+        told(truths(heard("a@1 1-; b@5 5-; c@9; d@2 2-"), verdicts, ConflictPolicy("model"))) == "a 1-5, b 5-, c -, d"
+    )
 
 
 # What counts less, by the confidence of the statement or the trust in its episode.
@@ -317,12 +310,12 @@ CLASSES = {
 @pytest.mark.parametrize("strategy", ["confidence", "trust"])
 @pytest.mark.parametrize(("statements", "periods"), CLASSES.values(), ids=CLASSES)
 def test_what_counts_less(statements, periods, strategy):
-    assert told(truths(heard(statements), rivals(heard(statements)), strategy)) == periods
+    assert told(truths(heard(statements), rivals(heard(statements)), ConflictPolicy(strategy))) == periods
 
 
 def test_a_coarse_start_is_not_moved_behind_a_rival_that_counts_less():
     said = [dated("b@2019-04 2019-03"), dated("a@2019-12 2019")]
-    found = truths([replace(said[0], trust=0.5), said[1]], rivals(said), "trust")
+    found = truths([replace(said[0], trust=0.5), said[1]], rivals(said), ConflictPolicy("trust"))
     assert (known(found["a"]), found["b"].periods) == ([(on("2019"), OPEN_END)], ())
 
 
@@ -365,7 +358,7 @@ def test_which_facts_wait(unsure, refused, waits):
     said = heard("a@10 5-; b@20 15-; c@30 25-; d@40 8-")
     verdicts = ruled(unsure, "waiting") + [Verdict(each, "d", "refused", refused=each) for each in refused]
     by_fact = {fact: [each for each in said if each.fact == fact] for fact in "abcd"}
-    assert " ".join(sorted(waiting(verdicts, by_fact))) == waits
+    assert " ".join(sorted(facts_in_review(verdicts, by_fact))) == waits
     assert " ".join(sorted(fact for fact, truth in truths(said, verdicts).items() if truth.waits)) == waits
 
 

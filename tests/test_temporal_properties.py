@@ -9,19 +9,12 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.temporal.truth import (
-    OPEN_END,
-    OPEN_START,
-    Belief,
-    Precision,
-    Ruling,
-    Statement,
-    Strategy,
-    Truth,
-    Verdict,
-    revise,
-    truths,
-)
+from kg_memory.models.graph import ConflictStrategy, Precision, Ruling
+from kg_memory.temporal.beliefs import Belief, revise
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.policy import ConflictPolicy, Verdict
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Truth, truths
 from tests.test_temporal import known, on, rivals
 
 FACTS, PRECISIONS = "abcd", get_args(Precision)
@@ -56,30 +49,36 @@ def random_verdicts(*rulings):
             lambda pair, ruling, holds, refused, kind: Verdict(*pair[:2], ruling, pair[holds], pair[refused], kind),
             pair, st.sampled_from(rulings or get_args(Ruling)), one, one, st.sampled_from(["supersedes", "conflicts"]),
         ),
-        max_size=6, unique_by=lambda each: frozenset((each.new, each.known)),
+        max_size=6, unique_by=lambda each: frozenset((each.new, each.existing)),
     )  # fmt: skip
 
 
-STATEMENTS, VERDICTS, STRATEGY = random_statements(), random_verdicts(), st.sampled_from(get_args(Strategy))
+STATEMENTS, VERDICTS, POLICY = (
+    random_statements(),
+    random_verdicts(),
+    st.sampled_from(get_args(ConflictStrategy)).map(ConflictPolicy),
+)
 
 
 @settings(max_examples=300)
-@given(STATEMENTS, VERDICTS, STRATEGY, st.randoms(use_true_random=False))
-def test_no_order_matters(statements, verdicts, strategy, random):
-    found = truths(statements, verdicts, strategy)
-    turned = [replace(each, new=each.known, known=each.new) if random.random() < 0.5 else each for each in verdicts]
+@given(STATEMENTS, VERDICTS, POLICY, st.randoms(use_true_random=False))
+def test_no_order_matters(statements, verdicts, policy, random):
+    found = truths(statements, verdicts, policy)
+    turned = [
+        replace(each, new=each.existing, existing=each.new) if random.random() < 0.5 else each for each in verdicts
+    ]
     random.shuffle(statements)
     random.shuffle(turned)
-    assert truths(statements, turned, strategy) == found
+    assert truths(statements, turned, policy) == found
 
 
 @settings(max_examples=300)
-@given(STATEMENTS, VERDICTS, STRATEGY)
-def test_rivals_never_hold_at_the_same_time(statements, verdicts, strategy):
-    found = truths(statements, verdicts, strategy)
+@given(STATEMENTS, VERDICTS, POLICY)
+def test_rivals_never_hold_at_the_same_time(statements, verdicts, policy):
+    found = truths(statements, verdicts, policy)
     for each in verdicts:
-        if each.ruling == "supersedes" and {each.new, each.known} <= found.keys():
-            one, other = found[each.new], found[each.known]
+        if each.ruling == "supersedes" and {each.new, each.existing} <= found.keys():
+            one, other = found[each.new], found[each.existing]
             assert (
                 one.waits
                 or other.waits
@@ -90,9 +89,9 @@ def test_rivals_never_hold_at_the_same_time(statements, verdicts, strategy):
 
 
 @settings(max_examples=300)
-@given(STATEMENTS, VERDICTS, STRATEGY)
-def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, verdicts, strategy):
-    for truth in truths(statements, verdicts, strategy).values():
+@given(STATEMENTS, VERDICTS, POLICY)
+def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, verdicts, policy):
+    for truth in truths(statements, verdicts, policy).values():
         assert all(each.valid_at < each.invalid_at for each in truth.periods)
         assert all(each.valid_at <= each.known_from <= each.invalid_at for each in truth.periods)
         assert all(each.end_precision == "instant" for each in truth.periods if each.invalid_at == OPEN_END)
@@ -100,27 +99,29 @@ def test_periods_are_sorted_apart_and_not_empty_and_known_within(statements, ver
 
 
 @settings(max_examples=150)
-@given(STATEMENTS, random_verdicts("conflicts"), STRATEGY)
-def test_just_those_hold_that_conflict_with_none_that_holds(statements, verdicts, strategy):
-    found = truths(statements, verdicts, strategy)
+@given(STATEMENTS, random_verdicts("conflicts"), POLICY)
+def test_just_those_hold_that_conflict_with_none_that_holds(statements, verdicts, policy):
+    found = truths(statements, verdicts, policy)
     against = {fact: set() for fact in found}
     for each in verdicts:
-        if {each.new, each.known} <= found.keys():
-            against[each.new].add(each.known)
-            against[each.known].add(each.new)
+        if {each.new, each.existing} <= found.keys():
+            against[each.new].add(each.existing)
+            against[each.existing].add(each.new)
     for fact, truth in found.items():
         assert bool(truth.periods) == (not any(found[other].periods for other in against[fact]))
 
 
 @settings(max_examples=200)
-@given(STATEMENTS, VERDICTS, STRATEGY)
-def test_a_fact_that_is_refused_or_waits_changes_nothing_for_the_others(statements, verdicts, strategy):
-    found = truths(statements, verdicts, strategy)
-    bearing = [each for each in verdicts if {each.new, each.known} <= found.keys()]
+@given(STATEMENTS, VERDICTS, POLICY)
+def test_a_fact_that_is_refused_or_waits_changes_nothing_for_the_others(statements, verdicts, policy):
+    found = truths(statements, verdicts, policy)
+    bearing = [each for each in verdicts if {each.new, each.existing} <= found.keys()]
     aside = {each.refused for each in bearing if each.ruling == "refused"}
-    needed = {each.new if each.refused == each.known else each.known for each in bearing if each.ruling == "refused"}
+    needed = {
+        each.new if each.refused == each.existing else each.existing for each in bearing if each.ruling == "refused"
+    }
     for fact in (aside | {fact for fact, truth in found.items() if truth.waits}) - needed:
-        left = truths([each for each in statements if each.fact != fact], verdicts, strategy)
+        left = truths([each for each in statements if each.fact != fact], verdicts, policy)
         # One that waits only because of it need not wait any more, and then it bears on others.
         if all(left[other].waits == found[other].waits for other in left):
             assert left == {other: found[other] for other in left}
@@ -137,23 +138,30 @@ def test_what_is_proposed_is_what_holds_once_it_is_accepted(statements, verdicts
 
 
 @settings(max_examples=150)
-@given(STATEMENTS, VERDICTS, STATEMENTS, VERDICTS, STRATEGY)
-def test_what_no_verdict_links_does_not_matter(statements, verdicts, others, more, strategy):
+@given(STATEMENTS, VERDICTS, STATEMENTS, VERDICTS, POLICY)
+def test_what_no_verdict_links_does_not_matter(statements, verdicts, others, more, policy):
     apart = [replace(each, fact=each.fact.upper()) for each in others]
     far = [
-        Verdict(each.new.upper(), each.known.upper(), each.ruling, each.holds.upper(), each.refused.upper(), each.kind)
+        Verdict(
+            each.new.upper(),
+            each.existing.upper(),
+            each.ruling,
+            each.preferred.upper(),
+            each.refused.upper(),
+            each.kind,
+        )
         for each in more
     ]
-    assert truths(statements + apart, verdicts + far, strategy) == (
-        truths(statements, verdicts, strategy) | truths(apart, far, strategy)
+    assert truths(statements + apart, verdicts + far, policy) == (
+        truths(statements, verdicts, policy) | truths(apart, far, policy)
     )
 
 
 @settings(max_examples=150)
-@given(random_statements(counts=st.just(0.9)), VERDICTS, STRATEGY)
-def test_all_strategies_are_recency_where_nothing_counts_more(statements, verdicts, strategy):
-    plain = [replace(each, holds=None) for each in verdicts]
-    assert truths(statements, plain, strategy) == truths(statements, plain)
+@given(random_statements(counts=st.just(0.9)), VERDICTS, POLICY)
+def test_all_strategies_are_recency_where_nothing_counts_more(statements, verdicts, policy):
+    plain = [replace(each, preferred=None) for each in verdicts]
+    assert truths(statements, plain, policy) == truths(statements, plain)
 
 
 @settings(max_examples=200)
@@ -181,13 +189,15 @@ def test_to_say_again_what_holds_changes_nothing(statements, verdicts, moment):
 
 @settings(max_examples=200)
 @given(
-    random_statements(precisions=["instant"]), random_verdicts("supersedes"), st.sampled_from(["confidence", "trust"])
+    random_statements(precisions=["instant"]),
+    random_verdicts("supersedes"),
+    st.sampled_from([ConflictPolicy("confidence"), ConflictPolicy("trust")]),
 )
-def test_what_counts_less_takes_nothing_from_what_counts_more(statements, verdicts, strategy):
+def test_what_counts_less_takes_nothing_from_what_counts_more(statements, verdicts, policy):
     # Since when it held that is known by its end alone is not told, and gives way.
     statements = [each for each in statements if each.trust < 0.6 or not each.only_ends]
-    found = truths(statements, verdicts, strategy)
-    for fact, truth in truths([each for each in statements if each.trust > 0.6], verdicts, strategy).items():
+    found = truths(statements, verdicts, policy)
+    for fact, truth in truths([each for each in statements if each.trust > 0.6], verdicts, policy).items():
         for start, end in known(truth):
             assert any(begin <= start and end <= until for begin, until in known(found[fact]))
 
@@ -203,5 +213,7 @@ def test_revising_makes_the_beliefs_what_is_true(before, verdicts, after, more):
         kept = [each for each in held if each.id not in closed]
         believed = [*kept, *(Belief(f"new {place}", each, truth.waits) for place, each in enumerate(recorded))]
         assert revise(believed, truth) == ([], [])
-        assert {replace(each.period, said_at=0) for each in believed} == {replace(e, said_at=0) for e in truth.periods}
+        assert {replace(each.period, stated_at=0) for each in believed} == {
+            replace(e, stated_at=0) for e in truth.periods
+        }
         assert all(each.proposed == truth.waits for each in believed)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 Look = Callable[[str], list[dict[str, Any]]]
 """What answers a query of the namespace's graph."""

@@ -27,7 +27,7 @@ from kg_memory.memory.reading import UNREAD
 from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry.failures import reason
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
 
 logger = logging.getLogger("kg_memory")

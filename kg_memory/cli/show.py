@@ -20,7 +20,7 @@ from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, Fact, SearchResults
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 
 _PEOPLE = ("Nora", "Tom", "小美")
 _THEN_ASKED = "Where does Nora live?"

@@ -24,7 +24,7 @@ from kg_memory.retrieval.context.render import held
 from kg_memory.retrieval.time_window import moment
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 
 STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
 TIMES = ("at", "created_at")

@@ -6,7 +6,7 @@ Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and 
 from __future__ import annotations
 
 from kg_memory.falkor import fragments as part
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 TOLD_HISTORY = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kg_memory.falkor import fragments as part
 from kg_memory.falkor.belief_cypher import HISTORY_MAP, TOLD_HISTORY
-from kg_memory.temporal.truth import OPEN_START
+from kg_memory.temporal.interval import OPEN_START
 
 SIMILAR_ENTITIES = f"""
 MATCH (e:Meta {{id: 'schema'}})

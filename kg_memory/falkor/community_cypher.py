@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kg_memory.falkor import fragments as part
 from kg_memory.falkor import spent_cypher as spent
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
 """That the belief ``b`` is held, and so ``$now``."""

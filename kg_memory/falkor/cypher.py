@@ -10,7 +10,7 @@ from __future__ import annotations
 from kg_memory.falkor import fragments as part
 from kg_memory.falkor import spent_cypher as spent
 from kg_memory.falkor.community_cypher import JOIN
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 _TOLD_OF_STALE = f"""WITH {{carried}}e ORDER BY e.stale, e.key LIMIT $most
 WITH {{carried}}collect(e) AS stale

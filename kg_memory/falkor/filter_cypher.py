@@ -19,7 +19,7 @@ from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, 
 from kg_memory.models.graph import Kind
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from kg_memory.text.identity import alias_key, clean, thread_key
 from kg_memory.text.predicates import predicate_name
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def beginning(text: str) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kg_memory.models.graph import Community, Decision, Entity, Episode, Fact, Remark
-from kg_memory.temporal.truth import EPOCH, instant
+from kg_memory.temporal.interval import EPOCH, instant
 
 Row = Mapping[str, Any]
 

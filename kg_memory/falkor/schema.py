@@ -16,7 +16,7 @@ from typing import Any
 
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
-from kg_memory.temporal.truth import OPEN_START
+from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
 VERSION = 5

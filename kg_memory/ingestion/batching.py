@@ -11,7 +11,7 @@ from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import micros
+from kg_memory.temporal.interval import micros
 
 REASON = "waits for others of its thread, to be read with them in one question"
 SECOND = 1_000_000

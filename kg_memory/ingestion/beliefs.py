@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -13,7 +13,11 @@ from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.models.graph import Precision
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import OPEN_END, Belief, Period, Statement, Strategy, Truth, Verdict, revise, truths
+from kg_memory.temporal.beliefs import Belief, revise
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.policy import ConflictPolicy, Verdict
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Period, Truth, truths
 from kg_memory.text.identity import belief_id
 
 MOST_LINKED = 2000
@@ -52,7 +56,7 @@ class Eviction:
 
     def covers(self, truth: Truth) -> bool:
         """Tell whether *truth* has nothing that is later, or was said since."""
-        return all(each.invalid_at <= self.until and each.said_at <= self.at for each in truth.periods)
+        return all(each.invalid_at <= self.until and each.stated_at <= self.at for each in truth.periods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +139,15 @@ def read_history(facts: Iterable[str], told: Iterable[Mapping[str, Any]] = ()) -
         for fact in missing:
             if fact in known:
                 _add(history, known[fact])
-        linked = {fact for each in history.verdicts.values() for fact in (each.new, each.known)}
+        linked = {fact for each in history.verdicts.values() for fact in (each.new, each.existing)}
         missing = sorted(linked - seen)[: MOST_LINKED - len(seen)]
     return history
 
 
-def revised(history: History, strategy: Strategy, namespace: str, cause: str) -> Revision:
+def revised(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
     """Return what changes when beliefs are made to follow from *history*; *cause* is the episode or decision."""
     revision = Revision(touched=[], closed=[], beliefs=[], ended=[], waiting=[], revived=[])
-    for fact, found in sorted(truths(history.said(), list(history.verdicts.values()), strategy).items()):
+    for fact, found in sorted(truths(history.said(), list(history.verdicts.values()), policy).items()):
         held, eviction = history.beliefs[fact], history.evicted.get(fact)
         truth = Truth() if eviction and eviction.covers(found) else found
         if eviction and truth.periods:
@@ -168,8 +172,8 @@ def _add(history: History, row: Mapping[str, Any]) -> None:
         history.evicted[fact] = Eviction(row["evicted"], row["evicted_at"])
     for told in row["statements"]:
         if not told["refuted"]:
-            history.say(Statement(fact=fact, **{name: each for name, each in told.items() if name != "refuted"}))
-    history.beliefs[fact] = [_belief(each) for each in row["beliefs"]]
+            history.say(statement_of(fact, told))
+    history.beliefs[fact] = [belief_of(each) for each in row["beliefs"]]
     for told in row["verdicts"]:
         if told["decided"]:
             history.decided.add(told["id"])
@@ -181,24 +185,43 @@ def verdict_of(told: Mapping[str, Any]) -> Verdict:
     sides = {"new": told["new"], "known": told["known"]}
     kind: Literal["supersedes", "conflicts"] = "conflicts" if told["kind"] == "conflicts" else "supersedes"
     holds = sides.get(told["holds"] or "")
-    return Verdict(**sides, ruling=told["ruling"], holds=holds, refused=told.get("refused"), kind=kind)
+    return Verdict(told["new"], told["known"], told["ruling"], holds, told.get("refused"), kind)
 
 
-def _belief(told: Mapping[str, Any]) -> Belief:
-    period = {each.name: told[each.name] for each in fields(Period)}
-    return Belief(told["id"], Period(**period), proposed=told["proposed"])
+def statement_of(fact: str, row: Mapping[str, Any]) -> Statement:
+    """Return a statement of *fact* as it is stored."""
+    return Statement(
+        fact,
+        row["id"],
+        row["said_at"],
+        row["valid_at"],
+        row["invalid_at"],
+        row["precision"],
+        row["confidence"],
+        row["trust"],
+        row["corrects"],
+        row["end_precision"],
+    )
+
+
+def belief_of(row: Mapping[str, Any]) -> Belief:
+    """Return a belief as it is stored."""
+    times = row["valid_at"], row["invalid_at"], row["said_at"], row["known_from"]
+    return Belief(row["id"], Period(*times, row["precision"], row["end_precision"]), proposed=row["proposed"])
 
 
 def _new(namespace: str, fact: str, cause: str, period: Period, *, proposed: bool) -> NewBelief:
     times = (period.valid_at, period.invalid_at, period.known_from, int(proposed))
-    told = {"id": belief_id(namespace, fact, cause, *times), "expired_at": OPEN_END, "cause": cause, **asdict(period)}
+    stored = asdict(period)
+    stored["said_at"] = stored.pop("stated_at")
+    told = {"id": belief_id(namespace, fact, cause, *times), "expired_at": OPEN_END, "cause": cause, **stored}
     return {"fact": fact, "proposed": proposed, "belief": told}
 
 
 def _edited(own: list[Statement], edit: Edit | None) -> list[Statement]:
     if edit is None:
         return own
-    last = told = max(own, key=lambda each: (each.said_at, each.id))
+    last = told = max(own, key=lambda each: each.order)
     if edit.valid_at is not None:
         told = replace(told, valid_at=edit.valid_at, precision=edit.precision)
     if edit.invalid_at is None:

@@ -16,7 +16,8 @@ from kg_memory.llm.prompts.answers import FactVerdict
 from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, WIDTH
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
+from kg_memory.temporal.policy import ConflictPolicy, Relation
 from kg_memory.text.identity import verdict_id
 
 FARTHEST = 0.5
@@ -34,6 +35,7 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         looked = yield from related(state["facts"], settings)
     candidates = [dict(each) for each in looked["found"]]
     facts, pairs = compared(state, candidates)
+    policy = ConflictPolicy.from_settings(settings)
     asked = {new: told(new, among, facts, state) for new, among in pairs.items()}
     judged = yield from answered(asked, state.get("judged") or {})
     found = [
@@ -42,10 +44,10 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         for known, pair in zip(among, pairs_of(asked[new]), strict=True)
         if (verdict := judged[pair])
         and verdict["verdict"] != "unrelated"  # as good as not listed
-        and verdict["confidence"] >= settings.review_threshold
+        and policy.is_noted(verdict["confidence"])
     ]
-    found += list(_declared(facts, pairs, {(new, known["fact"]["id"]) for new, known, _ in found}))
-    marked = _marked(facts, found, settings)
+    found += list(_declared(facts, pairs, {(new, known["fact"]["id"]) for new, known, _ in found}, policy))
+    marked = _marked(facts, found, policy)
     stored = {fact["id"]: fact["same_as"] for fact in marked if fact["same_as"]}
     facts = [
         {
@@ -59,7 +61,7 @@ def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
         (new, {**known, "fact": {**known["fact"], "id": stored.get(known["fact"]["id"], known["fact"]["id"])}}, each)
         for new, known, each in found
     ]
-    verdicts = _verdicts(facts, found, state["namespace"], settings)
+    verdicts = _verdicts(facts, found, state["namespace"], policy)
     rejudged = _rejudged(facts, pairs, verdicts, state["namespace"])
     return {
         "facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": looked["revisions"],
@@ -145,12 +147,12 @@ def only_ends(fact: NewFact) -> bool:
     return fact["valid_at"] == OPEN_START and fact["invalid_at"] <= fact["said_at"]
 
 
-def _marked(facts: list[NewFact], found: Iterable[Found], settings: Settings) -> list[NewFact]:
+def _marked(facts: list[NewFact], found: Iterable[Found], policy: ConflictPolicy) -> list[NewFact]:
     """Return *facts* with what the verdicts say of each: a duplicate, a correction of itself, a passing state."""
     marked = list(facts)
     for new, known, each in sorted(found, key=lambda one: -one[2].confidence):
         fact, id_ = marked[new], known["fact"]["id"]
-        if each.confidence < settings.auto_threshold:
+        if not policy.takes_effect(each.confidence):
             break  # a copy loses less than a wrong merge, and a state that goes on less than one that was cut
         if each.verdict == "duplicate" and fact["same_as"] is None:
             marked[new] = {**fact, "same_as": id_}
@@ -161,19 +163,17 @@ def _marked(facts: list[NewFact], found: Iterable[Found], settings: Settings) ->
     return marked
 
 
-def _verdicts(facts: list[NewFact], found: Iterable[Found], namespace: str, settings: Settings) -> list[NewVerdict]:
+def _verdicts(facts: list[NewFact], found: Iterable[Found], namespace: str, policy: ConflictPolicy) -> list[NewVerdict]:
     """Return which facts end or refute which, one a pair; what one episode says of one time contradicts not itself."""
     stated = {(identity(fact), _begin(fact)) for fact in facts}
     verdicts: dict[str, NewVerdict] = {}
     for new, known, each in sorted(found, key=lambda one: -one[2].confidence):
         ours, theirs = facts[new], known["fact"]["id"]
-        plural = ours["declared"] and ours["one_at_a_time"] is False and known["fact"]["predicate"] == ours["predicate"]
         kind = each.verdict
         if (
             (theirs, _begin(ours)) in stated
             or theirs == identity(ours)
-            or kind not in ("supersedes", "conflicts")
-            or (kind == "supersedes" and plural)
+            or not policy.may_contradict(kind, relation(ours), _known_relation(known))
         ):
             continue
         id_ = verdict_id(namespace, identity(ours), theirs)
@@ -181,11 +181,21 @@ def _verdicts(facts: list[NewFact], found: Iterable[Found], namespace: str, sett
             id_,
             {
                 "id": id_, "new": identity(ours), "known": theirs, "kind": kind,
-                "ruling": kind if each.confidence >= settings.auto_threshold else "waiting",
+                "ruling": policy.rule(kind, each.confidence),
                 "confidence": each.confidence, "holds": each.holds, "reason": each.reason,
             },
         )  # fmt: skip
     return list(verdicts.values())
+
+
+def relation(fact: NewFact) -> Relation:
+    """Return what *fact* relates, as the policy judges it."""
+    ends = fact["subject_id"], fact["predicate"], frozenset(fact["object_ids"])
+    return Relation(*ends, fact["one_at_a_time"], fact["declared"])
+
+
+def _known_relation(known: Known) -> Relation:
+    return Relation(known["fact"]["subject_id"], known["fact"]["predicate"], frozenset(known["object_ids"]))
 
 
 def _rejudged(
@@ -206,13 +216,13 @@ def _rejudged(
     return rejudged
 
 
-def _declared(facts: list[NewFact], asked: Mapping[int, list[Known]], judged: set[tuple[int, str]]) -> Iterable[Found]:
+def _declared(
+    facts: list[NewFact], asked: Mapping[int, list[Known]], judged: set[tuple[int, str]], policy: ConflictPolicy
+) -> Iterable[Found]:
     """Yield the pairs that cannot both hold as a person or the settings say so, where the model told nothing else."""
     for new, known in ((new, known) for new, found in asked.items() for known in found):
         fact, other = facts[new], known["fact"]
-        same = (fact["subject_id"], fact["predicate"]) == (other["subject_id"], other["predicate"])
-        one = fact["declared"] and fact["one_at_a_time"] and set(fact["object_ids"]).isdisjoint(known["object_ids"])
-        if same and one and (new, other["id"]) not in judged:
+        if policy.excludes(relation(fact), _known_relation(known)) and (new, other["id"]) not in judged:
             reason = f"{fact['predicate']} is declared to hold for one at a time"
             told = {"fact": new, "known": 0, "verdict": "supersedes", "holds": "new", "reason": reason}
             yield new, known, FactVerdict.model_validate({**told, "confidence": 1.0})

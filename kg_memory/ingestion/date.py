@@ -12,7 +12,7 @@ from kg_memory.ingestion.receive import local
 from kg_memory.ingestion.records import IngestionState, NewFact
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, WIDTH, Interval, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
 from kg_memory.text.dates import DateMention, find_dates, parse_period
 from kg_memory.text.predicates import is_over
 

@@ -14,7 +14,8 @@ from kg_memory.ingestion.contradictions import identity
 from kg_memory.ingestion.records import IngestionState, NewFact
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import Statement
+from kg_memory.temporal.policy import ConflictPolicy, is_reopened
+from kg_memory.temporal.statements import Statement
 
 
 def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
@@ -36,13 +37,13 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
     reopened = _reopened(history, {identity(fact) for fact in facts})
     return {
         "reopened": reopened,
-        **revised(history, settings.conflict_strategy, state["namespace"], episode["id"]),
+        **revised(history, ConflictPolicy.from_settings(settings), state["namespace"], episode["id"]),
     }
 
 
 def _reopened(history: History, stated: set[str]) -> list[str]:
     """Return the ids of the verdicts that wait again: what a person refused is said anew."""
-    again = [id_ for id_, each in history.verdicts.items() if each.ruling == "refused" and each.refused in stated]
+    again = [id_ for id_, each in history.verdicts.items() if is_reopened(each, stated)]
     for id_ in again:
         each = history.verdicts[id_]
         history.rule(id_, replace(each, ruling="waiting", refused=None), history.edits.get(id_))
@@ -51,7 +52,7 @@ def _reopened(history: History, stated: set[str]) -> list[str]:
 
 def _statement(fact: NewFact, episode: dict[str, Any]) -> Statement:
     return Statement(
-        fact=identity(fact), id=episode["id"], said_at=episode["at"], valid_at=fact["valid_at"],
+        fact=identity(fact), id=episode["id"], stated_at=episode["at"], valid_at=fact["valid_at"],
         invalid_at=fact["invalid_at"], precision=fact["precision"], confidence=fact["confidence"],
         trust=episode["trust"], corrects=fact["corrects"], end_precision=fact["end_precision"],
     )  # fmt: skip

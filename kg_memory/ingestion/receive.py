@@ -21,7 +21,7 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import EPOCH, SITTING, instant, iso, micros
+from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant, iso, micros
 from kg_memory.text import tokenise
 from kg_memory.text.identity import checked_namespace, clean, episode_id, thread_key
 from kg_memory.text.redaction import redacted, redacted_json
@@ -250,7 +250,7 @@ def indexed(
     shared, size = tokenise.count(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
     for side in (before, after):
         for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
-            if abs(other["at"] - episode["at"]) <= SITTING:
+            if abs(other["at"] - episode["at"]) <= SESSION_GAP:
                 lent = tokenise.count(line(other))
                 add(carried(size, lent, weight), episode["id"])
                 add(carried(length(other), shared, weight), other["id"])

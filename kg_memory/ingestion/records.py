@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from kg_memory.ingestion.beliefs import NewBelief
 from kg_memory.llm import prompts
-from kg_memory.models.graph import Precision, Ruling, VerdictKind
+from kg_memory.models.graph import ConflictStrategy, Precision, Ruling, VerdictKind
 from kg_memory.runtime import config
 from kg_memory.runtime.config import setting
 from kg_memory.runtime.forms import shown
@@ -51,7 +51,7 @@ class IngestionContext(config.Context):
     review_threshold: float = setting(
         "review_threshold", "Confidence from which a verdict waits for review.", "judge", ge=0, le=1
     )
-    conflict_strategy: Literal["recency", "confidence", "model", "trust"] = setting(
+    conflict_strategy: ConflictStrategy = setting(
         "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"
     )
     extract_message_prompt: str = config.prompt(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")

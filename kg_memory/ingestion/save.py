@@ -16,7 +16,7 @@ from kg_memory.ingestion.revive import revive
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.truth import OPEN_START, WIDTH
+from kg_memory.temporal.interval import OPEN_START, WIDTH
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key
 

@@ -19,7 +19,7 @@ from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 from kg_memory.text import tokenise
 
 log = logging.getLogger("kg_memory.ingestion")

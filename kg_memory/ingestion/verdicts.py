@@ -16,7 +16,7 @@ from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.records import IngestionState, NewFact
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import instant, iso
+from kg_memory.temporal.interval import instant, iso
 from kg_memory.text import predicates
 
 Known = dict[str, Any]

@@ -20,7 +20,7 @@ from kg_memory.models.usage import StepUsage
 from kg_memory.retrieval.recipe import recipe
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import instant, micros
+from kg_memory.temporal.interval import instant, micros
 from kg_memory.text.identity import checked_namespace, clean
 
 RETRIED = {False: (EpisodeStatus.FAILED,), True: (EpisodeStatus.FAILED, EpisodeStatus.SKIPPED)}

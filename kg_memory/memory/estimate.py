@@ -24,7 +24,7 @@ from kg_memory.models.usage import Usage
 from kg_memory.runtime.effects import Ask, now, read, work
 from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.truth import iso
+from kg_memory.temporal.interval import iso
 from kg_memory.text.tokens import estimate
 
 ENOUGH = 20

@@ -15,7 +15,8 @@ from kg_memory.models.surroundings import Neighbourhood
 from kg_memory.retrieval.time_window import EVER, Window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.policy import rivals_by
 from kg_memory.text.identity import alias_key, clean
 from kg_memory.text.predicates import canonical, predicate_name
 
@@ -188,11 +189,7 @@ def _sentence(change: Change) -> str:
 
 def _chain(history: History, fact: str) -> set[str]:
     """Return the facts that superseding links to *fact*, through any number of others."""
-    linked: defaultdict[str, set[str]] = defaultdict(set)
-    for each in history.verdicts.values():
-        if each.ruling == "supersedes":
-            linked[each.new].add(each.known)
-            linked[each.known].add(each.new)
+    linked = rivals_by(history.verdicts.values(), "supersedes")
     chain, edge = {fact}, {fact}
     while edge:
         edge = {other for each in edge for other in linked[each]} - chain

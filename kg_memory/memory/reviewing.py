@@ -12,6 +12,7 @@ from kg_memory.maintenance.review.decide import Choice
 from kg_memory.maintenance.review.graph import build
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.graph import PredicateInfo, Review, Ruling, VerdictKind
+from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import DEFAULT_NAMESPACE
 
 
@@ -138,4 +139,4 @@ class Reviewing(Verbs):
         return build(self.driver, self.settings)
 
     def _how(self, namespace: str) -> dict[str, Any]:
-        return {"strategy": self.settings.conflict_strategy, "namespace": namespace}
+        return {"policy": ConflictPolicy.from_settings(self.settings), "namespace": namespace}

@@ -11,7 +11,7 @@ from kg_memory.memory.past import changes
 from kg_memory.models.graph import Change
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import micros
+from kg_memory.temporal.interval import micros
 
 UNREAD = ("saved", "waiting", "working", "failed")
 """The states that are not the last."""

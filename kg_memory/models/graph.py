@@ -19,6 +19,9 @@ VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "te
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
 """What a verdict does: one fact ends the other, or one of them is not believed, or it waits for a person, or the
 person refused the fact that waited, or lets both hold."""
+ConflictStrategy = Literal["recency", "confidence", "model", "trust"]
+"""Which of two facts that conflict is believed: the one stated last; or first the surer one, the model's choice or the
+one from the better trusted source, and the one stated last where these leave it open (C54)."""
 SOURCES = 5
 """How many sources of a fact are told, the earliest first."""
 

@@ -15,7 +15,7 @@ from kg_memory.retrieval.records import Instants, RetrievalState
 from kg_memory.retrieval.time_window import Window, asked_window, moment
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import EPOCH, OPEN_END, OPEN_START, instant, micros
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, instant, micros
 from kg_memory.text.dates import AskedEvent, asked_times
 from kg_memory.text.identity import alias_key, clean
 

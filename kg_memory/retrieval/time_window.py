@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kg_memory.errors import InputError
-from kg_memory.temporal.truth import EPOCH, OPEN_END, OPEN_START, Interval, instant, micros
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, Interval, instant, micros
 from kg_memory.text.dates import parse_when
 
 Given = datetime | str | None

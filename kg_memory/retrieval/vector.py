@@ -9,7 +9,7 @@ from kg_memory.retrieval.records import Scored
 from kg_memory.retrieval.scope import EVERYTHING, Scope
 from kg_memory.runtime.effects import Vector
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import SITTING
+from kg_memory.temporal.interval import SESSION_GAP
 
 COMPARED = 300
 """So many vectors are all compared, which takes as long as the index and finds all."""
@@ -27,7 +27,7 @@ def by_meaning(scope: Scope, vector: Vector) -> Flow[list[Scored]]:
     constants: dict[str, Any] = {"vector": vector}
     is_lines = scope.kind == "episodes"
     if is_lines:
-        constants |= {"share": NEIGHBOUR_SHARE, "gap": SITTING}
+        constants |= {"share": NEIGHBOUR_SHARE, "gap": SESSION_GAP}
     sifting = scope.sifting(*cypher.CARRIED)
     if scope.few is None and scope.count > (LINES_COMPARED if is_lines else COMPARED):
         query = cypher.by_meaning(scope.kind, sifting.cypher)

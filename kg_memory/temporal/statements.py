@@ -1,136 +1,217 @@
-"""Which statements of one fact are about the same stay, and what they tell of it: corrected, refined and ended.
+"""Statements, and how those of one fact correct, refine and end each other.
 
-Said of one fact, "since May", "until July", "no, until June" are one stay; "again since 2024" is another.
+"Since May", "until July" and "no, until June" are about one period of a fact; "again since 2024" is about another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
-if TYPE_CHECKING:
-    from kg_memory.temporal.truth import Statement
+from kg_memory.models.graph import Precision
+from kg_memory.temporal.interval import HOUR, OPEN_END, OPEN_START, WIDTH, stretch_length
 
-_HOUR = 3600 * 1_000_000
-"""By which a stretch may be shorter than it is on the calendar, where clocks are put forward."""
-Counts = Callable[["Statement"], float]
-"""How much a statement counts by the strategy."""
+Rank = tuple[int, int, bool, str, str]
+_CLOCK_CHANGE = HOUR
+"""A stretch may be this much shorter than on the calendar, where clocks go forward."""
 
 
-def stated_of(own: Iterable[Statement], counts: Counts) -> list[Statement]:
-    """Return what is said of one fact, as far as it was not corrected, with the finest starts and the ends told."""
-    left = _corrected(own, counts)
-    left = [_refined(each, left) if each.width else each for each in left]
-    ending = [each for each in left if each.ends]
-    left = [_ended(each, ending, counts) for each in left]
-    return [each for each in left if not (each.only_ends and any(_tells_more(other, each, counts) for other in left))]
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """An assertion, by the episode *id* at *stated_at*, that a fact holds in ``[valid_at, invalid_at)``.
 
-
-def _corrected(own: Iterable[Statement], counts: Counts) -> list[Statement]:
-    """Return what is said of one fact once each correction has taken the place of what it corrects.
-
-    A correction gives a start or an end, and leaves the other as it was told. After one, whoever tells another date
-    of the same stay corrects it too: which of two was found to be a correction depends on which came first.
+    *precision* is that of `valid_at`, *end_precision* that of `invalid_at`. One that *corrects* replaces earlier
+    statements about the same period, as far as it gives a start or an end.
     """
-    left: list[Statement] = []
-    for each in sorted(own, key=lambda one: (one.said_at, one.id, one.valid_at, one.invalid_at, one.width)):
-        gives = not each.undated or each.ends
-        alike = (other for other in left if other.corrects and counts(other) >= counts(each))
-        if gives and (each.corrects or any(_disputes(each, other) for other in alike)):
-            left = _correct(left, replace(each, corrects=True), counts)
+
+    fact: str
+    id: str
+    stated_at: int
+    valid_at: int = OPEN_START
+    invalid_at: int = OPEN_END
+    precision: Precision = "instant"
+    confidence: float = 1.0
+    trust: float = 1.0
+    corrects: bool = False
+    end_precision: Precision = "instant"
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """The key by which statements are ordered as they were made."""
+        return (self.stated_at, self.id)
+
+    @property
+    def rank(self) -> Rank:
+        """Its place in history: by its start, then by when it was made; the rest breaks ties."""
+        return (self.begin, self.stated_at, not self.undated, self.id, self.fact)
+
+    @property
+    def undated(self) -> bool:
+        """Whether it gives no start."""
+        return self.valid_at == OPEN_START
+
+    @property
+    def ends(self) -> bool:
+        """Whether it gives an end."""
+        return self.invalid_at != OPEN_END
+
+    @property
+    def width(self) -> int:
+        """The length of the longest stretch in which it may have begun."""
+        return WIDTH[self.precision]
+
+    @property
+    def end_width(self) -> int:
+        """The length of the longest stretch in which it may have ended."""
+        return WIDTH[self.end_precision]
+
+    @property
+    def only_ends(self) -> bool:
+        """Whether it gives nothing but an end in the past ("no longer")."""
+        return self.undated and self.invalid_at <= self.stated_at
+
+    @property
+    def begin(self) -> int:
+        """The start; for an undated statement, unless it only ends, when it was made, as it was so then."""
+        return self.stated_at if self.undated and not self.only_ends else self.valid_at
+
+    @property
+    def latest(self) -> int:
+        """The last instant at which it may have begun."""
+        return self.begin + max(stretch_length(self.begin, self.precision) - 1, 0)
+
+
+MayChange = Callable[[Statement, Statement], bool]
+"""Whether the first statement may correct or end what the second says of the same fact."""
+
+
+def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
+    """Return the statements of one fact without those that were corrected, with the finest starts and the ends."""
+    current = _apply_corrections(statements, may_change)
+    current = [_refine(statement, current) if statement.width else statement for statement in current]
+    ending = [statement for statement in current if statement.ends]
+    current = [_end(statement, ending, may_change) for statement in current]
+    return [statement for statement in current if not _is_redundant(statement, current, may_change)]
+
+
+def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
+    """Return the statements of one fact, earliest first, where corrections have replaced what they correct.
+
+    A correction gives a start or an end, and leaves the other as it was. After one, any statement with another date
+    for the same period is a correction too: which of two was marked as one depends on which arrived first.
+    """
+    current: list[Statement] = []
+    for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
+        corrections = [one for one in current if one.corrects and may_change(one, statement)]
+        corrects = statement.corrects or any(_disputes(statement, correction) for correction in corrections)
+        if corrects and (statement.ends or not statement.undated):
+            current = _correct(current, replace(statement, corrects=True), may_change)
         else:
-            left.append(each)
-    return left
+            current.append(statement)
+    return current
 
 
-def _refined(each: Statement, own: Iterable[Statement]) -> Statement:
-    """Return *each* with the finer start that another statement of the same fact gives it."""
+def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
+    """Return *statement* with the finest start that another one of the same fact gives it."""
+    last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
     finer = [
-        (-other.width, other.said_at, other.id, other.valid_at, other.precision)
-        for other in own
-        if other.valid_at != other.said_at  # which tells only that it is so now
-        and other.width < each.width
-        and each.valid_at <= other.valid_at < min(each.latest - _HOUR, each.invalid_at)
+        (-other.width, other.stated_at, other.id, other.valid_at, other.precision)
+        for other in statements
+        if other.valid_at != other.stated_at  # a statement about the present gives no start
+        and other.width < statement.width
+        and statement.valid_at <= other.valid_at < last
     ]
-    *_, valid_at, precision = max(finer, default=(each.valid_at, each.precision))
-    return replace(each, valid_at=valid_at, precision=precision)
+    if not finer:
+        return statement
+    *_, valid_at, precision = max(finer)
+    return replace(statement, valid_at=valid_at, precision=precision)
 
 
-def _ended(each: Statement, own: Iterable[Statement], counts: Counts) -> Statement:
-    """Return *each* with the first end that is told of it."""
-    ends = [other for other in own if other.ends and _ends(other, each) and counts(other) >= counts(each)]
-    first = min((each, *ends), key=lambda one: (one.invalid_at, one.end_width))
-    return replace(each, invalid_at=first.invalid_at, end_precision=first.end_precision)
+def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
+    """Return *statement* with the first end that it or one of *ending* gives it."""
+    ends = [other for other in ending if other.ends and _may_end(other, statement) and may_change(other, statement)]
+    first = min((statement, *ends), key=lambda one: (one.invalid_at, one.end_width))
+    return replace(statement, invalid_at=first.invalid_at, end_precision=first.end_precision)
 
 
-def _tells_more(other: Statement, each: Statement, counts: Counts) -> bool:
-    """Tell whether *other* tells a start before the end that is all that *each* tells, or an earlier end."""
+def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
+    """Return whether *statement* only ends, and another gives a start before that end, or an earlier end."""
+    return statement.only_ends and any(_says_more(other, statement, may_change) for other in statements)
+
+
+def _says_more(other: Statement, ending: Statement, may_change: MayChange) -> bool:
     if not other.only_ends:
-        return other.begin <= each.invalid_at
-    return other.invalid_at < each.invalid_at and counts(other) >= counts(each)
+        return other.begin <= ending.invalid_at
+    return other.invalid_at < ending.invalid_at and may_change(other, ending)
 
 
-def _ends(other: Statement, each: Statement) -> bool:
-    """Tell whether *other*, about the same fact, ends what *each* states."""
-    if each.ends and not other.undated and other.valid_at != each.valid_at:
-        return False  # two stays, each with dates of its own
-    past = other.invalid_at <= each.said_at and other.said_at < each.said_at
-    if past and (each.ends or not each.corrects):
-        return False  # said to hold when that end was known and past
-    return other.invalid_at > each.begin or (each.undated and other.only_ends)
+def _may_end(other: Statement, statement: Statement) -> bool:
+    """Return whether the end that *other* gives is that of the period that *statement* is about."""
+    if statement.ends and not other.undated and other.valid_at != statement.valid_at:
+        return False  # two periods, with dates of their own
+    is_past = other.invalid_at <= statement.stated_at and other.stated_at < statement.stated_at
+    if is_past and (statement.ends or not statement.corrects):
+        return False  # stated to hold when that end was known and past
+    return other.invalid_at > statement.begin or (statement.undated and other.only_ends)
 
 
-def _disputes(each: Statement, other: Statement) -> bool:
-    """Tell whether *each* gives a start, or an end, where *other* gives one that lies elsewhere."""
-    if (other.said_at, other.id) >= (each.said_at, each.id):
+def _disputes(statement: Statement, earlier: Statement) -> bool:
+    """Return whether *statement* gives a start, or an end, that contradicts the one that *earlier* gives."""
+    if earlier.order >= statement.order:
         return False
-    if each.undated:
-        return other.ends and abs(each.invalid_at - other.invalid_at) > max(each.end_width, other.end_width)
-    # That it is so now is no start.
-    told = not other.undated and not each.ends and each.valid_at != each.said_at
-    return told and (each.latest < other.begin or other.latest < each.begin)
+    if statement.undated:
+        apart = abs(statement.invalid_at - earlier.invalid_at)
+        return earlier.ends and apart > max(statement.end_width, earlier.end_width)
+    # A statement about the present gives no start.
+    if earlier.undated or statement.ends or statement.valid_at == statement.stated_at:
+        return False
+    return statement.latest < earlier.begin or earlier.latest < statement.begin
 
 
-def _correct(left: Sequence[Statement], each: Statement, counts: Counts) -> list[Statement]:
-    """Return what the correction *each* leaves of what was said before it, and what it says itself."""
-    spans = [_ended(one, [*left, each], counts) for one in (*left, each)]
-    *others, ours = spans
-    before = [
-        one
-        for one, span in zip(left, others, strict=True)
-        if (one.said_at, one.id) < (each.said_at, each.id)
-        and counts(one) <= counts(each)
-        and _same_stay(span, ours, left)
+def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
+    """Return what *correction* leaves of the *current* statements, and itself."""
+    everything = [*current, correction]
+    *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
+    corrected = [
+        statement
+        for statement, period in zip(current, ended, strict=True)
+        if statement.order < correction.order
+        and may_change(correction, statement)
+        and _share_period(period, corrected_period, current)
     ]
-    kept = [one for one in left if one not in before]
-    kept += [more for one in before if (more := _rest(one, each)) is not None]
-    gone = [one.said_at for one in before if one.only_ends]
-    if each.only_ends and gone:
-        # It was known from then on that it was over: what was said to hold anew after that does so still.
-        each = replace(each, said_at=max(each.invalid_at, min(gone)))
-    return [*kept, each]
+    remaining = [statement for statement in current if statement not in corrected]
+    remainders = (_subtract(statement, correction) for statement in corrected)
+    remaining += [remainder for remainder in remainders if remainder is not None]
+    earlier_ends = [statement.stated_at for statement in corrected if statement.only_ends]
+    if correction.only_ends and earlier_ends:
+        # It was known from then on that it was over: back-date the correction, so later restatements survive it.
+        correction = replace(correction, stated_at=max(correction.invalid_at, min(earlier_ends)))
+    return [*remaining, correction]
 
 
-def _rest(one: Statement, correction: Statement) -> Statement | None:
-    """Return what is left of *one*: its start, or its end, where the *correction* gives the other."""
+def _subtract(statement: Statement, correction: Statement) -> Statement | None:
+    """Return what is left of *statement*: its start, or its end, where *correction* gives the other."""
     if correction.undated:
-        if not one.ends:
-            return one
-        until = replace(one, invalid_at=correction.invalid_at, end_precision=correction.end_precision)
-        return None if one.only_ends else until
-    if correction.ends or not one.ends:
+        if not statement.ends:
+            return statement
+        end = correction.invalid_at, correction.end_precision
+        return None if statement.only_ends else replace(statement, invalid_at=end[0], end_precision=end[1])
+    if correction.ends or not statement.ends:
         return None
-    since = replace(one, valid_at=correction.valid_at, precision=correction.precision)
-    return replace(since, said_at=correction.said_at, id=correction.id)
+    start = replace(statement, valid_at=correction.valid_at, precision=correction.precision)
+    return replace(start, stated_at=correction.stated_at, id=correction.id)
 
 
-def _same_stay(one: Statement, other: Statement, own: Iterable[Statement]) -> bool:
-    """Tell whether both overlap, and nothing began anew between the two ends where only an end is told."""
-    first, last = sorted((one, other), key=lambda each: each.invalid_at)
+def _share_period(one: Statement, other: Statement, statements: Iterable[Statement]) -> bool:
+    """Return whether both overlap, and, where one only ends, nothing began anew between the two ends."""
+    first, last = sorted((one, other), key=lambda statement: statement.invalid_at)
     if not (one.begin < other.invalid_at and other.begin < one.invalid_at):
         return False
-    return not (one.only_ends or other.only_ends) or not any(
-        first.invalid_at <= each.begin < last.invalid_at and not each.only_ends and not _ends(first, each)
-        for each in own
-    )
+    if not (one.only_ends or other.only_ends):
+        return True
+    return not any(_begins_between(statement, first, last) for statement in statements)
+
+
+def _begins_between(statement: Statement, first: Statement, last: Statement) -> bool:
+    between = first.invalid_at <= statement.begin < last.invalid_at
+    return between and not statement.only_ends and not _may_end(first, statement)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import asked_times, parse_when
 
 THURSDAY = datetime(2023, 5, 25, 14, 30, tzinfo=UTC)

@@ -29,7 +29,7 @@ from kg_memory.memory import past
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
 QUERIES = {

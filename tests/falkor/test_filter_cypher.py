@@ -14,7 +14,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.filter_cypher import COUNT, NAMED, called, candidates, condition
 from kg_memory.models.filters import FIELDS, checked
 from kg_memory.models.graph import KINDS
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import alias_key, canonical, clean, thread_key
 from tests.plain_filters import NOW, ORDERS, Plainly, cleaned
 

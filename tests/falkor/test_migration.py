@@ -18,7 +18,7 @@ from kg_memory.memory import past, reading
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from kg_memory.text import identity, tokenise
 from tests.falkor.test_schema import ENSURE, ROOT, told, whole
 from tests.scripted import HashEmbeddings, Scripted

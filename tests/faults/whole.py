@@ -10,7 +10,7 @@ from typing import Any
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.index_lock import MAKING
 from kg_memory.falkor.shadow_graph import Aside
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 from tests.faults.nursery import NAMESPACE
 
 Look = Callable[[str], list[dict[str, Any]]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.ingestion.date import date
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, instant, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, instant, micros
 from tests.ingestion.stepping import NOW, ended, state
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kg_memory.ingestion.prefetch.in_flight import FactsInFlight
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 from tests.ingestion.stepping import NOW, state
 from tests.ingestion.test_judge import KNOWN, fact, stored
 

@@ -13,7 +13,7 @@ from kg_memory.ingestion.graph import STEPS, build
 from kg_memory.memory import past, reading
 from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 Span = tuple[str | None, str | None]
 

@@ -5,7 +5,7 @@ from typing import Any
 from kg_memory.falkor import belief_cypher
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 from tests.ingestion.stepping import NOW, answered, entity, state
 
 KNOWN = [entity("Ann", known=True), entity("Paris", "Place")]
@@ -28,7 +28,7 @@ def history(id_: str = "oslo", *verdicts: dict[str, Any], begins: int = 5, held:
     """Return what the query tells of a fact that was said when it began, and is believed since then."""
     statement = {
         "id": f"of {id_}", "said_at": begins, "valid_at": begins, "invalid_at": OPEN_END, "precision": "instant",
-        "confidence": 1.0, "trust": 1.0, "corrects": False, "refuted": None,
+        "confidence": 1.0, "trust": 1.0, "corrects": False, "refuted": None, "end_precision": "instant",
     }  # fmt: skip
     belief = {
         "id": f"b {id_}", "valid_at": begins, "invalid_at": OPEN_END, "said_at": begins, "known_from": begins,

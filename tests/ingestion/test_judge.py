@@ -11,7 +11,7 @@ from kg_memory.ingestion.contradictions import judge
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
 from kg_memory.runtime.effects import Ask, Query
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import verdict_id
 from tests.ingestion.stepping import NOW, answered, entity, state
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import verdict_id
 from tests.ingestion.stepping import NOW
 from tests.ingestion.test_judge import fact, ruled, run, stored, unasked, verdict

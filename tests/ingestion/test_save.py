@@ -9,7 +9,7 @@ from kg_memory.falkor import cypher, episode_cypher
 from kg_memory.ingestion.save import ATTEMPTS, NAME_WEIGHT, save
 from kg_memory.runtime.effects import Embed, Now, Query
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, WIDTH
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 from kg_memory.text.identity import alias_key
 from tests.ingestion.stepping import NOW, answered, entity, state
 

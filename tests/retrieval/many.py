@@ -12,7 +12,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
 NOW = 1000

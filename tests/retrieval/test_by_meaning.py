@@ -14,7 +14,7 @@ from kg_memory.retrieval.records import Scored
 from kg_memory.retrieval.scope import FEW, Scope, sized
 from kg_memory.retrieval.vector import MOST_NEIGHBOURS, NEIGHBOUR_SHARE, by_meaning
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import SITTING
+from kg_memory.temporal.interval import SESSION_GAP
 from tests.retrieval.many import INSTANTS, QUESTION, Many
 
 ALL = 3000
@@ -129,5 +129,5 @@ def test_a_line_means_a_share_of_what_its_neighbours_say(many: Many) -> None:
 
 
 def test_a_line_of_another_sitting_lends_no_meaning(many: Many) -> None:
-    many.episodes([{"id": "a", "angle": math.pi / 2, "at": 0}, {"id": "b", "at": SITTING + 1}])
+    many.episodes([{"id": "a", "angle": math.pi / 2, "at": 0}, {"id": "b", "at": SESSION_GAP + 1}])
     assert dict(many.run(by_meaning(scope("episodes", 2), QUESTION))) == pytest.approx({"a": 0.0, "b": 2.0}, abs=1e-5)

@@ -13,7 +13,7 @@ from kg_memory.retrieval.construct import construct
 from kg_memory.runtime.effects import Reads
 from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import micros
+from kg_memory.temporal.interval import micros
 from tests.review import World, told
 
 OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"

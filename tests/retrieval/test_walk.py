@@ -18,7 +18,7 @@ from kg_memory.retrieval.walk import NEIGHBOURS, Reached, _activated, along, fac
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query, in_step, write
 from kg_memory.runtime.flow import Flow, run
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 NOW: Instants = {"since": 500, "until": 501, "believed_at": 500, "lenient": False, "unreviewed": False}
 WAYS = (BreadthFirst(), Synapse(), PageRank())

@@ -17,7 +17,7 @@ from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.question_time import when
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from tests.retrieval.conftest import Talk
 from tests.review import World
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kg_memory import GraphMemory
 from kg_memory.models.graph import Fact
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 from tests.scripted import Rule, Scripted
 
 _JUDGE = Scripted().rules["judge"]

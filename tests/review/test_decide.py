@@ -19,7 +19,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher, cypher
 from kg_memory.falkor.connect import graph_key
 from kg_memory.runtime.effects import Query
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 from tests.test_memory import Verbs
 

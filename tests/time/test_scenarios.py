@@ -15,7 +15,7 @@ from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, VerdictKind
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 from tests.scripted import HashEmbeddings, Scripted
 from tests.time import beside, changes, corrected, dating
 from tests.time.reader import reader

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.temporal.truth import EPOCH
+from kg_memory.temporal.interval import EPOCH
 
 _WRITTEN = (
     "%I:%M %p on %d %B, %Y",

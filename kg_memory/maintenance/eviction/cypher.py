@@ -8,7 +8,7 @@ Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and 
 
 from __future__ import annotations
 
-from kg_memory.temporal.truth import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 LAST = """
 OPTIONAL MATCH (f:Fact)

@@ -22,7 +22,7 @@ from kg_memory.models.graph import EvictionResult
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_END
+from kg_memory.temporal.interval import OPEN_END
 
 DAY = 24 * 3600 * 1_000_000
 RETENTION = 90.0

@@ -7,8 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.ingestion.beliefs import History, Revision, revised
-from kg_memory.temporal.truth import OPEN_END, Belief, Period, Statement, Strategy
+from kg_memory.ingestion.beliefs import History, Revision, belief_of, revised
+from kg_memory.temporal.beliefs import Belief
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.temporal.statements import Statement
 
 Row = Mapping[str, Any]
 
@@ -42,7 +45,7 @@ def refuted_no_more(fact: Row, gone: Collection[str]) -> list[Row]:
 def without(history: History, gone: Collection[str], going: Collection[str], unrefuted: Iterable[Statement]) -> None:
     """Take the statements of the episodes *gone*, and all about the facts *going*, out of *history*."""
     for id_, each in list(history.verdicts.items()):
-        if {each.new, each.known} & set(going):
+        if {each.new, each.existing} & set(going):
             del history.verdicts[id_]
             history.edits.pop(id_, None)
     for fact, own in list(history.statements.items()):
@@ -55,7 +58,7 @@ def without(history: History, gone: Collection[str], going: Collection[str], unr
 
 
 def believe(
-    history: History, rows: Iterable[Row], gone: Collection[str], strategy: Strategy, cause: tuple[str, str]
+    history: History, rows: Iterable[Row], gone: Collection[str], policy: ConflictPolicy, cause: tuple[str, str]
 ) -> Believed:
     """Return what to write so that what is believed follows from *history*, which has nothing of *gone* any more.
 
@@ -78,8 +81,8 @@ def believe(
     again = {each["id"]: each for each in reopened if each["until"] == OPEN_END}
     for fact, own in left.items():
         held = [each for each in history.beliefs[fact] if each.id not in set(removed)]
-        history.beliefs[fact] = held + [_belief(again[each["id"]]) for each in own if each["id"] in again]
-    revision = revised(history, strategy, cause[1], cause[0])
+        history.beliefs[fact] = held + [belief_of(again[each["id"]]) for each in own if each["id"] in again]
+    revision = revised(history, policy, cause[1], cause[0])
     restored, changed = _compared(before, history, revision)
     return Believed(
         removed, [{"id": each["id"], "until": each["until"]} for each in reopened], revision, restored, changed,
@@ -90,11 +93,6 @@ def believe(
 def _until(belief: Row, own: Iterable[Row]) -> int:
     """Return until when a belief would have been held: until the next was recorded that did not follow from it."""
     return min((each["created_at"] for each in own if each["created_at"] > belief["expired_at"]), default=OPEN_END)
-
-
-def _belief(row: Row) -> Belief:
-    names = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_precision")
-    return Belief(row["id"], Period(**{name: row[name] for name in names}), proposed=row["proposed"])
 
 
 def _compared(

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.ingestion.beliefs import read_history
+from kg_memory.ingestion.beliefs import read_history, statement_of
 from kg_memory.maintenance.forgetting import cypher, remove
 from kg_memory.maintenance.forgetting.believe import Believed, believe, without
 from kg_memory.maintenance.forgetting.look import Ground, add_ends
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import Statement
+from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.temporal.statements import Statement
 from kg_memory.text.identity import decision_id
 
 
@@ -66,13 +67,13 @@ def _believed(
     causes = ground.gone.ids.union(params["gone_decisions"])
     without(history, ground.gone.ids, leaving, _statements(ground, again))
     cause = decision_id(namespace, " ".join(sorted(ground.gone.ids)), time)
-    believed = believe(history, rows, causes, settings.conflict_strategy, (namespace, cause))
+    believed = believe(history, rows, causes, ConflictPolicy.from_settings(settings), (namespace, cause))
     return believed, [row["belief"]["id"] for row in rows if row["fact"] in leaving]
 
 
 def _statements(ground: Ground, stated: Iterable[tuple[str, str]]) -> list[Statement]:
     return [
-        Statement(fact=fact, **{name: value for name, value in each.items() if name not in ("refuted", "quote")})
+        statement_of(fact, each)
         for episode, fact in sorted(stated)
         for each in ground.facts[fact]["statements"]
         if each["id"] == episode

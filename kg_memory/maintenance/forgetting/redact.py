@@ -10,7 +10,7 @@ from kg_memory.maintenance.forgetting import selection_cypher as cypher
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import instant
+from kg_memory.temporal.interval import instant
 
 MARK = "[forgotten]"
 """What stands in a message for what is gone."""

@@ -14,7 +14,7 @@ from kg_memory.maintenance.forgetting.wording import is_theirs, retold
 from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.truth import OPEN_START
+from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key
 

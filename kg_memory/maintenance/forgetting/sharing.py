@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kg_memory.ingestion.receive import NEAR, NEIGHBOUR_LENGTH, NEXT_TO, carried, indexed, length, line
-from kg_memory.temporal.truth import SITTING
+from kg_memory.temporal.interval import SESSION_GAP
 from kg_memory.text import tokenise
 
-REACH = 3 * SITTING
+REACH = 3 * SESSION_GAP
 """How far from an episode others are whose words bear on what its neighbours carry without it."""
 _BESIDE = 4
 """Places within which episodes may be neighbours, also where two came at once and did not see each other."""
@@ -32,7 +32,7 @@ def lent(thread: Iterable[Row]) -> Lent:
         place = bisect(there, (each["at"] + 1,))
         for side in (there[max(place - 2, 0) : place][::-1], there[place : place + 2]):
             for weight, (at, _, other) in zip((NEXT_TO, NEAR), side, strict=False):
-                if abs(at - each["at"]) <= SITTING:
+                if abs(at - each["at"]) <= SESSION_GAP:
                     found.setdefault(each["id"], {})[other] = (weight, False)
                     found.setdefault(other, {})[each["id"]] = (weight, True)
         insort(there, (each["at"], each["created_at"], each["id"]))
@@ -48,7 +48,7 @@ def carriers(thread: Sequence[Row], going: Collection[str]) -> dict[str, dict[st
         for number, each in enumerate(said)
         if each["id"] in going
         for other in said[max(number - _BESIDE, 0) : number + _BESIDE + 1]
-        if abs(other["at"] - each["at"]) <= SITTING
+        if abs(other["at"] - each["at"]) <= SESSION_GAP
     }
     ids = [each["id"] for each in said if each["id"] not in going]
     return {id_: without.get(id_, {}) for id_ in ids if id_ in beside or with_all.get(id_) != without.get(id_)}

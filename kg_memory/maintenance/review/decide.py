@@ -22,14 +22,20 @@ from kg_memory.models.graph import SOURCES, Fact, Review, Ruling, VerdictKind
 from kg_memory.retrieval.time_window import Given, moment
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import EPOCH, OPEN_END, Strategy, instant, said_later, waiting
+from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
+from kg_memory.temporal.policy import (
+    COMPATIBLE,
+    CONTRADICTIONS,
+    ConflictPolicy,
+    fact_in_question,
+    facts_in_review,
+    ruling_of,
+)
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import clean, decision_id
 
 Choice = Literal["accept", "reject", "edit"]
 WAITING: tuple[Ruling, ...] = ("waiting",)
-CONTRADICTIONS: tuple[VerdictKind, ...] = ("supersedes", "conflicts")
-BOTH: tuple[VerdictKind, ...] = ("complements", "temporary", "unrelated")
 LONGEST_REASON = 2000
 ATTEMPTS = 50
 """How often it is tried to write while others write about the same entities."""
@@ -66,9 +72,16 @@ def conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
 
 
 def decide(
-    review: str, choice: Choice, *, by: str, reason: str, edit: Mapping[str, Any], strategy: Strategy, namespace: str,
+    review: str,
+    choice: Choice,
+    *,
+    by: str,
+    reason: str,
+    edit: Mapping[str, Any],
+    policy: ConflictPolicy,
+    namespace: str,
     seen: Ruling | None = None,
-) -> Flow[Review]:  # fmt: skip
+) -> Flow[Review]:
     """Decide about a verdict, and return it as it is then.
 
     To *accept* lets it take effect, to *reject* refuses the fact that waits, to *edit* gives another `verdict`, or
@@ -82,17 +95,17 @@ def decide(
     def after(row: Mapping[str, Any], history: History, time: int) -> dict[str, Any]:
         told = row["verdict"]
         _check_seen(row, seen)
-        waits = said_later(history.verdicts[told["id"]], history.statements_by_fact())
+        waits = fact_in_question(history.verdicts[told["id"]], history.statements_by_fact())
         state = {name: told[name] for name in _STATE} | {"ruling": told["kind"], "refused": None}
         if choice == "reject":
             return state | {"ruling": "refused", "refused": waits}
         return state | (_edited(waits, edit, history, time, state) if choice == "edit" else {})
 
-    found = yield from _decided(review, after, (choice, by, reason), strategy, namespace)
+    found = yield from _decided(review, after, (choice, by, reason), policy, namespace)
     return found
 
 
-def undo(review: str, *, by: str, reason: str, strategy: Strategy, namespace: str) -> Flow[Review]:
+def undo(review: str, *, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Undo the last decision about a verdict that is not undone yet, and return it as it is then.
 
     Errors: `InputError` when there is none.
@@ -111,7 +124,7 @@ def undo(review: str, *, by: str, reason: str, strategy: Strategy, namespace: st
         state: dict[str, Any] = json.loads(standing[-1]["before"])
         return state
 
-    found = yield from _decided(review, before, ("undo", by, reason), strategy, namespace)
+    found = yield from _decided(review, before, ("undo", by, reason), policy, namespace)
     return found
 
 
@@ -142,9 +155,9 @@ def _waiting(limit: int, skip: int) -> Flow[list[Mapping[str, Any]]]:
 def _asked(page: Sequence[Mapping[str, Any]], history: History) -> list[Mapping[str, Any]]:
     """Return the verdicts of *page* of which the later fact waits, and the other does not and was not refused."""
     said, verdicts = history.statements_by_fact(), history.verdicts.values()
-    waits = waiting(verdicts, said)
+    waits = facts_in_review(verdicts, said)
     aside = waits | {each.refused for each in verdicts}
-    later = [said_later(verdict_of(row["verdict"]), said) for row in page]
+    later = [fact_in_question(verdict_of(row["verdict"]), said) for row in page]
     return [row for row, fact in zip(page, later, strict=True) if fact in waits and aside & {*_sides(row)} == {fact}]
 
 
@@ -161,12 +174,14 @@ def _told(found: Sequence[Mapping[str, Any]]) -> Flow[list[Review]]:
         known = facts.get(fact.id)
         if known is None or known.expired_at is not None or fact.expired_at is None:
             facts[fact.id] = fact
-    return [_review(row, facts, said_later(verdict_of(row["verdict"]), history.statements_by_fact())) for row in found]
+    return [
+        _review(row, facts, fact_in_question(verdict_of(row["verdict"]), history.statements_by_fact())) for row in found
+    ]
 
 
 def _never_believed(fact: str, history: History, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the times of a fact that lost a conflict as soon as it was said: those of its last statement."""
-    last = max(history.statements[fact].values(), key=lambda each: (each.said_at, each.id))
+    last = max(history.statements[fact].values(), key=lambda each: each.order)
     judged = min(row["verdict"]["created_at"] for row in found if fact in _sides(row))
     return {
         "valid_at": last.valid_at, "invalid_at": last.invalid_at, "precision": last.precision,
@@ -195,7 +210,9 @@ def _stored(review: object) -> Flow[dict[str, Any]]:
     return found[0]
 
 
-def _decided(review: str, after: After, made: tuple[str, str, str], strategy: Strategy, namespace: str) -> Flow[Review]:
+def _decided(
+    review: str, after: After, made: tuple[str, str, str], policy: ConflictPolicy, namespace: str
+) -> Flow[Review]:
     """Write down a decision and all that follows from it, and return the verdict anew.
 
     It is computed again where facts about the same entities were changed meanwhile.
@@ -205,7 +222,7 @@ def _decided(review: str, after: After, made: tuple[str, str, str], strategy: St
         based_on = yield from read(cypher.REVISIONS_OF_FACTS, ids=list(_sides(row)))
         history, time = (yield from read_history(_sides(row))), (yield from now())
         written = yield from _write(
-            row, history, after(row, history, time), (*made, time), (strategy, namespace), based_on
+            row, history, after(row, history, time), (*made, time), (policy, namespace), based_on
         )
         if written is not None:
             yield from revive(written["revived"])
@@ -220,13 +237,13 @@ def _decided(review: str, after: After, made: tuple[str, str, str], strategy: St
 
 def _write(
     row: Mapping[str, Any], history: History, after: Mapping[str, Any], made: tuple[str, str, str, int],
-    how: tuple[Strategy, str], based_on: Sequence[Mapping[str, Any]],
+    how: tuple[ConflictPolicy, str], based_on: Sequence[Mapping[str, Any]],
 ) -> Flow[Revision | None]:  # fmt: skip
     """Write it if nothing was changed since *history* was read, and return what it changed."""
-    told, (decision, by, reason, time), (strategy, namespace) = row["verdict"], made, how
+    told, (decision, by, reason, time), (policy, namespace) = row["verdict"], made, how
     id_ = decision_id(namespace, told["id"], time)
     history.rule(told["id"], verdict_of({**told, **after}), edit_of(after))
-    revision = revised(history, strategy, namespace, id_)
+    revision = revised(history, policy, namespace, id_)
     before = json.dumps({name: told[name] for name in _STATE})
     kept = {"id": id_, "decision": decision, "by": clean(by), "at": time, "reason": clean(reason), "before": before}
     written = yield from write(
@@ -266,15 +283,15 @@ def _edited(
 ) -> dict[str, Any]:
     """Return what the verdict does after *edit* of *state*: another ruling, or other dates of *fact*."""
     kind = state["ruling"] if edit.get("verdict") is None else edit["verdict"]
-    if kind not in CONTRADICTIONS + BOTH:
-        raise InputError(f"the verdict is {kind!r}: use one of {', '.join(CONTRADICTIONS + BOTH)}")
-    after: dict[str, Any] = {"ruling": "both" if kind in BOTH else kind}
+    if kind not in CONTRADICTIONS + COMPATIBLE:
+        raise InputError(f"the verdict is {kind!r}: use one of {', '.join(CONTRADICTIONS + COMPATIBLE)}")
+    after: dict[str, Any] = {"ruling": ruling_of(kind)}
     given = dates(edit, time)
     if not given:
         return after
     kept = {name: state[name] if state["edited"] == fact else None for name in _DATES}
     edited = kept | given
-    last = max(history.statements[fact].values(), key=lambda each: (each.said_at, each.id))
+    last = max(history.statements[fact].values(), key=lambda each: each.order)
     since = last.valid_at if edited["edited_from"] is None else edited["edited_from"]
     until = last.invalid_at if edited["edited_until"] is None else edited["edited_until"]
     if since >= until:

@@ -14,12 +14,13 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.review.decide import BOTH, CONTRADICTIONS, LONGEST_REASON, OPEN, dates, decide, reviews
+from kg_memory.maintenance.review.decide import LONGEST_REASON, OPEN, dates, decide, reviews
 from kg_memory.models.graph import Fact, Review
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.forms import shown
 from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
+from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
 from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
 
 ACTION = "accept_fact"
@@ -73,7 +74,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[dict[str, Any]]:
         try:
             review = yield from decide(
                 waiting["id"], each["choice"], by=state.get("by") or USER, reason=each["reason"], edit=each["edit"],
-                strategy=settings.conflict_strategy, namespace=checked_namespace(state.get("namespace")),
+                policy=ConflictPolicy.from_settings(settings), namespace=checked_namespace(state.get("namespace")),
                 seen=waiting["ruling"],
             )  # fmt: skip
         except InputError as error:
@@ -114,7 +115,7 @@ def request(waiting: Sequence[Review]) -> dict[str, Any]:
 def describe(review: Review) -> str:
     """Return a verdict in sentences for a person."""
     what = "take the place of" if review.kind == "supersedes" else "refute"
-    kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(BOTH)} let both hold"
+    kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
     lines = [
         f'Shall "{review.waiting.sentence}" {what} "{review.against.sentence}"?',
@@ -158,7 +159,7 @@ def _answer(each: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(edit: Mapping[str, Any]) -> None:
-    kinds = CONTRADICTIONS + BOTH
+    kinds = CONTRADICTIONS + COMPATIBLE
     if edit.get("verdict", kinds[0]) not in kinds:
         raise InputError(f"the verdict is {edit['verdict']!r}: use one of {', '.join(kinds)}")
     dates(edit, 0)

@@ -16,7 +16,7 @@ from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PAGE, What
 from kg_memory.maintenance.transfer.file import Target, rewritable, zipped
 from kg_memory.models.transfers import ExportResult
-from kg_memory.temporal.truth import OPEN_END, instant
+from kg_memory.temporal.interval import OPEN_END, instant
 
 Draws = Callable[[Database, str, str, IO[bytes]], ExportResult]
 """What writes the graph with that key, of that namespace, into a stream."""

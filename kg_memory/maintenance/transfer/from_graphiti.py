@@ -16,7 +16,10 @@ from typing import Any
 from kg_memory.ingestion.receive import indexed
 from kg_memory.maintenance.transfer.graphiti import Edge, Episode, Graph
 from kg_memory.maintenance.transfer.lines import LINES, Line
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, Period, Statement, Verdict, truths
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.policy import Verdict
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Period, truths
 from kg_memory.text import predicates
 from kg_memory.text.identity import (
     alias_key,
@@ -173,13 +176,13 @@ class Conversion:
         stated = {id_: list(self._statements(id_, fact)) for id_, fact in self._facts.items()}
         held = truths((each for own in stated.values() for each in own), [*self._verdicts.values()])
         for id_, fact in self._facts.items():
-            first = min(stated[id_], key=lambda each: (each.said_at, each.id))
+            first = min(stated[id_], key=lambda each: each.order)
             optional = {} if fact.predicate.family is None else {"family": fact.predicate.family}
             yield _line(
                 "fact", id=id_, subject=fact.subject, objects=[fact.object], predicate=fact.predicate.name,
                 wording=fact.wording, sentence=fact.sentence, confidence=1.0, edge_type="semantic",
-                created_at=min(each.created_at for each in fact.edges), told_at=first.said_at, told_by=first.id,
-                said_at=max(each.said_at for each in stated[id_]), told_end=False, embedding=True, **optional,
+                created_at=min(each.created_at for each in fact.edges), told_at=first.stated_at, told_by=first.id,
+                said_at=max(each.stated_at for each in stated[id_]), told_end=False, embedding=True, **optional,
             )  # fmt: skip
         for id_, own in stated.items():
             for each in own:
@@ -192,8 +195,9 @@ class Conversion:
             yield from self._beliefs(id_, fact, held[id_].periods, stated[id_])
         for id_, verdict in self._verdicts.items():
             yield _line(
-                "verdict", id=id_, new=verdict.new, known=verdict.known, kind="supersedes", ruling="supersedes",
-                created_at=self._ended[verdict.known], confidence=1.0, holds="new", reason="Graphiti expired it then",
+                "verdict", id=id_, new=verdict.new, known=verdict.existing, kind="supersedes", ruling="supersedes",
+                created_at=self._ended[verdict.existing], confidence=1.0, holds="new",
+                reason="Graphiti expired it then",
                 episode=next(iter(self._facts[verdict.new].sources)),
             )  # fmt: skip
 
@@ -213,18 +217,18 @@ class Conversion:
         changed = min(expired) if len(expired) == len(fact.edges) and min(expired) > created else None
         if changed is not None:
             since = _dates(fact.edges[0])[0]
-            known = min(each.said_at for each in stated) if since == OPEN_START else since
-            said_at = max(each.said_at for each in stated)
+            known = min(each.stated_at for each in stated) if since == OPEN_START else since
+            said_at = max(each.stated_at for each in stated)
             yield self._belief(id_, stated, Period(since, OPEN_END, said_at, known), (created, changed))
         for period in periods:
             yield self._belief(id_, stated, period, (changed or created, OPEN_END))
 
     def _belief(self, id_: str, stated: list[Statement], period: Period, clock: tuple[int, int]) -> Line:
-        cause = min(stated, key=lambda each: (each.said_at, each.id)).id
+        cause = min(stated, key=lambda each: each.order).id
         return _line(
             "belief", id=belief_id(self.namespace, id_, cause, period.valid_at, period.invalid_at, *clock), fact=id_,
             proposed=False, valid_at=period.valid_at, invalid_at=period.invalid_at, known_from=period.known_from,
-            said_at=period.said_at, precision=period.precision, end_precision=period.end_precision,
+            said_at=period.stated_at, precision=period.precision, end_precision=period.end_precision,
             created_at=clock[0], expired_at=clock[1], cause=cause,
         )  # fmt: skip
 

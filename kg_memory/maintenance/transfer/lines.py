@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from kg_memory.temporal.truth import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 
 FORMAT = 1
 LONGEST_KEY = 1000

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import windows
 from kg_memory.text.dates.events import AskedEvent, find_events
 from kg_memory.text.dates.find import find_dates

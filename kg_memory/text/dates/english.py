@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
 from kg_memory.text.dates.instants import instant_of
 from kg_memory.text.dates.periods import Rule

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import chinese, english, periods, vocabulary
 from kg_memory.text.dates.periods import DateMention, Rule
 

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from kg_memory.models.graph import Precision
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
 
 _INSTANT = re.compile(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kg_memory.models.graph import Precision
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Interval | None]]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from kg_memory.temporal.truth import Interval
+from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates.find import find_dates
 from kg_memory.text.dates.instants import instant_period
 from kg_memory.text.dates.periods import DateMention

@@ -23,7 +23,7 @@ from kg_memory.adapters.store.items.plain import key_of
 from kg_memory.errors import InputError
 from kg_memory.runtime.effects import Vector, embed, in_step, now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.truth import EPOCH
+from kg_memory.temporal.interval import EPOCH
 
 Look = GetOp | SearchOp | ListNamespacesOp
 FURTHEST = 10**9

@@ -1,0 +1,74 @@
+"""Intervals and instants.
+
+Intervals are half-open, ``[start, end)``, in UTC; ``None`` is an open end. The graph stores an instant as an integer,
+microseconds since the epoch, and an open end as a far one.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import MAXYEAR, UTC, datetime, timedelta
+from types import MappingProxyType
+
+from kg_memory.models.graph import Precision
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# FalkorDB never uses an index for IS NULL, so an open start or end is stored as a far instant.
+OPEN_START = -(2**60)
+OPEN_END = 2**60
+HOUR = 3600 * 1_000_000
+SESSION_GAP = 6 * HOUR
+"""Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""
+_DAY = 24 * HOUR
+WIDTH: Mapping[Precision, int] = MappingProxyType(
+    {"instant": 0, "day": _DAY, "week": 7 * _DAY, "month": 31 * _DAY, "season": 92 * _DAY, "year": 366 * _DAY}
+)
+"""The length, in microseconds, of the longest stretch in which a date of that precision may lie."""
+_MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "year": 12})
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A stretch of time ``[start, end)``; ``None`` is an open end."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    precision: Precision = "instant"
+
+    def holds(self, instant: datetime) -> bool:
+        """Return whether *instant* lies inside."""
+        return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
+
+
+def micros(instant: datetime | None, *, default: int) -> int:
+    """Return *instant* as microseconds since the epoch, or *default* for an open end."""
+    return default if instant is None else (instant - EPOCH) // timedelta(microseconds=1)
+
+
+_LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
+
+
+def instant(micros: int | None) -> datetime | None:
+    """Return the datetime that *micros* stands for; an open start or end is ``None``."""
+    if micros is None or micros in (OPEN_START, OPEN_END):
+        return None
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def iso(moment: datetime) -> str:
+    """Return *moment* as prompts have it: ISO 8601, with seconds only where there are any, and ``Z`` for UTC."""
+    is_whole = moment.second == moment.microsecond == 0
+    text = moment.isoformat(timespec="minutes" if is_whole else "auto")
+    return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
+
+
+def stretch_length(begin: int, precision: Precision) -> int:
+    """Return the length, in microseconds, of the day, month or year that begins at *begin*."""
+    if precision not in _MONTHS:
+        return WIDTH[precision]
+    # A month that begins in another time zone begins at most 14 hours before, or 12 after, it does in UTC.
+    first = EPOCH + timedelta(microseconds=min(begin + 14 * HOUR, _LAST))
+    months = range(first.month - 1, first.month - 1 + _MONTHS[precision])
+    return _DAY * sum(monthrange(min(first.year + month // 12, MAXYEAR), month % 12 + 1)[1] for month in months)

@@ -1,0 +1,195 @@
+"""The policy on contradictions: what a verdict does, and which of two facts wins.
+
+A model, a declaration or a person gives a *verdict* about two facts: how they relate, and how sure that is. The policy
+turns it into a *ruling*, what the verdict does to beliefs, and decides between facts that cannot both be true. Nothing
+else in the package does; to change who wins, change `ConflictPolicy`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+from kg_memory.models.graph import ConflictStrategy, Ruling, VerdictKind
+from kg_memory.temporal.statements import Statement
+
+if TYPE_CHECKING:
+    from kg_memory.settings import Settings
+
+Contradiction = Literal["supersedes", "conflicts"]
+CONTRADICTIONS: tuple[VerdictKind, ...] = ("supersedes", "conflicts")
+"""The verdicts after which two facts do not hold at the same time."""
+COMPATIBLE: tuple[VerdictKind, ...] = ("complements", "temporary", "unrelated")
+"""The verdicts that let both facts hold."""
+Weight = float
+"""How much a statement counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict about two facts, and its ruling; *preferred* is the fact that the model believes.
+
+    *refused* is the fact that a person rejected. *kind* is what the verdict would do while it waits for review.
+    """
+
+    new: str
+    existing: str
+    ruling: Ruling
+    preferred: str | None = None
+    refused: str | None = None
+    kind: Contradiction = "supersedes"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a fact relates to what. *single_valued*: a subject has one object of this predicate at a time.
+
+    That was *declared* by a person or the settings, else it is a guess.
+    """
+
+    subject: str
+    predicate: str
+    objects: frozenset[str]
+    single_valued: bool | None = None
+    declared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What speaks for one of the facts in a conflict: its weightiest statement, and when it was stated last."""
+
+    fact: str
+    weight: Weight
+    last_stated: tuple[int, str]
+
+    @property
+    def order(self) -> tuple[Weight, tuple[int, str], str]:
+        """The key by which claims are ordered, the weakest first; the id of the fact makes the order total."""
+        return (self.weight, self.last_stated, self.fact)
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictPolicy:
+    """Who wins, and from which confidence on a verdict takes effect or waits for a person."""
+
+    strategy: ConflictStrategy = "recency"
+    auto_threshold: float = 0.85
+    review_threshold: float = 0.5
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        """Return the policy that *settings* ask for."""
+        return cls(settings.conflict_strategy, settings.auto_threshold, settings.review_threshold)
+
+    # What a verdict does
+
+    def is_noted(self, confidence: float) -> bool:
+        """Return whether a verdict of that *confidence* is kept at all, if only to be reviewed."""
+        return confidence >= self.review_threshold
+
+    def takes_effect(self, confidence: float) -> bool:
+        """Return whether a verdict of that *confidence* takes effect without a person."""
+        return confidence >= self.auto_threshold
+
+    def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
+        """Return the ruling of a verdict that was just found."""
+        return ruling_of(kind) if self.takes_effect(confidence) else "waiting"
+
+    def excludes(self, new: Relation, existing: Relation) -> bool:
+        """Return whether both cannot hold at once whatever the model says, as the predicate is declared single-valued.
+
+        The later one then supersedes the other.
+        """
+        same = (new.subject, new.predicate) == (existing.subject, existing.predicate)
+        return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
+
+    def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
+        """Return whether a verdict of that *kind* is one that ends or refutes a fact.
+
+        Of a predicate that is declared to have several values, one value does not supersede another.
+        """
+        is_plural = new.declared and new.single_valued is False and new.predicate == existing.predicate
+        return kind in CONTRADICTIONS and not (kind == "supersedes" and is_plural)
+
+    # Who wins
+
+    def weigh(self, statement: Statement) -> Weight:
+        """Return how much *statement* counts: one that counts less takes no time from a rival that counts more."""
+        match self.strategy:
+            case "confidence":
+                return statement.confidence
+            case "trust":
+                return statement.trust
+            case "recency" | "model":
+                return 0.0
+
+    def may_change(self, statement: Statement, other: Statement) -> bool:
+        """Return whether *statement* may correct or end what *other* says of the same fact."""
+        return self.weigh(statement) >= self.weigh(other)
+
+    def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
+        """Return what speaks for *fact* by its *statements*."""
+        last = max(statement.order for statement in statements)
+        return Claim(fact, max(map(self.weigh, statements)), last)
+
+    def beats(self, one: Claim, other: Claim, preferred: Collection[str | None]) -> bool:
+        """Return whether *one* wins a conflict with *other*, given which of the two the model *preferred*."""
+        if self.strategy == "model" and (one.fact in preferred) != (other.fact in preferred):
+            return one.fact in preferred
+        return one.order > other.order
+
+
+StatementsByFact = Mapping[str, Sequence[Statement]]
+
+
+def ruling_of(kind: VerdictKind) -> Ruling:
+    """Return the ruling of a verdict of that *kind* that a person gives or accepts."""
+    if kind == "supersedes" or kind == "conflicts":  # noqa: PLR1714 - so narrows the type
+        return kind
+    return "both"
+
+
+def is_reopened(verdict: Verdict, stated: Collection[str]) -> bool:
+    """Return whether *verdict* waits for review again now that the *stated* facts were stated anew."""
+    return verdict.ruling == "refused" and verdict.refused in stated
+
+
+def facts_in_review(verdicts: Collection[Verdict], by_fact: StatementsByFact) -> set[str]:
+    """Return the facts that wait for review, and are not believed until then.
+
+    An unsure verdict makes that one of its facts wait that was first stated later, unless the other waits or was
+    refused itself.
+    """
+    refused = refused_facts(verdicts)
+    unsure = rivals_by(verdicts, "waiting")
+    waiting, settled = set[str](), set[str]()
+    candidates = (unsure.keys() & by_fact.keys()) - refused
+    for fact in sorted(candidates, key=lambda fact: _first_stated(fact, by_fact)):
+        (waiting if unsure[fact] & settled else settled).add(fact)
+    return waiting
+
+
+def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
+    """Return the fact about which a person decides: the one of the two that was first stated later."""
+    return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
+
+
+def refused_facts(verdicts: Iterable[Verdict]) -> set[str | None]:
+    """Return the facts that a person rejected."""
+    return {verdict.refused for verdict in verdicts if verdict.ruling == "refused"}
+
+
+def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
+    """Return, for each fact, those that verdicts with that *ruling* link it to."""
+    rivals: defaultdict[str, set[str]] = defaultdict(set)
+    for verdict in verdicts:
+        if verdict.ruling == ruling:
+            rivals[verdict.new].add(verdict.existing)
+            rivals[verdict.existing].add(verdict.new)
+    return rivals
+
+
+def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[int, str, str]:
+    return min((*statement.order, fact) for statement in by_fact[fact])

@@ -1,0 +1,84 @@
+"""What a verdict does, and which of two facts wins."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.settings import Settings
+from kg_memory.temporal.policy import Claim, ConflictPolicy, Relation, Verdict, is_reopened, ruling_of
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import truths
+
+
+def test_the_policy_is_that_of_the_settings():
+    assert ConflictPolicy.from_settings(Settings()) == ConflictPolicy()
+    settings = Settings(conflict_strategy="trust", auto_threshold=0.7, review_threshold=0.2)
+    assert ConflictPolicy.from_settings(settings) == ConflictPolicy("trust", 0.7, 0.2)
+
+
+@pytest.mark.parametrize(("confidence", "noted", "ruling"), [(0.4, False, "waiting"), (0.5, True, "waiting"),
+                         (0.84, True, "waiting"), (0.85, True, "conflicts")])  # fmt: skip
+def test_an_unsure_verdict_waits_and_a_doubtful_one_is_not_kept(confidence, noted, ruling):
+    policy = ConflictPolicy()
+    assert (policy.is_noted(confidence), policy.rule("conflicts", confidence)) == (noted, ruling)
+
+
+def test_an_accepted_verdict_does_what_its_kind_says():
+    assert [ruling_of(kind) for kind in ("supersedes", "conflicts", "complements", "temporary", "unrelated")] == [
+        "supersedes", "conflicts", "both", "both", "both",
+    ]  # fmt: skip
+
+
+def home(*objects: str, subject: str = "ann", predicate: str = "LIVES_IN", **declared: bool) -> Relation:
+    return Relation(subject, predicate, frozenset(objects), **declared)
+
+
+def test_a_predicate_declared_single_valued_excludes_another_value():
+    policy, existing = ConflictPolicy(), home("oslo")
+    assert policy.excludes(home("rome", single_valued=True, declared=True), existing)
+    for other in (
+        home("rome", single_valued=True),
+        home("rome", single_valued=False, declared=True),
+        home("oslo", "rome", single_valued=True, declared=True),
+        home("rome", subject="bob", single_valued=True, declared=True),
+        home("rome", predicate="BORN_IN", single_valued=True, declared=True),
+    ):
+        assert not policy.excludes(other, existing)
+
+
+def test_a_value_does_not_supersede_another_of_a_predicate_declared_to_have_several():
+    policy, existing = ConflictPolicy(), home("oslo")
+    plural = home("rome", single_valued=False, declared=True)
+    assert not policy.may_contradict("supersedes", plural, existing)
+    assert policy.may_contradict("conflicts", plural, existing)
+    assert policy.may_contradict("supersedes", home("rome", single_valued=False), existing)
+    assert not policy.may_contradict("complements", home("rome"), existing)
+
+
+def test_a_refused_fact_that_is_stated_anew_waits_again():
+    verdict = Verdict("b", "a", "refused", refused="b")
+    assert is_reopened(verdict, {"b"})
+    assert not is_reopened(verdict, {"a"})
+    assert not is_reopened(Verdict("b", "a", "conflicts"), {"b"})
+
+
+def test_who_is_preferred_counts_only_by_the_models_choice():
+    older, newer = Claim("a", 0.0, (1, "e")), Claim("b", 0.0, (2, "e"))
+    assert ConflictPolicy("recency").beats(newer, older, {"a"})
+    assert ConflictPolicy("model").beats(older, newer, {"a"})
+    assert ConflictPolicy("model").beats(newer, older, {"a", "b"})
+
+
+class OlderUnlessTrustedMore(ConflictPolicy):
+    """The newer of two conflicting facts wins only if its source is trusted more: one method, in one file."""
+
+    def beats(self, one, other, preferred):
+        return (one.weight, other.last_stated) > (other.weight, one.last_stated)
+
+
+@pytest.mark.parametrize(("trust", "winner"), [(0.5, "a"), (0.4, "a"), (0.6, "b")])
+def test_another_policy_is_one_method(trust, winner):
+    statements = [Statement("a", "e1", 10, trust=0.5), Statement("b", "e2", 20, trust=trust)]
+    conflict = [Verdict("b", "a", "conflicts")]
+    believed = truths(statements, conflict, OlderUnlessTrustedMore("trust"))
+    assert [fact for fact, truth in believed.items() if truth.periods] == [winner]
