@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.ingestion.beliefs import MOST_LINKED, Edit, History, belief_of, read_history, revised
-from kg_memory.temporal.beliefs import Belief
+from kg_memory.ingestion.revise import MOST_LINKED, Revision, read_history, revise_beliefs
+from kg_memory.temporal.beliefs import Belief, Edit, History
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy, Verdict
 from kg_memory.temporal.statements import Statement
@@ -41,19 +41,19 @@ def statement(fact: str, at: int, until: int = OPEN_END, **given: Any) -> Statem
 def past(*statements: Statement, verdicts: tuple[Verdict, ...] = ()) -> History:
     history = History()
     for each in statements:
-        history.say(each)
+        history.add_statement(each)
         history.sentences[each.fact] = f"Of {each.fact}."
     for number, each in enumerate(verdicts):
-        history.rule(str(number), each)
+        history.set_verdict(str(number), each)
     return history
 
 
 def hold(history: History, revision: Any) -> None:
     """Believe what *revision* says, as the database would."""
     for fact, held in history.beliefs.items():
-        history.beliefs[fact] = [each for each in held if each.id not in revision["closed"]]
-    for each in revision["beliefs"]:
-        history.beliefs[each["fact"]].append(belief_of({**each["belief"], "proposed": each["proposed"]}))
+        history.beliefs[fact] = [each for each in held if each.id not in revision.closed]
+    for each in revision.beliefs:
+        history.beliefs[each.fact].append(Belief(each.id, each.period, each.proposed))
 
 
 # Reading
@@ -101,7 +101,7 @@ def test_all_that_is_known_of_a_fact_is_read():
     judged = verdict("a", "b", "conflicts", holds="known", edited="a", edited_from=1, edited_until=2)
     rows = [row("a", judged, statements=[{**said, "refuted": False}], beliefs=[held])]
     history, _ = answered(read_history(["a", "b"]), rows)
-    assert history.said()[0].valid_at == 1
+    assert history.edited_statements()[0].valid_at == 1
     stated = Statement("a", "e", 7, 5, OPEN_END, "day", 0.5, 0.25, corrects=True, end_precision="month")
     assert history.statements_by_fact() == {"a": [stated]}
     assert history.beliefs["a"] == [Belief("b", Period(5, 9, 7, 5, "day", "year"), proposed=True)]
@@ -114,29 +114,32 @@ def test_all_that_is_known_of_a_fact_is_read():
 
 def test_a_statement_that_is_there_already_changes_nothing():
     history = past(statement("a", 5))
-    history.say(statement("a", 5, confidence=0.1))
-    assert [each.confidence for each in history.said()] == [1.0]
+    history.add_statement(statement("a", 5, confidence=0.1))
+    assert [each.confidence for each in history.edited_statements()] == [1.0]
 
 
 def test_one_episode_may_state_two_stays():
     history = History()
-    history.say(Statement("a", "e", 9, 1, 2))
-    history.say(Statement("a", "e", 9, 3, 4))
-    assert len(history.said()) == 2
+    history.add_statement(Statement("a", "e", 9, 1, 2))
+    history.add_statement(Statement("a", "e", 9, 3, 4))
+    assert len(history.edited_statements()) == 2
 
 
 def test_the_dates_that_a_person_gave_take_the_place_of_those_of_the_last_statement():
     history = past(statement("a", 5), statement("a", 9, precision="day"))
-    history.rule("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
-    assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.said()] == [(5, 5, 8), (9, 7, 8)]
-    history.rule("v", Verdict("a", "b", "both"))
-    assert [each.valid_at for each in history.said()] == [5, 9]
+    history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
+    assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.edited_statements()] == [
+        (5, 5, 8),
+        (9, 7, 8),
+    ]
+    history.set_verdict("v", Verdict("a", "b", "both"))
+    assert [each.valid_at for each in history.edited_statements()] == [5, 9]
 
 
 def test_an_open_start_that_a_person_gave_has_no_precision():
     history = past(statement("a", 5, precision="year"))
-    history.rule("v", Verdict("a", "b", "both"), Edit("a", OPEN_START, 8))
-    [told] = history.said()
+    history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", OPEN_START, 8))
+    [told] = history.edited_statements()
     assert (told.valid_at, told.invalid_at, told.precision) == (OPEN_START, 8, "instant")
 
 
@@ -144,56 +147,59 @@ def test_an_open_start_that_a_person_gave_has_no_precision():
 
 
 def test_a_new_fact_is_recorded_with_what_caused_it():
-    revision = revised(past(statement("a", 5)), ConflictPolicy(), "n", "the episode")
-    [told] = revision["beliefs"]
-    assert (told["fact"], told["proposed"], told["belief"]["cause"]) == ("a", False, "the episode")
-    assert (told["belief"]["valid_at"], told["belief"]["expired_at"]) == (5, OPEN_END)
-    assert (revision["touched"], revision["closed"], revision["ended"], revision["waiting"]) == (["a"], [], [], [])
+    revision = revise_beliefs(past(statement("a", 5)), ConflictPolicy(), "n", "the episode")
+    [told] = revision.beliefs
+    assert (told.fact, told.proposed, told.cause) == ("a", False, "the episode")
+    assert told.to_row()["belief"] == {
+        "id": told.id, "cause": "the episode", "expired_at": OPEN_END, "valid_at": 5, "invalid_at": OPEN_END,
+        "said_at": 5, "known_from": 5, "precision": "instant", "end_precision": "instant",
+    }  # fmt: skip
+    assert (revision.touched, revision.closed, revision.ended, revision.waiting) == (["a"], [], [], [])
 
 
 def test_what_follows_already_is_not_recorded_again():
     history = past(statement("a", 5))
-    hold(history, revised(history, ConflictPolicy(), "n", "one"))
-    revision = revised(history, ConflictPolicy(), "n", "two")
-    assert not any(revision.values())
+    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
+    revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
+    assert revision == Revision()
 
 
 def test_a_belief_that_no_longer_follows_is_closed_and_the_end_is_told():
     history = past(statement("a", 5))
-    hold(history, revised(history, ConflictPolicy(), "n", "one"))
+    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
     [before] = history.beliefs["a"]
-    history.say(statement("b", 9))
+    history.add_statement(statement("b", 9))
     history.sentences["b"] = "Of b."
-    history.rule("v", Verdict("b", "a", "supersedes"))
-    revision = revised(history, ConflictPolicy(), "n", "two")
-    assert (revision["closed"], revision["ended"], revision["touched"]) == ([before.id], ["Of a."], ["a", "b"])
+    history.set_verdict("v", Verdict("b", "a", "supersedes"))
+    revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
+    assert (revision.closed, revision.ended, revision.touched) == ([before.id], ["Of a."], ["a", "b"])
 
 
 def test_an_end_that_is_only_moved_is_not_told_as_an_end():
     history = past(statement("a", 5, 20))
-    hold(history, revised(history, ConflictPolicy(), "n", "one"))
-    history.say(Statement("a", "later", 30, OPEN_START, 15))
-    revision = revised(history, ConflictPolicy(), "n", "two")
-    assert (len(revision["closed"]), revision["ended"]) == (1, [])
+    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
+    history.add_statement(Statement("a", "later", 30, OPEN_START, 15))
+    revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
+    assert (len(revision.closed), revision.ended) == (1, [])
 
 
 def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
     history = past(statement("a", 5), statement("b", 9))
-    hold(history, revised(history, ConflictPolicy(), "n", "one"))
-    history.rule("v", Verdict("b", "a", "waiting"))
-    revision = revised(history, ConflictPolicy(), "n", "two")
-    assert (revision["ended"], revision["waiting"]) == (["Of b."], ["Of b."])
-    assert [(each["fact"], each["proposed"]) for each in revision["beliefs"]] == [("b", True)]
+    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
+    history.set_verdict("v", Verdict("b", "a", "waiting"))
+    revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
+    assert (revision.ended, revision.waiting) == (["Of b."], ["Of b."])
+    assert [(each.fact, each.proposed) for each in revision.beliefs] == [("b", True)]
 
 
 def test_what_a_refuted_fact_had_ended_is_believed_again():
     supersedes = Verdict("b", "a", "supersedes")
     history = past(statement("a", 5), statement("b", 9), verdicts=(supersedes,))
-    hold(history, revised(history, ConflictPolicy(), "n", "one"))
-    history.say(statement("c", 12))
+    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
+    history.add_statement(statement("c", 12))
     history.sentences["c"] = "Of c."
-    history.rule("v", Verdict("c", "b", "conflicts"))
-    hold(history, revised(history, ConflictPolicy(), "n", "two"))
+    history.set_verdict("v", Verdict("c", "b", "conflicts"))
+    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "two"))
     held = {
         fact: [(each.period.valid_at, each.period.invalid_at) for each in own] for fact, own in history.beliefs.items()
     }
@@ -204,8 +210,8 @@ def test_one_that_is_held_twice_by_two_writers_at_once_is_closed_once():
     history = past(statement("a", 5))
     period = Period(5, OPEN_END, 5, 5)
     history.beliefs["a"] = [Belief("one", period), Belief("two", period)]
-    revision = revised(history, ConflictPolicy(), "n", "x")
-    assert (revision["closed"], revision["beliefs"]) == (["two"], [])
+    revision = revise_beliefs(history, ConflictPolicy(), "n", "x")
+    assert (revision.closed, revision.beliefs) == (["two"], [])
 
 
 FACTS = st.sampled_from("abc")
@@ -225,8 +231,8 @@ VERDICTS = st.lists(
 @given(STATEMENTS, VERDICTS, st.sampled_from(["recency", "confidence", "model", "trust"]))
 def test_beliefs_that_were_revised_need_no_revision(statements, verdicts, strategy):
     history = past(*statements, verdicts=tuple(verdicts))
-    first = revised(history, ConflictPolicy(strategy), "n", "one")
+    first = revise_beliefs(history, ConflictPolicy(strategy), "n", "one")
     hold(history, first)
-    again = revised(history, ConflictPolicy(strategy), "n", "two")
-    assert (again["closed"], again["beliefs"], again["ended"]) == ([], [], [])
-    assert len({each["belief"]["id"] for each in first["beliefs"]}) == len(first["beliefs"])
+    again = revise_beliefs(history, ConflictPolicy(strategy), "n", "two")
+    assert (again.closed, again.beliefs, again.ended) == ([], [], [])
+    assert len({each.id for each in first.beliefs}) == len(first.beliefs)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kg_memory.ingestion.beliefs import History, read_history, revised, verdict_of
 from kg_memory.ingestion.contradictions import identity
 from kg_memory.ingestion.records import IngestionState, NewFact
+from kg_memory.ingestion.revise import read_history, revise_beliefs, to_verdict
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.policy import ConflictPolicy, is_reopened
 from kg_memory.temporal.statements import Statement
 
@@ -25,19 +26,23 @@ def invalidate(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]
     unknown = {fact["id"] for fact in facts if not fact["same_as"]}
     history = yield from read_history({*map(identity, facts), *judged} - unknown, state["histories"])
     for id_ in map(identity, facts):
-        history.unsay(id_, episode["id"])
+        history.remove_statements(id_, episode["id"])
     for fact in facts:
         history.sentences.setdefault(identity(fact), fact["sentence"])
         if not fact["refuted"]:
-            history.say(_statement(fact, episode))
+            history.add_statement(_statement(fact, episode))
     found = [each for each in state["verdicts"] if each["id"] not in history.verdicts]
     found += [each for each in state["rejudged"] if each["id"] in history.verdicts.keys() - history.decided]
     for told in found:
-        history.rule(told["id"], verdict_of(told))
+        history.set_verdict(told["id"], to_verdict(told))
     reopened = _reopened(history, {identity(fact) for fact in facts})
+    revision = revise_beliefs(history, ConflictPolicy.from_settings(settings), state["namespace"], episode["id"])
     return {
         "reopened": reopened,
-        **revised(history, ConflictPolicy.from_settings(settings), state["namespace"], episode["id"]),
+        **revision.to_parameters(),
+        "ended": revision.ended,
+        "waiting": revision.waiting,
+        "revived": revision.revived,
     }
 
 
@@ -46,7 +51,7 @@ def _reopened(history: History, stated: set[str]) -> list[str]:
     again = [id_ for id_, each in history.verdicts.items() if is_reopened(each, stated)]
     for id_ in again:
         each = history.verdicts[id_]
-        history.rule(id_, replace(each, ruling="waiting", refused=None), history.edits.get(id_))
+        history.set_verdict(id_, replace(each, ruling="waiting", refused=None), history.edits.get(id_))
     return sorted(again)
 
 

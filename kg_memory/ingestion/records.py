@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Required
 
 from typing_extensions import TypedDict
 
-from kg_memory.ingestion.beliefs import NewBelief
 from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy, Precision, Ruling, VerdictKind
 from kg_memory.runtime import config
@@ -175,7 +174,7 @@ class NewPredicate(TypedDict):
 class Related(TypedDict):
     """What was looked up of facts (`of`): the known ones each may have to do with, by their ids, and the revisions.
 
-    Of those that are known in the same words, `histories` are what `kg_memory.ingestion.beliefs.read_history` reads.
+    Of those that are known in the same words, `histories` are what `kg_memory.ingestion.revise.read_history` reads.
     """
 
     of: list[dict[str, Any]]
@@ -196,7 +195,7 @@ class IngestionState(IngestionInput, total=False):
     known one, and `based_on` the revisions of the entities that it was based on; `related` is what both were looked up
     in, from the first question about the facts until they are judged, and `histories` what is known of some of them as
     `Related` has it. `touched`, `closed`, `beliefs`,
-    `ended`, `waiting` and `revived` are those of `kg_memory.ingestion.beliefs.Revision`; `reopened` are the verdicts
+    `ended`, `waiting` and `revived` are those of `kg_memory.ingestion.revise.Revision`; `reopened` are the verdicts
     that wait
     again. `stale` are the entities that are to be summarised, as `cypher.SAVE` tells them. `linked` is how many links
     between entities were made, and `unlinked` for how many there was no time. `steps` are what each step took, as
@@ -230,7 +229,7 @@ class IngestionState(IngestionInput, total=False):
     reopened: list[str]
     touched: list[str]
     closed: list[str]
-    beliefs: list[NewBelief]
+    beliefs: list[dict[str, Any]]
     ended: list[str]
     waiting: list[str]
     revived: list[str]

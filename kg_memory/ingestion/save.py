@@ -12,7 +12,7 @@ from kg_memory.ingestion.contradictions import identity, judge, only_ends
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.receive import READ, line
 from kg_memory.ingestion.records import IngestionState, NewEntity, NewFact
-from kg_memory.ingestion.revive import revive
+from kg_memory.ingestion.revise import revive
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings

@@ -8,13 +8,14 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import belief_cypher, cypher, rows
-from kg_memory.ingestion.beliefs import History, read_history
+from kg_memory.ingestion.revise import read_history
 from kg_memory.memory.reading import counted
 from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
 from kg_memory.models.surroundings import Neighbourhood
 from kg_memory.retrieval.time_window import EVER, Window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import rivals_by
 from kg_memory.text.identity import alias_key, clean

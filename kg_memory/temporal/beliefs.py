@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from kg_memory.temporal.truth import Period, Truth
+from kg_memory.models.graph import Precision
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.policy import ConflictPolicy, Verdict
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Period, Truth, truths
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +20,127 @@ class Belief:
     id: str
     period: Period
     proposed: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the fact is believed, and has not ended."""
+        return not self.proposed and self.period.invalid_at == OPEN_END
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """That a fact is not to be shown again for what was stated before *at*, and held before *until*."""
+
+    until: int
+    at: int
+
+    def covers(self, truth: Truth) -> bool:
+        """Return whether *truth* has nothing that is later, or was stated since."""
+        return all(period.invalid_at <= self.until and period.stated_at <= self.at for period in truth.periods)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The dates that a person gave to a fact: they replace those of its last statement.
+
+    ``None`` leaves a date as it was. An end that is given, also an open one, is that of the whole period.
+    """
+
+    fact: str
+    valid_at: int | None
+    invalid_at: int | None
+    precision: Precision = "instant"
+    end_precision: Precision = "instant"
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefChange:
+    """What changes for one fact: the beliefs to close, by their ids, and the periods to record.
+
+    These are *proposed* where it waits for review. *ended*: it was believed to hold still, and is no more. *waits*: it
+    waits from now on. *revived*: it was evicted, and is believed again.
+    """
+
+    fact: str
+    closed: list[str]
+    recorded: list[Period]
+    proposed: bool
+    ended: bool
+    waits: bool
+    revived: bool
+
+
+@dataclass(slots=True)
+class History:
+    """What was stated about some facts, what is believed of them, and the verdicts that link them."""
+
+    statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    beliefs: defaultdict[str, list[Belief]] = field(default_factory=lambda: defaultdict(list))
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    edits: dict[str, Edit] = field(default_factory=dict)
+    sentences: dict[str, str] = field(default_factory=dict)
+    decided: set[str] = field(default_factory=set)
+    """The verdicts about which a person decided."""
+    evicted: dict[str, Eviction] = field(default_factory=dict)
+    """The facts of which only the statements are kept: they affect others, and are not believed themselves."""
+
+    def add_statement(self, statement: Statement) -> None:
+        """Add a statement; one that is there already changes nothing."""
+        key = (statement.id, statement.valid_at, statement.invalid_at)
+        self.statements[statement.fact].setdefault(key, statement)
+
+    def remove_statements(self, fact: str, episode: str) -> None:
+        """Remove what *episode* states of *fact*."""
+        own = self.statements[fact]
+        self.statements[fact] = {key: statement for key, statement in own.items() if statement.id != episode}
+
+    def set_verdict(self, id_: str, verdict: Verdict, edit: Edit | None = None) -> None:
+        """Add a verdict, or change it, with the dates that were given with it."""
+        self.verdicts[id_] = verdict
+        self.edits.pop(id_, None)
+        if edit is not None:
+            self.edits[id_] = edit
+
+    def statements_by_fact(self) -> dict[str, list[Statement]]:
+        """Return the statements of each fact."""
+        return {fact: list(own.values()) for fact, own in self.statements.items()}
+
+    def last_statement(self, fact: str) -> Statement:
+        """Return the statement of *fact* that was made last."""
+        return max(self.statements[fact].values(), key=lambda statement: statement.order)
+
+    def edited_statements(self) -> list[Statement]:
+        """Return all statements, with the dates that a person gave."""
+        edits = {edit.fact: edit for edit in self.edits.values()}
+        result: list[Statement] = []
+        for fact, own in self.statements.items():
+            result += _edit(own.values(), self.last_statement(fact), edits[fact]) if fact in edits else own.values()
+        return result
+
+
+def compare_beliefs(history: History, policy: ConflictPolicy) -> list[BeliefChange]:
+    """Return what is to change so that the beliefs about each fact of *history* follow from it."""
+    result: list[BeliefChange] = []
+    truth_by_fact = truths(history.edited_statements(), list(history.verdicts.values()), policy)
+    for fact, truth in sorted(truth_by_fact.items()):
+        held, eviction = history.beliefs[fact], history.evicted.get(fact)
+        believed = Truth() if eviction and eviction.covers(truth) else truth
+        closed, recorded = revise(held, believed)
+        was_current = any(belief.is_current for belief in held)
+        is_current = not believed.waits and any(period.invalid_at == OPEN_END for period in believed.periods)
+        change = BeliefChange(
+            fact,
+            closed,
+            recorded,
+            proposed=believed.waits,
+            ended=was_current and not is_current,
+            waits=believed.waits and not any(belief.proposed for belief in held),
+            revived=eviction is not None and bool(believed.periods),
+        )
+        result.append(change)
+    return result
 
 
 def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
@@ -32,3 +158,22 @@ def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period
 def _without_statement(period: Period) -> Period:
     """Return *period* as beliefs are compared: to state it again changes nothing."""
     return replace(period, stated_at=0)
+
+
+def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
+    """Return the *statements* of one fact with the dates of *edit*: all in *last*, the end in all that overlap it."""
+    edited = last
+    if edit.valid_at is not None:
+        edited = replace(edited, valid_at=edit.valid_at, precision=edit.precision)
+    if edit.invalid_at is None:
+        return [edited if statement is last else statement for statement in statements]
+    edited = replace(edited, invalid_at=edit.invalid_at, end_precision=edit.end_precision)
+    result: list[Statement] = []
+    for statement in statements:
+        if statement is last:
+            result.append(edited)
+        elif statement.begin < edited.invalid_at and edited.begin < statement.invalid_at:
+            result.append(replace(statement, invalid_at=edit.invalid_at, end_precision=edit.end_precision))
+        else:
+            result.append(statement)
+    return result

@@ -13,7 +13,7 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
-from kg_memory.ingestion.revive import revive
+from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.eviction import cypher
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import Asked as Forgetting

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.ingestion.beliefs import History, Revision, belief_of, revised
-from kg_memory.temporal.beliefs import Belief
+from kg_memory.ingestion.revise import Revision, revise_beliefs, to_belief
+from kg_memory.temporal.beliefs import Belief, History
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.temporal.statements import Statement
@@ -54,7 +54,7 @@ def without(history: History, gone: Collection[str], going: Collection[str], unr
         if fact in going or not left:
             del history.statements[fact]
     for statement in unrefuted:
-        history.say(statement)
+        history.add_statement(statement)
 
 
 def believe(
@@ -81,8 +81,8 @@ def believe(
     again = {each["id"]: each for each in reopened if each["until"] == OPEN_END}
     for fact, own in left.items():
         held = [each for each in history.beliefs[fact] if each.id not in set(removed)]
-        history.beliefs[fact] = held + [belief_of(again[each["id"]]) for each in own if each["id"] in again]
-    revision = revised(history, policy, cause[1], cause[0])
+        history.beliefs[fact] = held + [to_belief(again[each["id"]]) for each in own if each["id"] in again]
+    revision = revise_beliefs(history, policy, cause[1], cause[0])
     restored, changed = _compared(before, history, revision)
     return Believed(
         removed, [{"id": each["id"], "until": each["until"]} for each in reopened], revision, restored, changed,
@@ -99,12 +99,12 @@ def _compared(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
     """Return the facts that hold again, and the others of which other times are believed than *before*."""
-    closed = set(revision["closed"])
+    closed = set(revision.closed)
     after: defaultdict[str, set[tuple[int, int, bool]]] = defaultdict(set)
     for fact in history.statements:
         after[fact] |= {_times(each) for each in history.beliefs[fact] if each.id not in closed}
-    for new in revision["beliefs"]:
-        after[new["fact"]].add((new["belief"]["valid_at"], new["belief"]["invalid_at"], new["proposed"]))
+    for belief in revision.beliefs:
+        after[belief.fact].add((belief.period.valid_at, belief.period.invalid_at, belief.proposed))
     earlier = {fact: {_times(each) for each in before.get(fact, ())} for fact in after}
     restored = [fact for fact, times in after.items() if _holds(times) and not _holds(earlier[fact])]
     changed = [fact for fact, times in after.items() if times != earlier[fact] and fact not in restored]

@@ -8,7 +8,7 @@ from typing import Any
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.ingestion.receive import line
-from kg_memory.ingestion.revive import revive
+from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher, outbox
 from kg_memory.maintenance.forgetting.look import Ground, look
 from kg_memory.maintenance.forgetting.plan import Plan, planned
@@ -106,7 +106,7 @@ def removed(going: Going, settings: Settings, namespace: str, done: Done) -> Flo
         traces = yield from traced(ground, plan.params)
         note = None if going.note is None else _noted(going.note, ground, plan)
         if (yield from write(cypher.FORGET, **{**plan.params, "note": note}, now=time)):
-            yield from revive(plan.believed.revision["revived"])
+            yield from revive(plan.believed.revision.revived)
             done.add(ground, plan, time)
             return traces
     raise _never()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.ingestion.beliefs import read_history, statement_of
+from kg_memory.ingestion.revise import read_history, to_statement
 from kg_memory.maintenance.forgetting import cypher, remove
 from kg_memory.maintenance.forgetting.believe import Believed, believe, without
 from kg_memory.maintenance.forgetting.look import Ground, add_ends
@@ -47,7 +47,7 @@ def planned(ground: Ground, settings: Settings, namespace: str, time: int) -> Fl
         "gone_episodes": sorted(ground.gone.ids - ground.redacted.keys()), "gone_facts": leaving,
         "gone_entities": sorted(ground.leaving),
         "gone_beliefs": sorted({*believed.removed, *beliefs}), "reopened": believed.reopened,
-        "touched": revision["touched"], "closed": revision["closed"], "beliefs": revision["beliefs"],
+        **revision.to_parameters(),
     }  # fmt: skip
     return Plan(params, leaving, believed)
 
@@ -73,7 +73,7 @@ def _believed(
 
 def _statements(ground: Ground, stated: Iterable[tuple[str, str]]) -> list[Statement]:
     return [
-        statement_of(fact, each)
+        to_statement(fact, each)
         for episode, fact in sorted(stated)
         for each in ground.facts[fact]["statements"]
         if each["id"] == episode

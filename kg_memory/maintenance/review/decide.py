@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor import belief_cypher as cypher
 from kg_memory.falkor import rows
-from kg_memory.ingestion.beliefs import History, Revision, edit_of, read_history, revised, verdict_of
-from kg_memory.ingestion.revive import revive
+from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, revive, to_edit, to_verdict
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory.reading import counted
@@ -22,6 +21,7 @@ from kg_memory.models.graph import SOURCES, Fact, Review, Ruling, VerdictKind
 from kg_memory.retrieval.time_window import Given, moment
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
 from kg_memory.temporal.policy import (
     COMPATIBLE,
@@ -157,7 +157,7 @@ def _asked(page: Sequence[Mapping[str, Any]], history: History) -> list[Mapping[
     said, verdicts = history.statements_by_fact(), history.verdicts.values()
     waits = facts_in_review(verdicts, said)
     aside = waits | {each.refused for each in verdicts}
-    later = [fact_in_question(verdict_of(row["verdict"]), said) for row in page]
+    later = [fact_in_question(to_verdict(row["verdict"]), said) for row in page]
     return [row for row, fact in zip(page, later, strict=True) if fact in waits and aside & {*_sides(row)} == {fact}]
 
 
@@ -175,7 +175,7 @@ def _told(found: Sequence[Mapping[str, Any]]) -> Flow[list[Review]]:
         if known is None or known.expired_at is not None or fact.expired_at is None:
             facts[fact.id] = fact
     return [
-        _review(row, facts, fact_in_question(verdict_of(row["verdict"]), history.statements_by_fact())) for row in found
+        _review(row, facts, fact_in_question(to_verdict(row["verdict"]), history.statements_by_fact())) for row in found
     ]
 
 
@@ -225,7 +225,7 @@ def _decided(
             row, history, after(row, history, time), (*made, time), (policy, namespace), based_on
         )
         if written is not None:
-            yield from revive(written["revived"])
+            yield from revive(written.revived)
             yield from refresh(since=time, before=time - LEFT)
             found = yield from _told([(yield from _stored(review))])
             return found[0]
@@ -242,14 +242,14 @@ def _write(
     """Write it if nothing was changed since *history* was read, and return what it changed."""
     told, (decision, by, reason, time), (policy, namespace) = row["verdict"], made, how
     id_ = decision_id(namespace, told["id"], time)
-    history.rule(told["id"], verdict_of({**told, **after}), edit_of(after))
-    revision = revised(history, policy, namespace, id_)
+    history.set_verdict(told["id"], to_verdict({**told, **after}), to_edit(after))
+    revision = revise_beliefs(history, policy, namespace, id_)
     before = json.dumps({name: told[name] for name in _STATE})
     kept = {"id": id_, "decision": decision, "by": clean(by), "at": time, "reason": clean(reason), "before": before}
     written = yield from write(
         cypher.DECIDE, verdict=told["id"], expected=told["ruling"], now=time, **after,
         decision={**kept, "ruling": after["ruling"]}, based_on=list(based_on),
-        **{name: revision[name] for name in ("touched", "closed", "beliefs")},
+        **revision.to_parameters(),
     )  # fmt: skip
     return revision if written else None
 

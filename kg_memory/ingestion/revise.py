@@ -1,0 +1,191 @@
+"""Make beliefs follow from statements: read the history of facts, apply the rules of `temporal`, say what to write.
+
+Used by the step `invalidate` and by whatever else changes statements or verdicts: reviews, forgetting, eviction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kg_memory.falkor import belief_cypher, revival_cypher
+from kg_memory.models.graph import Precision
+from kg_memory.runtime.effects import embed, read, write
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import Belief, Edit, Eviction, History, compare_beliefs
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.policy import ConflictPolicy, Contradiction, Verdict
+from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.truth import Period
+from kg_memory.text import tokenise
+from kg_memory.text.identity import belief_id
+
+MOST_LINKED = 2000
+"""How many facts that verdicts link to one another are read at most."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NewBelief:
+    """A period in which a fact is believed to hold from now on, or is *proposed* to hold until a person decides.
+
+    *cause* is the episode or decision because of which it is recorded.
+    """
+
+    fact: str
+    id: str
+    period: Period
+    cause: str
+    proposed: bool = False
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the parameters by which the belief is written."""
+        period = self.period
+        stored = {
+            "id": self.id,
+            "expired_at": OPEN_END,
+            "cause": self.cause,
+            "valid_at": period.valid_at,
+            "invalid_at": period.invalid_at,
+            "said_at": period.stated_at,
+            "known_from": period.known_from,
+            "precision": period.precision,
+            "end_precision": period.end_precision,
+        }
+        return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
+
+    `ended` are the sentences of the facts that hold no longer, `waiting` of those that wait for review from now on.
+    `revived` are the ids of the facts that were evicted and are believed again.
+    """
+
+    touched: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    beliefs: list[NewBelief] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    revived: list[str] = field(default_factory=list)
+
+    def to_parameters(self) -> dict[str, Any]:
+        """Return the parameters by which queries write the revision."""
+        return {
+            "touched": self.touched,
+            "closed": self.closed,
+            "beliefs": [belief.to_row() for belief in self.beliefs],
+        }
+
+
+def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
+    """Read the history of *facts*, and of all that verdicts link to them; *rows* are those that are read already."""
+    history = History()
+    missing, seen = sorted(set(facts)), set[str]()
+    row_of = {row["fact"]: row for row in rows}
+    while missing and len(seen) < MOST_LINKED:
+        seen.update(missing)
+        unread = [fact for fact in missing if fact not in row_of]
+        if unread:
+            read_rows = yield from read(belief_cypher.HISTORY, facts=unread)
+            row_of |= {row["history"]["fact"]: row["history"] for row in read_rows}
+        for fact in missing:
+            if fact in row_of:
+                _add(history, row_of[fact])
+        linked = {fact for verdict in history.verdicts.values() for fact in (verdict.new, verdict.existing)}
+        missing = sorted(linked - seen)[: MOST_LINKED - len(seen)]
+    return history
+
+
+def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
+    """Return what changes when beliefs are made to follow from *history*; *cause* is the episode or decision."""
+    revision = Revision()
+    for change in compare_beliefs(history, policy):
+        if change.revived:
+            revision.revived.append(change.fact)
+        if change.closed or change.recorded:
+            revision.touched.append(change.fact)
+        revision.closed.extend(change.closed)
+        for period in change.recorded:
+            times = (period.valid_at, period.invalid_at, period.known_from, int(change.proposed))
+            id_ = belief_id(namespace, change.fact, cause, *times)
+            revision.beliefs.append(NewBelief(change.fact, id_, period, cause, change.proposed))
+        if change.ended:
+            revision.ended.append(history.sentences[change.fact])
+        if change.waits:
+            revision.waiting.append(history.sentences[change.fact])
+    return revision
+
+
+def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_weight: int = 1) -> Flow[None]:
+    """Let searches find evicted *facts* and *entities* again, by their ids; a no-op where there are none.
+
+    A word of an entity's names counts *name_weight* times.
+    """
+    if not facts and not entities:
+        return
+    evicted = yield from read(revival_cypher.EVICTED, facts=sorted(facts), entities=sorted(entities))
+    vectors = yield from embed([row["texts"][0] for row in evicted])
+    rows: dict[str, list[dict[str, object]]] = {"fact": [], "entity": []}
+    for row, vector in zip(evicted, vectors, strict=True):
+        weight = name_weight if row["kind"] == "entity" else 1
+        counts: Counter[str] = sum((tokenise.count(text, weight) for text in dict.fromkeys(row["texts"])), Counter())
+        terms = [{"term": term, "f": f} for term, f in sorted(counts.items())]
+        rows[row["kind"]].append({"id": row["id"], "embedding": vector, "n": counts.total(), "terms": terms})
+    yield from write(revival_cypher.REVIVE, facts=rows["fact"], entities=rows["entity"])
+
+
+def to_statement(fact: str, row: Row) -> Statement:
+    """Return a statement of *fact* from its row."""
+    return Statement(
+        fact,
+        row["id"],
+        row["said_at"],
+        row["valid_at"],
+        row["invalid_at"],
+        row["precision"],
+        row["confidence"],
+        row["trust"],
+        row["corrects"],
+        row["end_precision"],
+    )
+
+
+def to_belief(row: Row) -> Belief:
+    """Return a belief from its row."""
+    times = row["valid_at"], row["invalid_at"], row["said_at"], row["known_from"]
+    return Belief(row["id"], Period(*times, row["precision"], row["end_precision"]), proposed=row["proposed"])
+
+
+def to_verdict(row: Row) -> Verdict:
+    """Return a verdict from its row, or as it was just found: then nobody has refused anything."""
+    kind: Contradiction = "conflicts" if row["kind"] == "conflicts" else "supersedes"
+    preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
+    return Verdict(row["new"], row["known"], row["ruling"], preferred, row.get("refused"), kind)
+
+
+def to_edit(row: Row) -> Edit | None:
+    """Return the dates that a person gave with a verdict, from its row."""
+    if not row["edited"]:
+        return None
+    precision: Precision = row["edited_precision"] or "instant"
+    end_precision: Precision = row["edited_end_precision"] or "instant"
+    return Edit(row["edited"], row["edited_from"], row["edited_until"], precision, end_precision)
+
+
+def _add(history: History, row: Row) -> None:
+    fact = row["fact"]
+    history.sentences[fact] = row["sentence"]
+    if row.get("evicted") is not None:
+        history.evicted[fact] = Eviction(row["evicted"], row["evicted_at"])
+    for statement in row["statements"]:
+        if not statement["refuted"]:
+            history.add_statement(to_statement(fact, statement))
+    history.beliefs[fact] = [to_belief(belief) for belief in row["beliefs"]]
+    for verdict in row["verdicts"]:
+        if verdict["decided"]:
+            history.decided.add(verdict["id"])
+        history.set_verdict(verdict["id"], to_verdict(verdict), to_edit(verdict))
