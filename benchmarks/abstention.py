@@ -34,7 +34,7 @@ from conversations import (
 from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.records import RetrievalState
 from kg_memory.retrieval.relevance import features, probability
 from kg_memory.retrieval.search import counts_of, frequencies_of, search

@@ -39,7 +39,7 @@ from kg_memory.communities.detect import grouped
 from kg_memory.communities.load import load
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.shadow_graph import Aside
+from kg_memory.falkor.graph_swap import Aside
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted

@@ -40,7 +40,7 @@ from benchmarks.search_scale_exact import Exact
 from benchmarks.search_scale_load import Texts, load
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.parameters import SentVector
+from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.bm25 import K1, B
 from kg_memory.retrieval.recipe import FACTS, Weights
@@ -125,7 +125,7 @@ class Size:
         self.asks |= {
             "facts": lambda asked: self.memory.search(asked.text, namespace=NAMESPACE, recipe=RECIPE),
             "four kinds": lambda asked: self.memory.search(asked.text, namespace=NAMESPACE),
-            "raw vector": lambda asked: self._raw(RAW_VECTOR, {"vector": SentVector(asked.vector)}),
+            "raw vector": lambda asked: self._raw(RAW_VECTOR, {"vector": EncodedVector(asked.vector)}),
             "raw words": lambda asked: self._raw(RAW_WORDS, {"terms": asked.terms, **constants}),
         }
 

@@ -14,8 +14,8 @@ import pytest
 
 from kg_memory.cli import main
 from kg_memory.errors import AnswerError, ModelUnavailable
-from kg_memory.falkor import watch_cypher
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.queries import usage
 from kg_memory.llm.chat import chat_model
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.watching import OVERLAP, Watch
@@ -157,10 +157,10 @@ def test_a_look_is_seven_queries_and_each_goes_by_an_index(memory, driver, datab
     add(memory, namespace, "I live in Oslo.")
     params = {"today": 1, "since": 1, "limit": 10, "length": 10, "statuses": ["failed"], "ids": ["a"]}
     for name in ("STATES", "NEW_EPISODES", "EPISODES_IN", "EPISODES_WITH"):
-        plan = database.explain(graph_key(namespace), getattr(watch_cypher, name), params)
+        plan = database.explain(graph_key(namespace), getattr(usage, name), params)
         assert "Index Scan" in plan, plan
         assert "Label Scan" not in plan, plan
-    assert "Scan" not in database.explain(graph_key(namespace), watch_cypher.HOW_MANY, {})
+    assert "Scan" not in database.explain(graph_key(namespace), usage.COUNT_EPISODES, {})
     asked: list[str] = []
     counting = _Counting(database, asked)
     from kg_memory.cli.watch import _perform  # noqa: PLC0415

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from kg_memory.errors import InputError, ModelUnavailable
-from kg_memory.falkor.episode_cypher import KEEP_ANSWER
+from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.ingestion.graph import build
 from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries

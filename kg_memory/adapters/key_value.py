@@ -11,7 +11,7 @@ from langchain_core.stores import BaseStore
 from kg_memory.adapters.namespace import checked_memory
 from kg_memory.adapters.store.items import pairs
 from kg_memory.adapters.store.items.driver import ItemDriver
-from kg_memory.adapters.store.items.schema import PAIRS
+from kg_memory.falkor.store_schema import PAIRS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace

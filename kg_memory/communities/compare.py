@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kg_memory.communities.records import CommunitiesState
-from kg_memory.falkor import community_cypher as cypher
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.falkor import community_cypher as cypher
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.runtime.effects import now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry.failures import reason

@@ -12,7 +12,7 @@ from kg_memory.communities.detect import detect
 from kg_memory.communities.records import CommunitiesContext, CommunitiesInput, CommunitiesState
 from kg_memory.communities.save import save
 from kg_memory.communities.summarise import summarise
-from kg_memory.falkor.community_cypher import KEEP_ANSWER
+from kg_memory.falkor.queries.communities import KEEP_ANSWER
 from kg_memory.runtime.answer_cache import Durable
 from kg_memory.runtime.flow import Driver
 from kg_memory.runtime.nodes import node

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kg_memory.falkor import community_cypher as cypher
 from kg_memory.falkor import rows
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.memory.reading import counted
 from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
 from kg_memory.models.surroundings import CommunityCard

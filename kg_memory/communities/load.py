@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory.falkor import community_cypher as cypher
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 

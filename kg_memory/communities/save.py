@@ -6,8 +6,8 @@ from typing import Any
 
 from kg_memory.communities.records import CommunitiesState, Group, Told
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor import community_cypher as cypher
-from kg_memory.falkor.spent_cypher import NOTHING
+from kg_memory.falkor.queries import communities as cypher
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.effects import Vector, embed, write
 from kg_memory.runtime.flow import Flow
@@ -29,7 +29,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  
     rows = [_row(*each) for each in zip(state["groups"], told, vectors, strict=True)]
     members = [member for each in rows for member in each["members"]]
     kept = {name: state[name] for name in ("removed", "strayed", "revision")}
-    if (yield from write(cypher.SAVE, communities=rows, members=members, **kept, **NOTHING)):
+    if (yield from write(cypher.SAVE, communities=rows, members=members, **kept, **NO_USAGE)):
         return {"tries": 0}
     tries = state["tries"] + 1
     if tries == TRIES:

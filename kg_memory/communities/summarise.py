@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.communities.records import CommunitiesState, Group, Told
 from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
-from kg_memory.falkor import community_cypher as cypher
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Description, Descriptions
 from kg_memory.offline.summaries import describe

@@ -28,12 +28,18 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor.binaries import OLDEST_MODULE
-from kg_memory.falkor.decode import rows
-from kg_memory.falkor.errors import MOVED, translation
 from kg_memory.falkor.index_lock import making_lock, renewed
-from kg_memory.falkor.parameters import query_command, with_parameters
-from kg_memory.falkor.pipeline_reads import Lanes
-from kg_memory.falkor.queries import Asked, Queries, Row
+from kg_memory.falkor.wire import (
+    MOVED,
+    PipelinedReads,
+    QueryBatch,
+    QueryRunner,
+    Row,
+    decode_rows,
+    prepend_parameters,
+    query_command,
+    translate_error,
+)
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.lifecycle import PerLoop, renew_in_children
 
@@ -95,7 +101,7 @@ class Database:
             self._link = None
 
     @property
-    def stale(self) -> Queries:
+    def stale(self) -> QueryRunner:
         """What answers reads that may be some moments old: this itself, where there is no replica."""
         return self
 
@@ -111,7 +117,7 @@ class Database:
         link = self._linked()
         with telemetry.command(link.url, key, ((cypher, params),), write=write) as told, self._translated(link, key):
             words = query_command(key, cypher, params, write=write)
-            return told(rows(link.client.connection.execute_command(*words)))
+            return told(decode_rows(link.client.connection.execute_command(*words)))
         return []
 
     async def aquery(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]:
@@ -119,10 +125,10 @@ class Database:
         link = await self._alinked()
         with telemetry.command(link.url, key, ((cypher, params),), write=write) as told, self._translated(link, key):
             words = query_command(key, cypher, params, write=write)
-            return told(rows(await (await link.loops.get().client()).connection.execute_command(*words)))
+            return told(decode_rows(await (await link.loops.get().client()).connection.execute_command(*words)))
         return []
 
-    def read_all(self, key: str, queries: Asked) -> list[list[Row]]:
+    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
         """Run reading *queries* on the graph *key* at once and return the rows of each; else as `query`."""
         link = self._linked()
         with telemetry.command(link.url, key, queries) as told:
@@ -130,7 +136,7 @@ class Database:
                 answers = link.lanes.answers(link.client.connection, key, queries)
             return told([self._answered(link, key, answer) for answer in answers])
 
-    async def aread_all(self, key: str, queries: Asked) -> list[list[Row]]:
+    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
         """`read_all` on the running event loop."""
         link = await self._alinked()
         with telemetry.command(link.url, key, queries) as told:
@@ -143,7 +149,7 @@ class Database:
         with self._translated(link, key):
             if isinstance(answer, Exception):
                 raise answer
-            return rows(answer)
+            return decode_rows(answer)
         return []
 
     def command(self, *words: str | int) -> Any:
@@ -176,7 +182,7 @@ class Database:
         """Return the execution plan of *cypher* as text."""
         link = self._linked()
         with self._translated(link):
-            return str(link.client.select_graph(key).explain(with_parameters(cypher, params)))
+            return str(link.client.select_graph(key).explain(prepend_parameters(cypher, params)))
         return ""
 
     def namespaces(self) -> list[str]:
@@ -258,7 +264,7 @@ class Database:
             if isinstance(error, (*LOST, *MOVED)) and self._link is link:
                 self._link = None  # so that the next query looks for the server again
             if isinstance(error, (*LOST, redis.ResponseError)):
-                raise translation(error, self._advice) from error
+                raise translate_error(error, self._advice) from error
             raise
 
     def close(self) -> None:
@@ -288,7 +294,7 @@ class _Link:
     def __init__(self, url: str) -> None:
         self.url = url
         self.client = FalkorDB(connection_pool=redis.BlockingConnectionPool.from_url(url, **_POOL))
-        self.lanes = Lanes(CONNECTIONS)
+        self.lanes = PipelinedReads(CONNECTIONS)
         self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
 
     def close(self) -> None:
@@ -303,7 +309,7 @@ class _LoopClient:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self.lanes = Lanes(CONNECTIONS)
+        self.lanes = PipelinedReads(CONNECTIONS)
         self._lock = asyncio.Lock()
         self._opened: AsyncGenerator[AsyncFalkorDB, None] | None = None
         self._client: AsyncFalkorDB | None = None

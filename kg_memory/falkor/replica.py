@@ -10,7 +10,7 @@ from typing import Any
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor.connect import Database, Host
-from kg_memory.falkor.queries import Asked, Queries, Row
+from kg_memory.falkor.wire import QueryBatch, QueryRunner, Row
 from kg_memory.runtime.telemetry.failures import reason
 
 LEFT_ALONE = 30.0
@@ -33,7 +33,7 @@ class Replicated(Database):
         self._stale = _Stale(self, self._replica)
 
     @property
-    def stale(self) -> Queries:
+    def stale(self) -> QueryRunner:
         return self._stale
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class _Stale:
                     return rows
         return await self._primary.aquery(key, cypher, params, write=write)
 
-    def read_all(self, key: str, queries: Asked) -> list[list[Row]]:
+    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
         if self._asks(write=False):
             with self._excused():
                 known = self._replica.state(key)
@@ -86,7 +86,7 @@ class _Stale:
                     return found
         return self._primary.read_all(key, queries)
 
-    async def aread_all(self, key: str, queries: Asked) -> list[list[Row]]:
+    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
         if self._asks(write=False):
             with self._excused():
                 known = self._replica.state(key)

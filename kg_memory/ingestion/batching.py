@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.falkor import rows, window_cypher
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.receive import accept
 from kg_memory.ingestion.records import IngestionState
 from kg_memory.models.graph import Episode, EpisodeKind
@@ -25,7 +26,7 @@ def wait(given: IngestionState, settings: Settings) -> Flow[tuple[dict[str, Any]
     state = yield from accept(given, settings)
     if state["done"]:
         return state, []
-    found = yield from write(window_cypher.WAIT, id=state["episode"]["id"], reason=REASON)
+    found = yield from write(episodes.WAIT, id=state["episode"]["id"], reason=REASON)
     waiting = [rows.episode(row["episode"]) for row in found]
     alone = state["episode"]["kind"] != EpisodeKind.MESSAGE or len(state["pieces"]) > 1
     oldest = (yield from now()) - settings.window_seconds * SECOND
@@ -36,5 +37,5 @@ def wait(given: IngestionState, settings: Settings) -> Flow[tuple[dict[str, Any]
 
 def all_waiting() -> Flow[list[Episode]]:
     """Return the episodes that wait for others, the first to arrive first."""
-    found = yield from read(window_cypher.WAITING, reason=REASON)
+    found = yield from read(episodes.WAITING, reason=REASON)
     return [rows.episode(row["episode"]) for row in found]

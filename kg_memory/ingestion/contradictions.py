@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kg_memory.falkor import candidate_cypher as cypher
+from kg_memory.falkor.queries import ingestion as cypher
 from kg_memory.ingestion.records import IngestionState, NewFact, NewVerdict, Related
 from kg_memory.ingestion.verdicts import Known, answered, pairs_of, told
 from kg_memory.llm.prompts.answers import FactVerdict

@@ -13,8 +13,8 @@ from kg_memory.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from kg_memory.falkor import episode_cypher as cypher
-from kg_memory.falkor.spent_cypher import NOTHING
+from kg_memory.falkor.queries import episodes as cypher
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Flow
@@ -39,5 +39,5 @@ def marked(episode: str, step: str, error: Exception, *, answers_kept: bool = Tr
     """Note on the stored *episode* that *step* met *error*, and return how far it is: it waits, or failed."""
     status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
     why = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
-    yield from write(cypher.MARK, id=episode, **why, **NOTHING)
+    yield from write(cypher.MARK, id=episode, **why, **NO_USAGE)
     return status.value

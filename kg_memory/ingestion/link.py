@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kg_memory.errors import DatabaseError
-from kg_memory.falkor import link_cypher as cypher
+from kg_memory.falkor.queries import ingestion as cypher
 from kg_memory.ingestion.records import IngestionState
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
@@ -47,10 +47,10 @@ def link(
 def _linked(ids: list[str], settings: Settings) -> Flow[int]:
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
     most = {"limit": settings.note_link_most + 1, "threshold": threshold}
-    found = yield from read(cypher.NEAR, ids=ids, **most)
+    found = yield from read(cypher.NEAR_ENTITIES, ids=ids, **most)
     if not found:
         return 0
-    made = yield from write(cypher.LINK, links=_pairs(found))
+    made = yield from write(cypher.LINK_ENTITIES, links=_pairs(found))
     return int(made[0]["n"])
 
 

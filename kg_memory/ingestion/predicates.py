@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kg_memory.falkor import belief_cypher as cypher
+from kg_memory.falkor.queries import facts as cypher
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.records import NewPredicate
 from kg_memory.llm.prompts import PREDICATES

@@ -12,8 +12,8 @@ from reprlib import repr as short
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import episode_cypher as cypher
-from kg_memory.falkor.spent_cypher import UNASKED
+from kg_memory.falkor.queries import episodes as cypher
+from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.ingestion.echo import without_contexts
 from kg_memory.ingestion.injection import Flag, injection_flags
 from kg_memory.ingestion.records import IngestionState, Piece
@@ -116,7 +116,7 @@ def _saved(
             lengths=lengths,
             postings=postings,
             reading=reading,
-            **UNASKED,
+            **NO_LEDGER,
         )
         if found:
             return found[0], before

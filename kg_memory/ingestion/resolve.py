@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from kg_memory.falkor import candidate_cypher as cypher
+from kg_memory.falkor.queries import ingestion as cypher
 from kg_memory.falkor.schema import refuse_other_vectors
 from kg_memory.ingestion.batches import ask_in_batches
 from kg_memory.ingestion.extract import opening_fields

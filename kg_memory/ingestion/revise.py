@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kg_memory.falkor import belief_cypher, revival_cypher
+from kg_memory.falkor.queries.facts import HISTORY
+from kg_memory.falkor.queries.ingestion import EVICTED, REVIVE
 from kg_memory.models.graph import Precision
 from kg_memory.runtime.effects import embed, read, write
 from kg_memory.runtime.flow import Flow
@@ -90,7 +91,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
         seen.update(missing)
         unread = [fact for fact in missing if fact not in row_of]
         if unread:
-            read_rows = yield from read(belief_cypher.HISTORY, facts=unread)
+            read_rows = yield from read(HISTORY, facts=unread)
             row_of |= {row["history"]["fact"]: row["history"] for row in read_rows}
         for fact in missing:
             if fact in row_of:
@@ -127,7 +128,7 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
     """
     if not facts and not entities:
         return
-    evicted = yield from read(revival_cypher.EVICTED, facts=sorted(facts), entities=sorted(entities))
+    evicted = yield from read(EVICTED, facts=sorted(facts), entities=sorted(entities))
     vectors = yield from embed([row["texts"][0] for row in evicted])
     rows: dict[str, list[dict[str, object]]] = {"fact": [], "entity": []}
     for row, vector in zip(evicted, vectors, strict=True):
@@ -135,7 +136,7 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
         counts: Counter[str] = sum((tokenise.count(text, weight) for text in dict.fromkeys(row["texts"])), Counter())
         terms = [{"term": term, "f": f} for term, f in sorted(counts.items())]
         rows[row["kind"]].append({"id": row["id"], "embedding": vector, "n": counts.total(), "terms": terms})
-    yield from write(revival_cypher.REVIVE, facts=rows["fact"], entities=rows["entity"])
+    yield from write(REVIVE, facts=rows["fact"], entities=rows["entity"])
 
 
 def to_statement(fact: str, row: Row) -> Statement:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.falkor import cypher, episode_cypher
-from kg_memory.falkor.spent_cypher import NOTHING
+from kg_memory.falkor.queries import episodes, ingestion
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.contradictions import identity, judge, only_ends
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.receive import READ, line
@@ -78,7 +78,7 @@ def _took(state: IngestionState) -> list[float]:
 
 def _stored(state: IngestionState) -> Flow[dict[str, Any]]:
     """Return how far the episode is, and how often something was forgotten."""
-    found = yield from read(episode_cypher.STATUS, id=state["episode"]["id"])
+    found = yield from read(episodes.STATUS, id=state["episode"]["id"])
     if not found:
         raise InputError("the episode was forgotten while it was read: add it again if it is to be remembered")
     return found[0]
@@ -93,7 +93,7 @@ def _write(state: IngestionState, settings: Settings) -> Flow[tuple[int, bool, l
     vectors = dict(zip(texts, (yield from embed(texts)), strict=True))
     created_at = yield from now()
     written = yield from write(
-        cypher.SAVE,
+        ingestion.SAVE,
         episode=episode["id"],
         status=_status(state),
         reason=state.get("skipped"),
@@ -121,7 +121,7 @@ def _write(state: IngestionState, settings: Settings) -> Flow[tuple[int, bool, l
         rejudged=state["rejudged"],
         reopened=state["reopened"],
         predicates=state["predicates"],
-        **NOTHING,
+        **NO_USAGE,
     )
     return created_at, bool(written), [each for row in written for each in row["stale"] if each["key"]]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kg_memory.errors import ModelError
-from kg_memory.falkor import cypher
-from kg_memory.falkor.spent_cypher import NOTHING
+from kg_memory.falkor.queries import ingestion
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.records import IngestionState
 from kg_memory.ingestion.save import LEFT, STALE
 from kg_memory.llm.prompts import SUMMARISE
@@ -54,7 +54,7 @@ def refresh(since: int, before: int) -> Flow[None]:
     stays stale, and is that writer's to refresh.
     """
     while True:
-        found = yield from read(cypher.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
+        found = yield from read(ingestion.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
         rows = [row["entity"] for row in found]
         yield from _told_anew(rows)
         if len(rows) < STALE["most"]:
@@ -66,7 +66,7 @@ def _told_anew(rows: list[dict[str, Any]]) -> Flow[None]:
     if rows:
         summaries = yield from _summaries(rows)
         stored = [_stored(row, *summaries[row["key"]]) for row in rows]
-        yield from write(cypher.SAVE_SUMMARIES, summaries=stored, **NOTHING)
+        yield from write(ingestion.SAVE_SUMMARIES, summaries=stored, **NO_USAGE)
 
 
 def _summaries(rows: list[dict[str, Any]]) -> Flow[dict[str, Summary]]:

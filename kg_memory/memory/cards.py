@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kg_memory.falkor import cypher, episode_cypher, rows
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import communities, episodes
 from kg_memory.memory.past import Believed, around
 from kg_memory.memory.reading import counted
 from kg_memory.models.surroundings import EntityCard, Neighbour
@@ -26,7 +27,7 @@ def card(name: str, limit: int, window: Window | None = None, believed_at: Belie
     near = yield from around(name, 1, MOST_FACTS, window, believed_at)
     alias = alias_key(clean(name))
     mentioned, grouped = yield from in_step(
-        (read(episode_cypher.EPISODES_ABOUT, alias=alias, limit=limit), read(cypher.COMMUNITIES_ABOUT, alias=alias))
+        (read(episodes.EPISODES_ABOUT, alias=alias, limit=limit), read(communities.COMMUNITIES_ABOUT, alias=alias))
     )
     entities = [each for each in near.entities if near.depths[each.name] == 0]
     if not entities:

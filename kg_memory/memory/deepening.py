@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import episode_cypher as cypher
 from kg_memory.falkor import rows
+from kg_memory.falkor.queries import episodes as cypher
 from kg_memory.ingestion.records import IngestionContext
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory import calls

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from kg_memory.falkor import spent_cypher
+from kg_memory.falkor.queries import usage
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import stated_in
 from kg_memory.ingestion.receive import READ, checked, local, pieces
@@ -126,14 +126,14 @@ def estimated(given: Iterable[Mapping[str, Any]], settings: Settings, model: str
 
 def _past(settings: Settings) -> Flow[dict[str, Any] | None]:
     """Return what reading an episode took so far by the plan that is set, if there were enough."""
-    found = yield from read(spent_cypher.TOOK, plan=settings.plan, limit=LATEST)
+    found = yield from read(usage.AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return found[0] if found and found[0]["episodes"] >= ENOUGH else None
 
 
 def _known(ids: Sequence[str]) -> Flow[set[str]]:
     known: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
-        rows = yield from read(spent_cypher.KNOWN, ids=ids[start : start + AT_ONCE], statuses=list(READ))
+        rows = yield from read(usage.EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(READ))
         known |= {row["id"] for row in rows}
     return known
 

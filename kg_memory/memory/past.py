@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import belief_cypher, cypher, rows
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import facts as belief_cypher
 from kg_memory.ingestion.revise import read_history
 from kg_memory.memory.reading import counted
 from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
@@ -37,7 +38,7 @@ def facts_about(
     alias, limit = _alias(name), counted("limit", limit)
     relation = yield from _predicate(predicate)
     given = yield from _seen(window or EVER, believed_at, unreviewed=unreviewed)
-    found = yield from read(cypher.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **given)
+    found = yield from read(belief_cypher.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **given)
     return [rows.fact(row) for row in found]
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import cypher, episode_cypher, link_cypher, rows, search_cypher
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import episodes as episode_cypher
+from kg_memory.falkor.queries import facts, search, usage
 from kg_memory.models.graph import Entity, Episode, EpisodeStatus, Stats
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
@@ -24,14 +26,14 @@ def entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity
     """Return the entities, last seen first; or those with words *like* these, the best first."""
     page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
     if like is None:
-        found = yield from read(cypher.ENTITIES, **page)
+        found = yield from read(facts.LIST_ENTITIES, **page)
         return [rows.entity(row["entity"]) for row in found]
     if not isinstance(like, str):
         raise InputError(f"like is {like!r}: give words, or the beginning of one")
     terms = tokens(clean(like))
     if not terms:
         return []
-    found = yield from read(cypher.ENTITIES_LIKE, terms=terms, beginning=terms[-1], **page)
+    found = yield from read(facts.ENTITIES_LIKE, terms=terms, beginning=terms[-1], **page)
     return [rows.entity(row["entity"], row["score"]) for row in found]
 
 
@@ -40,7 +42,7 @@ def similar(name: str, limit: int) -> Flow[list[Entity]]:
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"the name is {name!r}: give an entity's name or one of its aliases")
     alias, most = alias_key(clean(name)), counted("limit", limit)
-    found = yield from read(link_cypher.SIMILAR, alias=alias, limit=most)
+    found = yield from read(facts.SIMILAR_TO, alias=alias, limit=most)
     return [rows.entity(row["entity"], round(row["similarity"], 6)) for row in found]
 
 
@@ -84,14 +86,14 @@ def _is_suspect(episode: Episode) -> bool:
 
 def stored(episode: str) -> Flow[Episode | None]:
     """Return the episode with that id, if there is one."""
-    found = yield from read(search_cypher.EPISODES_BY_ID, ids=[episode])
+    found = yield from read(search.EPISODES_BY_ID, ids=[episode])
     return rows.episode(found[0]["episode"]) if found else None
 
 
 def stats() -> Flow[Stats]:
     """Count what the namespace holds."""
     micros = yield from now()
-    found = yield from read(cypher.STATS, now=micros)
+    found = yield from read(usage.STATS, now=micros)
     return Stats.model_validate(found[0]) if found else Stats()
 
 

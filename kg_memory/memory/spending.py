@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kg_memory.falkor import spent_cypher
+from kg_memory.falkor.queries import usage as spent_cypher
 from kg_memory.memory import calls
 from kg_memory.memory.estimate import Estimate, estimated
 from kg_memory.memory.reading import counted
@@ -53,7 +53,7 @@ class Spending(Verbs):
 
 def _spent(days: int, budget: Budget) -> Flow[list[DailyUsage]]:
     last = (yield from now()) // DAY
-    rows = yield from read(spent_cypher.SPENT, first=last - counted("days", days) + 1, last=last)
+    rows = yield from read(spent_cypher.DAILY_USAGE, first=last - counted("days", days) + 1, last=last)
     return [_day(row, budget) for row in rows]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kg_memory.falkor import watch_cypher as cypher
+from kg_memory.falkor.queries import usage as cypher
 from kg_memory.memory.past import changes
 from kg_memory.models.graph import Change
 from kg_memory.runtime.effects import in_step, now, read
@@ -58,9 +58,9 @@ class Watch:
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MOST]
         *told, new, known = yield from in_step((
-            read(cypher.HOW_MANY),
-            read(cypher.STATES, statuses=UNREAD),
-            read(cypher.SPENT_SINCE, first=instant // DAY),
+            read(cypher.COUNT_EPISODES),
+            read(cypher.COUNT_BY_STATUS, statuses=UNREAD),
+            read(cypher.USAGE_SINCE, first=instant // DAY),
             read(cypher.NEW_EPISODES, since=begin, limit=MOST, length=LENGTH),
             read(cypher.EPISODES_WITH, ids=unread, length=LENGTH),
         ))  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, combinations
 from typing import Any
 
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.records import Scored
 from kg_memory.retrieval.scope import Scope

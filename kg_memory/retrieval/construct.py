@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kg_memory.falkor import belief_cypher as beliefs
 from kg_memory.falkor import rows
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import facts as beliefs
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.models import filters
 from kg_memory.models.context import Context
 from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, QueryTime, Remark, SearchResults, Value

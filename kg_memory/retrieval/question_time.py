@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.names import name_keys
 from kg_memory.retrieval.records import Instants, RetrievalState

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kg_memory.falkor import search_cypher as cypher
-from kg_memory.falkor.filter_cypher import COUNT, Names, Step, candidates, condition
+from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries.filters import COUNT, Names, Step, candidates, condition
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.records import Instants, Scored

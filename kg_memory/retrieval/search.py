@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import search_cypher as cypher
-from kg_memory.falkor.filter_cypher import Names, called
+from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.queries.filters import Names, called
 from kg_memory.models.filters import Filter, checked
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.bm25 import by_words

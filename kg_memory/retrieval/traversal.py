@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kg_memory.falkor import search_cypher, walk_cypher
+from kg_memory.falkor.queries import search
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.bm25 import rarity
 from kg_memory.retrieval.fuse import DIGITS, fused
@@ -69,7 +69,7 @@ def seeds(rare: Mapping[str, float], named: Iterable[str], entities: Hits) -> di
 
 def communities_of(start: Mapping[str, float]) -> Flow[dict[str, float]]:
     """Return the communities that have members among *start*."""
-    rows = yield from read(walk_cypher.COMMUNITIES_OF, ids=list(start))
+    rows = yield from read(search.COMMUNITIES_OF, ids=list(start))
     return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
 
 
@@ -81,10 +81,10 @@ def episodes_of(
     *facts* have scores from 0 to 1, *named* the alias keys of each entity.
     """
     about = (
-        read(walk_cypher.SPEAKERS, ids=list(candidates)),
-        read(walk_cypher.MENTIONING, ids=list(candidates), entities=list(named)),
+        read(search.SPEAKERS, ids=list(candidates)),
+        read(search.MENTIONING, ids=list(candidates), entities=list(named)),
     ) if named else ()  # fmt: skip
-    stating, *told = yield from in_step((read(search_cypher.STATING, ids=list(facts)), *about))
+    stating, *told = yield from in_step((read(search.STATING, ids=list(facts)), *about))
     speakers, mentions = told or ([], [])
     keys = {key for own in named.values() for key in own}
     shares: dict[str, float] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.records import Scored
 from kg_memory.retrieval.scope import EVERYTHING, Scope
 from kg_memory.runtime.effects import Vector

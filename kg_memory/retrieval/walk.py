@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kg_memory.falkor import walk_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.activation import Link, seed_scores, seeds_within, spread
 from kg_memory.retrieval.pagerank import pagerank
 from kg_memory.retrieval.rank import ordered

@@ -19,8 +19,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kg_memory.falkor.episode_cypher import KEEP_ANSWER
-from kg_memory.falkor.spent_cypher import NOTHING
+from kg_memory.falkor.queries.episodes import KEEP_ANSWER
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.llm.joint import joint
 from kg_memory.models.usage import StepUsage, Usage
 from kg_memory.runtime.effects import Ask, Prompt, write
@@ -95,7 +95,7 @@ class Durable:
         if self.done:
             return
         kept = {"key": self.key(ask), "answer": answer.model_dump_json()}
-        yield from write(self.keep, **(self.params or {"id": self.episode}), **kept, **NOTHING)
+        yield from write(self.keep, **(self.params or {"id": self.episode}), **kept, **NO_USAGE)
 
     def key(self, ask: Ask) -> str:
         """Return what the answer to *ask* is found by."""

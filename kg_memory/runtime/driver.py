@@ -22,8 +22,7 @@ from langchain_core.embeddings import Embeddings
 from kg_memory.errors import DatabaseClosed, DatabaseError, EmbeddingError, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import CLOSED, Database, graph_key
-from kg_memory.falkor.parameters import SentVector
-from kg_memory.falkor.queries import Queries
+from kg_memory.falkor.wire import EncodedVector, QueryRunner
 from kg_memory.llm.budget.ledger import Ledger
 from kg_memory.llm.budget.meter import Purse
 from kg_memory.llm.cross_encoders import CrossEncoder, ModelScorer, checked
@@ -220,7 +219,7 @@ class Driver:
             self.tables.put({asked.cypher: (asked.as_of, rows)}, key)
         return rows
 
-    def _queries(self, first: Query) -> Queries:
+    def _queries(self, first: Query) -> QueryRunner:
         return self.database.stale if first.stale else self.database
 
     def _look_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
@@ -255,7 +254,7 @@ class Driver:
                     f"the embedding model gave a vector of {len(vector)} dimensions after one of {self._length}: "
                     "use one embedding model with one setting of `dimensions`"
                 )
-        learnt: dict[str, Vector] = dict(zip(texts, map(SentVector, vectors), strict=True))
+        learnt: dict[str, Vector] = dict(zip(texts, map(EncodedVector, vectors), strict=True))
         self.vectors.put(learnt, role)
         return learnt
 
@@ -334,13 +333,13 @@ def _marked(effect: Any) -> Flow[Any]:
     return answer
 
 
-def _sent(queries: Queries, key: str, asked: Query | Reads) -> Any:
+def _sent(queries: QueryRunner, key: str, asked: Query | Reads) -> Any:
     if isinstance(asked, Reads):
         return queries.read_all(key, [(query.cypher, query.params) for query in asked.queries])
     return queries.query(key, asked.cypher, asked.params, write=asked.write)
 
 
-async def _asent(queries: Queries, key: str, asked: Query | Reads) -> Any:
+async def _asent(queries: QueryRunner, key: str, asked: Query | Reads) -> Any:
     if isinstance(asked, Reads):
         return await queries.aread_all(key, [(query.cypher, query.params) for query in asked.queries])
     return await queries.aquery(key, asked.cypher, asked.params, write=asked.write)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, packed, summarise, together
 from kg_memory.errors import AnswerError, BudgetSpent, ModelRefusal, ModelUnavailable
-from kg_memory.falkor import community_cypher as cypher
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Descriptions
 from kg_memory.offline import OfflineModel

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.falkor import revival_cypher
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.cypher import SAVE
+from kg_memory.falkor.queries import ingestion
+from kg_memory.falkor.queries.ingestion import SAVE
 from kg_memory.maintenance.eviction import cypher, evict
 from kg_memory.maintenance.forgetting.cypher import FORGET
 from kg_memory.runtime.driver import Driver
@@ -120,7 +120,7 @@ def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_swee
     database, ask = moved.memory._database, moved.memory._database.query
 
     def killed(key, text, params, *, write):
-        if text == revival_cypher.REVIVE:
+        if text == ingestion.REVIVE:
             raise DatabaseUnavailable("killed")
         return ask(key, text, params, write=write)
 
@@ -294,7 +294,7 @@ def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(se
 
 QUERIES = {
     text: name
-    for module in (cypher, revival_cypher)
+    for module in (cypher, ingestion)
     for name, text in vars(module).items()
     if name.isupper() and not name.startswith("_") and isinstance(text, str)
 }

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, SchemaError
-from kg_memory.falkor import belief_cypher, binaries, cypher, embedded, schema, search_cypher
+from kg_memory.falkor import binaries, embedded, schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.queries import facts, ingestion, search
 from kg_memory.ingestion.graph import build
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
@@ -52,12 +53,7 @@ def test_every_index_is_made_and_in_use(database, key):
 
 def test_every_label_and_relation_of_every_query_is_known_before_the_first_write(database, key):
     schema.ensure(database, key, 64, "hash")
-    texts = [
-        text
-        for module in (cypher, search_cypher, belief_cypher)
-        for text in vars(module).values()
-        if isinstance(text, str)
-    ]
+    texts = [text for module in (ingestion, search, facts) for text in vars(module).values() if isinstance(text, str)]
     relations = {name for text in texts for name in re.findall(r"\[\w*:([A-Z_]+)", text)}
     labels = {name for text in texts for name in re.findall(r"\(\w*:([A-Z][a-z]+)", text)}
     known = database.query(key, "CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t", {}, write=False)

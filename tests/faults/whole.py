@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.graph_swap import Aside
 from kg_memory.falkor.index_lock import MAKING
-from kg_memory.falkor.shadow_graph import Aside
 from kg_memory.temporal.interval import OPEN_END
 from tests.faults.nursery import NAMESPACE
 

@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import QueryError
-from kg_memory.falkor import binaries, shadow_graph
+from kg_memory.falkor import binaries, graph_swap
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import erase
 from kg_memory.settings import Settings
@@ -76,7 +76,7 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     database = memory.driver.database
-    with shadow_graph.aside(database) as alive, shadow_graph.aside(database) as dead:
+    with graph_swap.aside(database) as alive, graph_swap.aside(database) as dead:
         alive.copy(graph_key(namespace))
         dead.copy(graph_key(namespace))
         dead._connection.client_setname("")  # as if its connection were no more

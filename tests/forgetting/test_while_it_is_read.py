@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_memory.falkor import episode_cypher
+from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.graph import build
 from tests.forgetting import residue
 
@@ -81,7 +81,7 @@ def test_an_episode_that_is_saved_meanwhile_borrows_no_words(world, rows, monkey
     ask, waiting = database.query, [first.episode]
 
     def query(key: str, text: str, params: Any, *, write: bool) -> Any:
-        if text == episode_cypher.SAVE_EPISODE and waiting:
+        if text == episodes.SAVE_EPISODE and waiting:
             world.forget(episode=waiting.pop())
         return ask(key, text, params, write=write)
 

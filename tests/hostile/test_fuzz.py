@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from kg_memory.cli.readers import FORMATS
 from kg_memory.cli.readers import read as read_file
 from kg_memory.errors import InputError
-from kg_memory.falkor.parameters import literal, with_parameters
+from kg_memory.falkor.wire import literal, prepend_parameters
 from kg_memory.ingestion.echo import without_contexts
 from kg_memory.ingestion.injection import injection_flags
 from kg_memory.ingestion.receive import checked, nesting, parse_at, pieces
@@ -144,7 +144,7 @@ def test_any_value_is_one_literal_of_a_query(text: str, values: dict[str, Any]) 
     assert not (len(inner) - len(inner.rstrip("\\"))) % 2
     query = "RETURN 1"
     try:
-        sent = with_parameters(query, {"given": values})
+        sent = prepend_parameters(query, {"given": values})
     except ValueError:
         return
     assert sent.startswith("CYPHER given={")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.falkor import belief_cypher
+from kg_memory.falkor.queries import facts as belief_cypher
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END

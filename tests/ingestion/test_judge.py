@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.falkor import candidate_cypher as cypher
+from kg_memory.falkor.queries import ingestion as cypher
 from kg_memory.ingestion.contradictions import judge
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
 from kg_memory.runtime.effects import Ask, Query

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import ModelUnavailable
-from kg_memory.falkor import belief_cypher as cypher
+from kg_memory.falkor.queries import facts as cypher
 from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, meanings
 from kg_memory.llm.prompts.answers import CanonicalPredicates
 from kg_memory.runtime.effects import Ask

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import episode_cypher
+from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.receive import (
     LONG,
     NEAR,
@@ -42,10 +42,10 @@ def test_an_episode_is_saved_before_anything_else_is_asked():
     flow = receive({"content": "Hello.", "speaker": "Ann", "at": "2024-01-01", "thread": "t"}, SETTINGS)
     assert isinstance(next(flow), Now)
     read = flow.send(NOW)
-    assert (read.cypher, read.write) == (episode_cypher.NEIGHBOURS, False)
+    assert (read.cypher, read.write) == (episodes.NEIGHBOURS, False)
     write = flow.send([])
     assert isinstance(write, Query)
-    assert (write.cypher, write.write) == (episode_cypher.SAVE_EPISODE, True)
+    assert (write.cypher, write.write) == (episodes.SAVE_EPISODE, True)
     with pytest.raises(StopIteration) as ended:
         flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0, **UNTRIED}])
     state = ended.value.value

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor import cypher, episode_cypher
+from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.ingestion.save import ATTEMPTS, NAME_WEIGHT, save
 from kg_memory.runtime.effects import Embed, Now, Query
 from kg_memory.settings import Settings
@@ -36,7 +36,7 @@ def saved(**given: Any) -> tuple[Embed, Query]:
 
 def test_everything_is_written_in_one_query():
     embeds, written = saved(entities=[KNOWN, NEW], facts=[fact("one"), fact("two", same_as="old")])
-    assert (written.cypher, written.write) == (cypher.SAVE, True)
+    assert (written.cypher, written.write) == (ingestion.SAVE, True)
     assert embeds.texts == ("Ann: I know Bob.", "Bob", "Ann knows one.")
 
 
@@ -105,9 +105,9 @@ def test_what_was_written_is_done_at_that_time():
 def test_where_another_wrote_about_the_same_entities_it_is_judged_and_written_again():
     result, effects = saving(VECTORS, [], [{"status": "saved", "forgotten": 0}], VECTORS, WRITTEN)
     assert [each.cypher for each in effects if isinstance(each, Query)] == [
-        cypher.SAVE,
-        episode_cypher.STATUS,
-        cypher.SAVE,
+        ingestion.SAVE,
+        episodes.STATUS,
+        ingestion.SAVE,
     ]
     assert (result["done"], result["facts"], result["verdicts"]) == (True, [], [])
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import AnswerError, ModelUnavailable
-from kg_memory.falkor.candidate_cypher import RELATED_FACTS
+from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.ingestion import resolve
 from kg_memory.runtime.flow import Flow
 from tests.ingestion.conftest import Open

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from langgraph.store.base import PutOp
 
-from kg_memory.adapters.store.items import changing, cypher, pair_cypher, pairs, schema
+from kg_memory.adapters.store.items import changing, cypher, pair_cypher, pairs
 from kg_memory.adapters.store.items.driver import ItemDriver
-from kg_memory.adapters.store.items.schema import ITEMS, PAIRS
+from kg_memory.falkor import store_schema
+from kg_memory.falkor.store_schema import ITEMS, PAIRS
 from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -18,7 +19,7 @@ FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEA
 QUERIES = {
     **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
     **{f"pairs.{name}": text for name, text in vars(pair_cypher).items() if name.isupper()},
-    **{f"schema.{name}": getattr(schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
+    **{f"schema.{name}": getattr(store_schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
 }
 COUNTED = {"items.COUNT_VECTORS"}
 """A count of all with a label takes no time."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.recipe import DEFAULT, ByDistance, ByMentions, ByRecency, ByTrust
 from kg_memory.retrieval.rerankers.features import Features, features

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.falkor import search_cypher, walk_cypher
+from kg_memory.falkor.queries import search
 from kg_memory.retrieval.traversal import (
     FOUND_WEIGHT,
     MENTIONED,
@@ -47,18 +47,18 @@ def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:
 def test_a_community_counts_its_members_among_the_starts() -> None:
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
     flow = communities_of({"ann": 2.0, "bob": 0.5})
-    assert answered(flow, {walk_cypher.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
+    assert answered(flow, {search.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
 def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_or_about() -> None:
     answers: dict[str, list[dict[str, Any]]] = {
-        search_cypher.STATING: [
+        search.STATING: [
             {"id": "states", "fact": "f1", "speaker": "Bob"},
             {"id": "states", "fact": "f2", "speaker": "Bob"},
             {"id": "all", "fact": "f1", "speaker": "Ann"},
         ],
-        walk_cypher.SPEAKERS: [{"id": "said", "speaker": "ANN"}, {"id": "mentions", "speaker": None}],
-        walk_cypher.MENTIONING: [{"id": "mentions"}, {"id": "said"}],
+        search.SPEAKERS: [{"id": "said", "speaker": "ANN"}, {"id": "mentions", "speaker": None}],
+        search.MENTIONING: [{"id": "mentions"}, {"id": "said"}],
     }
     flow = episodes_of({"f1": 0.5, "f2": 1.0}, {"ann": [alias_key("Ann")]}, ["said", "mentions"])
     rest = 1 - STATED_SHARE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import checked
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, left, scored, sized

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import search_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.recipe import RECIPES
 from kg_memory.retrieval.search import DEEPEST, DEPTH, LONGEST_QUESTION, MOST_TERMS, search

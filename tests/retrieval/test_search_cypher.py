@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory.falkor import search_cypher, walk_cypher
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.filter_cypher import COUNT, candidates, condition
+from kg_memory.falkor.queries import search
+from kg_memory.falkor.queries.filters import COUNT, candidates, condition
 from kg_memory.models.filters import checked
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.text.identity import alias_key
@@ -27,7 +27,7 @@ PARAMETERS: dict[str, Any] = {
 }  # fmt: skip
 CONSTANTS = {
     name: text
-    for name, text in (vars(search_cypher) | vars(walk_cypher)).items()
+    for name, text in (vars(search) | vars(search)).items()
     if name.isupper() and isinstance(text, str) and name[0] != "_"
 }
 FILTERS = {
@@ -44,27 +44,27 @@ def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, (name, given) in product(kinds, FILTERS.items()):
         where = checked(given)
-        believed = search_cypher.believed(kind, lenient=doubtful, unreviewed=doubtful)
+        believed = search.believed(kind, lenient=doubtful, unreviewed=doubtful)
         first = where and candidates(where, kind, NAMES)
         if first:
             start, params = first.cypher, dict(first.params)
-            found[f"{kind} by words, few {name}"] = search_cypher.by_words_among(kind, start, believed), params
+            found[f"{kind} by words, few {name}"] = search.by_words_among(kind, start, believed), params
             found[f"{kind} by exact meaning, few {name}"] = (
-                search_cypher.by_exact_meaning(kind, believed, start),
+                search.by_exact_meaning(kind, believed, start),
                 params,
             )
             found[f"{kind} counted, {name}"] = start + COUNT, params
         by_words = condition(where, kind, NAMES) if where else None
-        by_meaning = condition(where, kind, NAMES, search_cypher.CARRIED) if where else None
+        by_meaning = condition(where, kind, NAMES, search.CARRIED) if where else None
         words, word_params = (by_words.cypher, dict(by_words.params)) if by_words else ("", {})
         meaning, meaning_params = (by_meaning.cypher, dict(by_meaning.params)) if by_meaning else ("", {})
-        for looked_at in (search_cypher.with_rare_words(kind), search_cypher.with_most_words(kind, tied=True)):
-            query = search_cypher.by_words(kind, looked_at, words + believed)
+        for looked_at in (search.with_rare_words(kind), search.with_most_words(kind, tied=True)):
+            query = search.by_words(kind, looked_at, words + believed)
             found[f"{kind} by words, {'rare' if 'rare' in looked_at else 'most'}, {name}"] = query, word_params
-        found[f"{kind} by meaning, {name}"] = search_cypher.by_meaning(kind, meaning + believed), meaning_params
-        query = search_cypher.by_exact_meaning(kind, meaning + believed)
+        found[f"{kind} by meaning, {name}"] = search.by_meaning(kind, meaning + believed), meaning_params
+        query = search.by_exact_meaning(kind, meaning + believed)
         found[f"{kind} by exact meaning, {name}"] = query, meaning_params
-        found[f"{kind} among, {name}"] = search_cypher.among(kind, words), word_params
+        found[f"{kind} among, {name}"] = search.among(kind, words), word_params
     return found
 
 

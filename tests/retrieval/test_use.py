@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.rank import faded
 from kg_memory.retrieval.recipe import ByUse
 from kg_memory.retrieval.rerankers.use import count_use

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.falkor import walk_cypher as cypher
+from kg_memory.falkor.queries import search as cypher
 from kg_memory.retrieval.activation import Link
 from kg_memory.retrieval.recipe import BreadthFirst, PageRank, Synapse
 from kg_memory.retrieval.records import Instants

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.falkor import search_cypher
+from kg_memory.falkor.queries import search
 from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.question_time import when
 from kg_memory.runtime.effects import Now, Query, Reads
@@ -189,7 +189,7 @@ EVENTS: dict[str, tuple[str, Rows, tuple[int, int] | None]] = {
 @pytest.mark.parametrize(("question", "events", "expected"), EVENTS.values(), ids=EVENTS.keys())
 def test_an_event_of_the_graph_opens_or_closes_the_window(question, events, expected) -> None:
     found, queries = asked(question, events)
-    assert [each.cypher for each in queries] == [search_cypher.EVENTS]
+    assert [each.cypher for each in queries] == [search.EVENTS]
     assert window(found) == (expected or (NOW, NOW + 1))
     assert (found["asked"]["words"] is not None) is (expected is not None)
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.falkor import belief_cypher, cypher
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.queries import facts, ingestion
 from kg_memory.runtime.effects import Query
 from kg_memory.temporal.interval import OPEN_END
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
@@ -204,7 +204,7 @@ def test_of_two_decisions_at_once_one_wins_and_the_other_is_told(world, review, 
     perform = driver._perform
 
     def at_once(key: str, effect: Any) -> Any:
-        if isinstance(effect, Query) and effect.cypher == belief_cypher.DECIDE:
+        if isinstance(effect, Query) and effect.cypher == facts.DECIDE:
             both.wait(30)
         return perform(key, effect)
 
@@ -359,14 +359,14 @@ EXPECTED = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome
 
 def test_a_decision_while_an_episode_is_read_is_taken_into_account(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
-    between(world, monkeypatch, cypher.SAVE, lambda: world.decide(review, "accept"))
+    between(world, monkeypatch, ingestion.SAVE, lambda: world.decide(review, "accept"))
     world.moves("Rome", "2024-09-01")
     assert world.lived() == EXPECTED
 
 
 def test_an_episode_that_is_saved_while_it_is_decided_is_taken_into_account(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
-    between(world, monkeypatch, belief_cypher.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
+    between(world, monkeypatch, facts.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
     assert len(world.decide(review, "accept").decisions) == 1
     assert world.lived() == EXPECTED
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.shadow_graph import PREFIX
+from kg_memory.falkor.graph_swap import PREFIX
 from tests.faults.whole import LINKS, NODES
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.adapters.store.items.schema import ITEMS
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.maintenance.transfer import cypher, drawing
 
 PAGE = {"first": 0, "end": 10, "embeddings": True}

@@ -9,7 +9,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SchemaError
-from kg_memory.falkor import shadow_graph
+from kg_memory.falkor import graph_swap
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.maintenance.forgetting import outbox
 from tests.transfer import exported, left_aside, lines, whole
@@ -57,15 +57,15 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
     data, seen = exported(memory, namespace), []
     memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
     old = whole(memory, namespace)
-    take_place = shadow_graph.Aside.take_place
+    take_place = graph_swap.Aside.take_place
 
-    def watched(self: shadow_graph.Aside, key: str) -> bool:
+    def watched(self: graph_swap.Aside, key: str) -> bool:
         seen.append(whole(memory, namespace))
         taken = take_place(self, key)
         seen.append(whole(memory, namespace))
         return taken
 
-    monkeypatch.setattr(shadow_graph.Aside, "take_place", watched)
+    monkeypatch.setattr(graph_swap.Aside, "take_place", watched)
     memory.import_(io.BytesIO(data), replace=True)
     assert seen[0] == old
     assert exported(memory, namespace) == data

@@ -38,10 +38,10 @@ from kg_memory.adapters.store.items import changing, looking
 from kg_memory.adapters.store.items.changing import Change
 from kg_memory.adapters.store.items.driver import ItemDriver, directed
 from kg_memory.adapters.store.items.looking import FURTHEST, Look
-from kg_memory.adapters.store.items.schema import ITEMS
 from kg_memory.adapters.store.items.sweeper import Sweeper
 from kg_memory.adapters.store.items.together import Together
 from kg_memory.errors import InputError, SettingsError
+from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.runtime.flow import Flow

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from kg_memory.errors import EmbeddingError, ModelError
-from kg_memory.falkor import window_cypher
+from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.contradictions import compared, related
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.extract import extract
@@ -46,7 +46,7 @@ def ahead(window: Sequence[IngestionState], settings: Settings, model: str) -> F
         with suppress(ModelError, EmbeddingError):  # of a question that all share: each asks it in its turn
             yield from _answer((yield from _read_all(unread, settings)), settings)
         kept = [{"id": turn.received["episode"]["id"], "kept": turn.kept} for turn in unread]
-        yield from write(window_cypher.KEEP_AHEAD, key=AHEAD, episodes=kept)
+        yield from write(episodes.KEEP_AHEAD, key=AHEAD, episodes=kept)
     return [turn.state() for turn in turns]
 
 

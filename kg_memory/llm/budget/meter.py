@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from kg_memory.errors import BudgetSpent, ModelError
-from kg_memory.falkor import spent_cypher
+from kg_memory.falkor.queries import usage as spent_cypher
 from kg_memory.llm.budget.ask_cost import ask_cost
 from kg_memory.llm.budget.ledger import NOTHING, Account, Reading, Spent
 from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, THOROUGH, Budget, Scope, rung_of
@@ -73,7 +73,7 @@ class Purse:
             return answer
         at = yield from now()
         if at - self.account.told_at() > FRESH:
-            yield from self._perform(Query(spent_cypher.READ_LEDGER, spent_cypher.UNASKED))
+            yield from self._perform(Query(spent_cypher.READ_LEDGER, spent_cypher.NO_LEDGER))
         try:
             return (yield from self._set_aside(replace(ask, meter=count), at))
         except BudgetSpent:

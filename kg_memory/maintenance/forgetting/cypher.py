@@ -5,7 +5,7 @@ Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and 
 
 from __future__ import annotations
 
-from kg_memory.falkor import fragments as part
+from kg_memory.falkor.queries import fragments as part
 
 EPISODES = """
 UNWIND $ids AS id

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from kg_memory.errors import DatabaseError, QueryError
-from kg_memory.falkor.shadow_graph import orphans
+from kg_memory.falkor.graph_swap import orphans
 from kg_memory.runtime.effects import command, work
 from kg_memory.runtime.flow import Flow
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kg_memory.falkor import belief_cypher
+from kg_memory.falkor.queries import facts as belief_cypher
 from kg_memory.ingestion.receive import line
 from kg_memory.maintenance.forgetting import cypher, sharing
 from kg_memory.maintenance.forgetting.wording import Gone, forgotten, in_fact, in_names, names_left

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kg_memory.falkor.parameters import with_parameters
+from kg_memory.falkor.wire import prepend_parameters
 from kg_memory.maintenance.forgetting import audit
 from kg_memory.maintenance.forgetting.outbox_cypher import NOTE, NOTES, SETTLE
 from kg_memory.runtime.effects import command, now
@@ -37,13 +37,13 @@ def written(note: Note) -> str:
 
 def put(key: str, note: Note) -> Flow[None]:
     """Put *note* into the graph *key*."""
-    yield from command("GRAPH.QUERY", key, with_parameters(NOTE, {"note": written(note)}))
+    yield from command("GRAPH.QUERY", key, prepend_parameters(NOTE, {"note": written(note)}))
 
 
 def settle(key: str, receipt: str) -> Flow[None]:
     """Remove the notes of *receipt*, which is in the log, and its pointer."""
     if (yield from command("EXISTS", key)):
-        yield from command("GRAPH.QUERY", key, with_parameters(SETTLE, {"receipt": receipt}))
+        yield from command("GRAPH.QUERY", key, prepend_parameters(SETTLE, {"receipt": receipt}))
     yield from command("HDEL", POINTERS, receipt)
 
 

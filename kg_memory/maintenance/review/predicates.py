@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import belief_cypher as cypher
+from kg_memory.falkor.queries import facts as cypher
 from kg_memory.memory.reading import counted
 from kg_memory.models.graph import PredicateInfo
 from kg_memory.runtime.effects import now, read, write

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.shadow_graph import at_one_moment
+from kg_memory.falkor.graph_swap import at_one_moment
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PAGE, What
 from kg_memory.maintenance.transfer.file import Target, rewritable, zipped

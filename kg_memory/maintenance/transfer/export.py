@@ -7,11 +7,11 @@ import struct
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
-from kg_memory.adapters.store.items.schema import ITEMS
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import KEY_PREFIX, Database, graph_key
-from kg_memory.falkor.shadow_graph import at_one_moment
+from kg_memory.falkor.graph_swap import at_one_moment
+from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import Lines, Target, rewritable, zipped
 from kg_memory.maintenance.transfer.lines import FORMAT, LINES, RECORDS, Header, Line

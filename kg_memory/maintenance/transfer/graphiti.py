@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.shadow_graph import at_one_moment
+from kg_memory.falkor.graph_swap import at_one_moment
 from kg_memory.temporal.interval import micros
 from kg_memory.text.identity import clean
 

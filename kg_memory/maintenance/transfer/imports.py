@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from kg_memory.adapters.store.items import schema as items
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
+from kg_memory.falkor import store_schema as items
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.shadow_graph import Aside, aside
+from kg_memory.falkor.graph_swap import Aside, aside
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES

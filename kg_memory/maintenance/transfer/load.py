@@ -14,7 +14,7 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.parameters import SentVector
+from kg_memory.falkor.wire import EncodedVector
 from kg_memory.ingestion.receive import indexed, line
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.maintenance.transfer import cypher
@@ -93,7 +93,7 @@ class Filling:
             told["n"] = sum(counted.values())
         return {**_ends(each), "told": told, "words": counted, "embedding": None if text else vector, "text": text}
 
-    def _vector(self, packed: str) -> SentVector:
+    def _vector(self, packed: str) -> EncodedVector:
         """Return the vector that is *packed*.
 
         Errors: `ValueError` for what is none, or has no direction: the database would find it first, always.
@@ -131,7 +131,7 @@ class Filling:
         return self._database.query(self._key, query, params, write=True)
 
 
-class _Exact(SentVector):
+class _Exact(EncodedVector):
     """A vector that is sent to the last digit of its single precision."""
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.records import Instants
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.rank import Scored, blended, evolved, faded, frequent, newest, scaled
 from kg_memory.retrieval.recipe import ByConfidence, ByDistance, ByMentions, ByRecency, ByTrust, ByUse, Reranker

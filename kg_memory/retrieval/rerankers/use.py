@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kg_memory.falkor import rerank_cypher as cypher
+from kg_memory.falkor.queries import features as cypher
 from kg_memory.retrieval.recipe import ByUse
 from kg_memory.runtime.effects import now, write
 from kg_memory.runtime.flow import Flow

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from langchain_core.embeddings import Embeddings
 
-from kg_memory.adapters.store.items import schema
-from kg_memory.adapters.store.items.schema import Schema
 from kg_memory.errors import EmbeddingError
+from kg_memory.falkor import store_schema
 from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.store_schema import Schema
 from kg_memory.llm.embeddings import steady, unsteady, vector_model_name
 from kg_memory.runtime.driver import Driver
 
@@ -33,12 +33,12 @@ class ItemDriver(Driver):
 
     def _fit(self, key: str, *, write: bool) -> bool:
         if write:
-            schema.ensure(self.database, key, self._kind)
-        elif not schema.check(self.database, key):
+            store_schema.ensure(self.database, key, self._kind)
+        elif not store_schema.check(self.database, key):
             return False
         if self._embeds:
             dimension = self._length - 1 if self._length else None  # one is of `_Directed`'s making
-            schema.fit_vectors(self.database, key, vector_model_name(self.embeddings), dimension)
+            store_schema.fit_vectors(self.database, key, vector_model_name(self.embeddings), dimension)
         return True
 
 

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.decode import rows
+from kg_memory.falkor.wire import decode_rows
 
 HARD = "'\"\\\n\u2028 数据 🎉 {}[]"
 KEY = "kg:replies"
@@ -42,8 +42,8 @@ def test_values_are_read_as_the_client_reads_them(database: Database, graph: Any
 
 
 def test_an_answer_without_columns_has_no_rows() -> None:
-    assert rows([["Cached execution: 0"]]) == []
-    assert rows([[[1, "a"]], [], ["Cached execution: 0"]]) == []
+    assert decode_rows([["Cached execution: 0"]]) == []
+    assert decode_rows([[[1, "a"]], [], ["Cached execution: 0"]]) == []
 
 
 @pytest.mark.parametrize("place", [0, 2])
@@ -51,9 +51,9 @@ def test_what_ended_a_query_is_raised(place: int) -> None:
     answer: list[Any] = [[[1, "a"]], [[[3, 1]]], ["Cached execution: 0"]]
     answer[place] = redis.ResponseError("division by zero")
     with pytest.raises(redis.ResponseError, match="division"):
-        rows(answer)
+        decode_rows(answer)
 
 
 def test_a_whole_node_is_refused_with_what_to_do() -> None:
     with pytest.raises(TypeError, match="return the properties"):
-        rows([[[1, "n"]], [[[8, [0, [], []]]]], []])
+        decode_rows([[[1, "n"]], [[[8, [0, [], []]]]], []])

@@ -17,7 +17,7 @@ import redis
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import ADVICE, LOST, Database
-from kg_memory.falkor.errors import translation
+from kg_memory.falkor.wire import translate_error
 
 T = TypeVar("T")
 PREFIX = "kg-aside:"
@@ -124,4 +124,4 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (*LOST, redis.ResponseError) as error:
-        raise translation(error, lambda: ADVICE) from error
+        raise translate_error(error, lambda: ADVICE) from error

@@ -8,8 +8,8 @@ anything of a node with a vector is to index the vector anew.
 
 from __future__ import annotations
 
-from kg_memory.falkor import fragments as part
-from kg_memory.falkor import spent_cypher as spent
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.queries import usage as spent
 from kg_memory.temporal.interval import OPEN_END
 
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
@@ -74,7 +74,7 @@ RETURN a.key AS key, a.answer AS answer
 """What a refresh that was broken off had been answered."""
 
 KEEP_ANSWER = (
-    spent.ADD
+    spent.ADD_USAGE
     + """
 MATCH (m:Meta {id: 'schema'})
 WHERE coalesce(m.communities, 0) = $revision
@@ -130,7 +130,7 @@ ORDER BY belief.said_at DESC, fact.id
 """The same as users get them, with their sources."""
 
 SAVE = (
-    spent.ADD
+    spent.ADD_USAGE
     + """
 UNWIND $members AS id
 OPTIONAL MATCH (e:Entity {id: id})
@@ -310,3 +310,9 @@ RETURN c {.id, .name, .summary, level: level} AS community, size, members, joine
 ORDER BY community.level DESC, size DESC, community.name, community.id
 """
 """A page of all, or of one level, the highest and largest first, with the names of their members or parts."""
+
+COMMUNITIES_ABOUT = """
+MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
+MATCH (c:Community)-[:HAS_MEMBER]->(n)
+RETURN DISTINCT c {.id, .name, .summary} AS community
+"""

@@ -6,7 +6,7 @@ the client reads ten times as fast.
 
 from __future__ import annotations
 
-from kg_memory.falkor import fragments as part
+from kg_memory.falkor.queries import fragments as part
 
 FACTS_TOLD = """
 UNWIND $ids AS id

@@ -7,9 +7,10 @@ Every entity and fact comes back as a map, never with its embedding.
 
 from __future__ import annotations
 
-from kg_memory.falkor import fragments as part
-from kg_memory.falkor import spent_cypher as spent
-from kg_memory.falkor.community_cypher import JOIN
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.queries import usage as spent
+from kg_memory.falkor.queries.communities import JOIN
+from kg_memory.falkor.queries.facts import HISTORY_MAP, TOLD_HISTORY
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 _TOLD_OF_STALE = f"""WITH {{carried}}e ORDER BY e.stale, e.key LIMIT $most
@@ -40,7 +41,7 @@ WITH {{carried}}e, CASE WHEN size(own) = 0 THEN 0 ELSE own[0].total END AS total
 _STALE_MAP = "e {.key, .name, .type, .aliases, .summary, .worded, .stale, total: total, facts: facts, past: past}"
 
 SAVE = (
-    spent.ADD
+    spent.ADD_USAGE
     + """
 UNWIND $based_on AS row
 OPTIONAL MATCH (n:Entity {id: row.id})
@@ -201,7 +202,7 @@ WHERE e IS NOT NULL
 RETURN {_STALE_MAP} AS entity
 """
 
-SAVE_SUMMARIES = f"""{spent.ADD}
+SAVE_SUMMARIES = f"""{spent.ADD_USAGE}
 UNWIND $summaries AS row
 MATCH (e:Entity {{key: row.key}})
 WHERE e.stale = row.stale
@@ -218,86 +219,188 @@ DELETE p
 """
 """Write summaries, with how much more, or less, each word counts by them than by those before."""
 
-FACTS_ABOUT = f"""
-MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
+
+SIMILAR_ENTITIES = f"""
+MATCH (e:Meta {{id: 'schema'}})
+RETURN -1 AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
+UNION ALL
+UNWIND $names AS row
+MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
+RETURN row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
+UNION ALL
+UNWIND $names AS row
 CALL {{
-  WITH e
-  MATCH (e)-[:SUBJECT_OF]->(f:Fact)
-  RETURN f
-  UNION
-  WITH e
-  MATCH (f:Fact)-[:OBJECT_IS]->(e)
-  RETURN f
+  WITH row
+  MATCH (:Alias {{key: row.alias}})-[:NAMES]->(namesake:Entity)
+  WHERE namesake.type = row.type
+  RETURN count(namesake) AS namesakes
 }}
+WITH row
+WHERE namesakes <> 1
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS v, score AS distance
+WITH row, v, 1.0 - distance AS score
+WHERE score >= $threshold
+MATCH (e)-[:MEANS]->(v)
+RETURN row.new AS new, {part.KNOWN_MAP} AS entity, score
+UNION ALL
+UNWIND $names AS row
+OPTIONAL MATCH (known:Alias {{key: row.alias}})
+WITH row, known
+WHERE known IS NULL
+UNWIND row.terms AS term
+WITH row.new AS new, term
+MATCH (t:Term {{s: term}})-[:IN_ENTITY]->(e:Entity)
+WITH new, e, count(t) AS hits
+ORDER BY hits DESC, e.id
+WITH new, collect(e)[0..$limit] AS found
+UNWIND found AS e
+RETURN new, {part.KNOWN_MAP} AS entity, 0.0 AS score
+"""
+"""The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
+
+What a name means is not looked up where just one of the same type has it: that is who it is, see `resolve.certain`. The
+words are for names that nobody has: those of somebody well known are in the summaries of all around him. With the
+entities, as `new` -1, which embedding model made the vectors, and of which length they are.
+"""
+
+_FACTS_OF_PAIRS = """
+UNWIND $pairs AS row
+MATCH (s:Entity {id: row.subject})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {id: row.object})
+WITH row, f
+ORDER BY f.said_at DESC, f.id
+WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
+UNWIND found AS f
+RETURN new, f
+"""
+
+# A vector is made, and compared as a part of its row, once a fact and not once a fact of a hub.
+_GIVEN = """UNWIND $facts AS row
+WITH row.new AS new, row.subject AS subject, row.objects AS objects, row.predicate AS predicate, row.family AS family,
+  CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
+"""
+_NEAREST = f"""
+WITH new, f, begin, f.predicate = predicate AS same, coalesce(f.family = family, false) AS akin,
+  vec.cosineDistance(f.embedding, vector) AS distance
+WHERE same OR akin OR distance < $farthest
+WITH DISTINCT new, f, CASE WHEN same THEN begin END AS begin, distance
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WHERE begin IS NOT NULL
+WITH new, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
+WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
+  min(coalesce(abs(away) * 1.0, distance)) AS far
+ORDER BY far, f.id
+WITH new, side, collect(f)[0..CASE WHEN side = 0 THEN $limit ELSE $limit / 2 + 1 END] AS found
+UNWIND found AS f
+RETURN new, f
+"""
+"""Of a predicate that holds for one at a time, those that begin nearest before and nearest after: these are what ends
+what. And those of the same predicate or family, or near in meaning, the nearest first.
+"""
+
+_RIVALS_BY_SUBJECT = f"""
+{_GIVEN}MATCH (s:Entity {{id: subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
+
+_RIVALS_BY_OBJECT = f"""
+{_GIVEN}UNWIND objects AS object
+MATCH (o:Entity {{id: object}})
+WITH new, o, predicate, family, begin, vector
+MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
+
+_REVISIONS = """
+UNWIND $ends AS id
+MATCH (n:Entity {id: id})
+RETURN -1 AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS fact, 0 AS told_at, '' AS told_by,
+  false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
+"""
+
+_THE_SAME = """
+UNWIND $facts AS row
+MATCH (f:Fact {id: row.id})
+RETURN row.new AS new, f
+"""
+
+_HISTORIES = f"""
+UNWIND $facts AS row
+MATCH (f:Fact {{id: row.id}})
 WITH DISTINCT f
-WHERE $predicate IS NULL OR f.predicate = $predicate
-WITH f
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
-WITH f, h, b
-ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id
-LIMIT $limit
-{part.TOLD}
-RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
-ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id
+{TOLD_HISTORY}RETURN -2 AS new, {HISTORY_MAP} AS fact, 0 AS told_at, '' AS told_by, false AS told_end, 0 AS valid_at,
+  0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
 """
 
-ENTITIES = f"""
-MATCH (e:Entity)
-WHERE e.evicted IS NULL
-WITH e ORDER BY e.last_seen DESC, e.name SKIP $skip LIMIT $limit
-RETURN {part.ENTITY_MAP} AS entity
+RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
+CALL {{{_THE_SAME}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
+WITH new, f
+{part.TOLD_WITH_BELIEFS}"""
+"""The known facts that new ones may have to do with: the same, those of the same two entities, rivals of either end.
+
+With them, as `new` -1, how often the facts about the ends were changed before, and as -2 what `HISTORY` tells of those
+that are said in the same words.
 """
 
-ENTITIES_LIKE = f"""
-MATCH (t:Term)
-WHERE t.s IN $terms OR t.s STARTS WITH $beginning
-MATCH (t)-[p:IN_ENTITY]->(e:Entity)
-WITH e, sum(p.f / (p.f + 1.0 + 0.02 * e.n)) AS score
-ORDER BY score DESC, e.last_seen DESC, e.name SKIP $skip LIMIT $limit
-RETURN {part.ENTITY_MAP} AS entity, score
-"""
-"""Entities by the words of their names and summaries, the last of which may be a beginning (C44)."""
 
-COMMUNITIES_ABOUT = """
-MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
-MATCH (c:Community)-[:HAS_MEMBER]->(n)
-RETURN DISTINCT c {.id, .name, .summary} AS community
+NEAR_ENTITIES = """
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})
+MATCH (n)-[:MEANS]->(v)
+WITH n, v
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance
+WITH n, near, 1.0 - distance AS similarity
+WHERE similarity >= $threshold
+MATCH (other)-[:MEANS]->(near)
+WHERE other.id <> n.id
+RETURN n.id AS one, other.id AS other, similarity
 """
 
-STATS = f"""
-OPTIONAL MATCH (e:Episode)
-WITH count(e) AS episodes
-OPTIONAL MATCH (e:Episode {{status: 'saved'}})
-WITH episodes, count(e) AS saved
-OPTIONAL MATCH (e:Episode {{status: 'waiting'}})
-WITH episodes, saved, count(e) AS later
-OPTIONAL MATCH (e:Episode {{status: 'working'}})
-WITH episodes, saved + later AS unread, count(e) AS working
-WITH episodes, unread + working AS waiting
-OPTIONAL MATCH (e:Episode {{status: 'failed'}})
-WITH episodes, waiting, count(e) AS failed
-OPTIONAL MATCH (e:Episode {{status: 'skipped'}})
-WITH episodes, waiting, failed, count(e) AS skipped
-OPTIONAL MATCH (n:Entity)
-WITH episodes, waiting, failed, skipped, count(n) AS entities
-OPTIONAL MATCH (n:Entity)
-WHERE n.evicted > {OPEN_START}
-WITH episodes, waiting, failed, skipped, entities, count(n) AS evicted
-WITH episodes, waiting, failed, skipped, entities - evicted AS entities
-OPTIONAL MATCH (f:Fact)
-WITH episodes, waiting, failed, skipped, entities, count(f) AS facts
-OPTIONAL MATCH (f:Fact)
+LINK_ENTITIES = """
+UNWIND $links AS row
+MATCH (a:Entity {id: row.one})
+MATCH (b:Entity {id: row.other})
+MERGE (a)-[s:SIMILAR_TO]->(b)
+SET s.similarity = row.similarity
+RETURN count(s) AS n
+"""
+"""One relation a pair, which is followed both ways."""
+
+
+EVICTED = f"""
+UNWIND $facts AS id
+MATCH (f:Fact {{id: id}})
 WHERE f.evicted > {OPEN_START}
-WITH episodes, waiting, failed, skipped, entities, facts, count(f) AS evicted
-WITH episodes, waiting, failed, skipped, entities, facts - evicted AS facts
-OPTIONAL MATCH (b:Belief)
-WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
-OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
-WITH episodes, waiting, failed, skipped, entities, facts, count(h) AS current_facts
-OPTIONAL MATCH (c:Community)
-WITH episodes, waiting, failed, skipped, entities, facts, current_facts, count(c) AS communities
-OPTIONAL MATCH (u:Fact)-[:PROPOSED]->(p:Belief)
-WHERE p.expired_at = {OPEN_END}
-RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(DISTINCT u) AS reviews
+RETURN 'fact' AS kind, f.id AS id, [f.sentence] AS texts
+UNION ALL
+UNWIND $entities AS id
+MATCH (e:Entity {{id: id}})
+WHERE e.evicted > {OPEN_START}
+RETURN 'entity' AS kind, e.id AS id, [e.name] + e.aliases AS texts
 """
+
+
+_MEANS = "\n  MERGE (d)-[:MEANS]->(v:Meaning)\n  SET v.embedding = vecf32(row.embedding)"
+
+
+def _with_words(label: str, name: str) -> str:
+    vector, later = ("", _MEANS) if label == "entity" else ("d.embedding = vecf32(row.embedding), ", "")
+    return f"""
+CALL {{
+  WITH m
+  UNWIND ${name} AS row
+  MATCH (d:{label.title()} {{id: row.id}})
+  UNWIND row.terms AS term
+  MERGE (t:Term {{s: term.term}})
+  MERGE (t)-[p:IN_{label.upper()}]->(d)
+  SET p.f = term.f
+}}
+CALL {{
+  WITH m
+  UNWIND ${name} AS row
+  MATCH (d:{label.title()} {{id: row.id}})
+  WHERE d.evicted > {OPEN_START}
+  SET {vector}d.n = row.n, d.evicted = NULL, d.evicted_at = NULL{later}
+}}"""
+
+
+REVIVE = f"""
+MATCH (m:Meta {{id: 'schema'}}){_with_words("fact", "facts")}{_with_words("entity", "entities")}
+RETURN m.id AS id
+"""
+"""Let facts and entities be found again, by their words and what they mean."""

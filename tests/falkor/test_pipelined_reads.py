@@ -13,7 +13,7 @@ import pytest
 from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import embedded
 from kg_memory.falkor.connect import CONNECTIONS, Database, graph_key
-from kg_memory.falkor.pipeline_reads import LANES
+from kg_memory.falkor.wire import LANES
 from tests.falkor.test_connect import ONE, Embedded, kill
 from tests.scripted import At
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from kg_memory.falkor import fragments as part
+from kg_memory.falkor.queries import fragments as part
 from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain, compared
 from kg_memory.models.graph import Kind
 from kg_memory.runtime.effects import read

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kg_memory.falkor import schema
-from kg_memory.falkor.candidate_cypher import SIMILAR_ENTITIES
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.queries.ingestion import SIMILAR_ENTITIES
 
 ANN, BEN = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
 LIKE_ANN = [0.9, 0.1, 0.0]

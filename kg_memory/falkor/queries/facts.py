@@ -1,12 +1,12 @@
-"""The queries about beliefs over time: what is known of facts that may change, verdicts and decisions, changes.
+"""Queries about facts over time: beliefs, verdicts, decisions and predicates, and the entities they are about.
 
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
 
 from __future__ import annotations
 
-from kg_memory.falkor import fragments as part
-from kg_memory.temporal.interval import OPEN_END
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 TOLD_HISTORY = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
@@ -238,4 +238,53 @@ MATCH (m:Meta {id: 'schema'})
 MERGE (p:Predicate {name: $name})
 SET p.canonical = $canonical, p.one_at_a_time = $one_at_a_time, p.origin = 'corrected', m.predicates = $now
 RETURN p.name AS name
+"""
+
+FACTS_ABOUT = f"""
+MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
+CALL {{
+  WITH e
+  MATCH (e)-[:SUBJECT_OF]->(f:Fact)
+  RETURN f
+  UNION
+  WITH e
+  MATCH (f:Fact)-[:OBJECT_IS]->(e)
+  RETURN f
+}}
+WITH DISTINCT f
+WHERE $predicate IS NULL OR f.predicate = $predicate
+WITH f
+MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WHERE {part.HOLDS}
+WITH f, h, b
+ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id
+LIMIT $limit
+{part.TOLD}
+RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id
+"""
+
+LIST_ENTITIES = f"""
+MATCH (e:Entity)
+WHERE e.evicted IS NULL
+WITH e ORDER BY e.last_seen DESC, e.name SKIP $skip LIMIT $limit
+RETURN {part.ENTITY_MAP} AS entity
+"""
+
+ENTITIES_LIKE = f"""
+MATCH (t:Term)
+WHERE t.s IN $terms OR t.s STARTS WITH $beginning
+MATCH (t)-[p:IN_ENTITY]->(e:Entity)
+WITH e, sum(p.f / (p.f + 1.0 + 0.02 * e.n)) AS score
+ORDER BY score DESC, e.last_seen DESC, e.name SKIP $skip LIMIT $limit
+RETURN {part.ENTITY_MAP} AS entity, score
+"""
+"""Entities by the words of their names and summaries, the last of which may be a beginning (C44)."""
+
+SIMILAR_TO = f"""
+MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)
+MATCH (n)-[s:SIMILAR_TO]-(e:Entity)
+WITH e, max(s.similarity) AS similarity
+ORDER BY similarity DESC, e.name, e.id LIMIT $limit
+RETURN {part.ENTITY_MAP} AS entity, similarity
 """

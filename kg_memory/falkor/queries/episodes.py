@@ -5,8 +5,8 @@ Times are microseconds since the epoch. An episode is ``open`` until it is done 
 
 from __future__ import annotations
 
-from kg_memory.falkor import fragments as part
-from kg_memory.falkor import spent_cypher as spent
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.queries import usage as spent
 
 NEIGHBOURS = f"""
 MATCH (e:Episode {{thread_key: $thread_key}})
@@ -73,7 +73,7 @@ SET e.status = CASE WHEN begun THEN 'working' WHEN new THEN 'saved' ELSE e.statu
   e.attempts = coalesce(e.attempts, 0) + CASE WHEN begun THEN 1 ELSE 0 END, e.flags = $episode.flags,
   e.reason = CASE WHEN begun THEN NULL ELSE e.reason END, e.step = CASE WHEN begun THEN NULL ELSE e.step END
 WITH m, e, new"""
-    + spent.before("m", "e", "new")
+    + spent.read_ledger_before("m", "e", "new")
     + """
 RETURN new, ledger, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
   e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
@@ -88,14 +88,14 @@ ask for them has FalkorDB move all new nodes to where it looks labels up, for wh
 wait else, 4 ms at 250,000 nodes. See docs/decisions.md.
 """
 
-KEEP_ANSWER = f"""{spent.ADD}
+KEEP_ANSWER = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.answers = coalesce(e.answers, []) + [$key, $answer]
 """
 """Keep what the model answered about an episode, until it is done: a crash is not to cost it twice."""
 
-MARK = f"""{spent.ADD}
+MARK = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END
@@ -160,3 +160,33 @@ WITH e ORDER BY e.at, e.created_at SKIP $skip LIMIT $limit
 RETURN {part.EPISODE_MAP} AS episode
 """
 """Episodes in some states, earliest first."""
+
+
+KEEP_AHEAD = """
+UNWIND $episodes AS row
+MATCH (e:Episode {id: row.id})
+WHERE NOT e.status IN ['done', 'skipped']
+SET e.answers = coalesce(e.answers, []) + [$key, row.kept]
+"""
+"""Keep what was asked ahead about some episodes, until they are done."""
+
+WAIT = f"""
+MATCH (e:Episode {{id: $id}})
+WHERE NOT e.status IN ['done', 'skipped']
+SET e.status = 'waiting', e.reason = $reason, e.step = NULL
+WITH e
+MATCH (w:Episode {{status: 'waiting'}})
+WHERE w.thread_key = e.thread_key AND w.reason = $reason
+WITH DISTINCT w AS e
+ORDER BY e.created_at
+RETURN {part.EPISODE_MAP} AS episode
+"""
+"""Let an episode wait for others of its thread, and return those that do, the first to arrive first."""
+
+WAITING = f"""
+MATCH (e:Episode {{status: 'waiting'}})
+WHERE e.reason = $reason
+WITH e ORDER BY e.created_at
+RETURN {part.EPISODE_MAP} AS episode
+"""
+"""All episodes that wait for others, the first to arrive first."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.filter_cypher import COUNT, NAMED, called, candidates, condition
+from kg_memory.falkor.queries.filters import COUNT, NAMED, called, candidates, condition
 from kg_memory.models.filters import FIELDS, checked
 from kg_memory.models.graph import KINDS
 from kg_memory.temporal.interval import OPEN_END, OPEN_START

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.parameters import SentVector, literal, with_parameters
+from kg_memory.falkor.wire import EncodedVector, literal, prepend_parameters
 
 
 def single(number: float) -> float:
@@ -66,29 +66,29 @@ def test_a_number_outside_of_vectors_keeps_all_its_digits():
 
 
 def test_a_query_without_parameters_is_sent_as_it_is():
-    assert with_parameters("RETURN 1", {}) == "RETURN 1"
-    assert with_parameters("RETURN $a", {"a": 1, "b": "x"}) == 'CYPHER a=1 b="x" RETURN $a'
+    assert prepend_parameters("RETURN 1", {}) == "RETURN 1"
+    assert prepend_parameters("RETURN $a", {"a": 1, "b": "x"}) == 'CYPHER a=1 b="x" RETURN $a'
 
 
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=20))
 def test_a_vector_keeps_what_single_precision_holds(numbers):
-    for sent, number in zip(SentVector(numbers).text[1:-1].split(","), numbers, strict=True):
+    for sent, number in zip(EncodedVector(numbers).text[1:-1].split(","), numbers, strict=True):
         assert single(float(sent)) == pytest.approx(number, rel=1.2e-7, abs=1e-37)
 
 
 def test_a_vector_is_written_once_however_deep_it_lies():
-    vector = SentVector([1 / 3, 2e-10, 0.0])
+    vector = EncodedVector([1 / 3, 2e-10, 0.0])
     assert literal({"rows": [{"v": vector}]}) == "{`rows`:[{`v`:[0.33333333,2e-10,0]}]}"
     assert vector.text is vector.text
-    assert literal(SentVector()) == "[]"
+    assert literal(EncodedVector()) == "[]"
 
 
 def test_the_nearest_by_a_short_vector_are_those_by_the_long_one(database, namespace):
     key, size = graph_key(namespace), 96
     vectors = [[math.sin(place * axis + axis) / 7 for axis in range(1, size + 1)] for place in range(60)]
-    rows = [{"id": place, "v": SentVector(vector)} for place, vector in enumerate(vectors)]
+    rows = [{"id": place, "v": EncodedVector(vector)} for place, vector in enumerate(vectors)]
     database.query(key, "UNWIND $rows AS row CREATE (:Own {id: row.id, v: vecf32(row.v)})", {"rows": rows}, write=True)
     near = "MATCH (n:Own) RETURN n.id AS id ORDER BY vec.cosineDistance(n.v, vecf32($v)), id LIMIT 20"
     for vector in vectors[:5]:
-        short = database.query(key, near, {"v": SentVector(vector)}, write=False)
+        short = database.query(key, near, {"v": EncodedVector(vector)}, write=False)
         assert short == database.query(key, near, {"v": vector}, write=False)

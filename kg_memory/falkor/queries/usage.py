@@ -1,0 +1,152 @@
+"""Queries about usage: the ledger of what was spent, a node a day, and counts of what a namespace holds.
+
+Days are days since the epoch in UTC, times microseconds. The ledger is written and read by queries that run anyway:
+`ADD_USAGE` stands before what they do, `read_ledger_before` before what they return.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
+
+NEVER = 10**9
+"""A day that does not come."""
+NO_USAGE: dict[str, Any] = {"spent": []}
+"""The parameter of `ADD_USAGE` by itself; a run puts in what it spent."""
+NO_LEDGER: dict[str, Any] = {"spent_since": NEVER, "spent_today": NEVER}
+"""The parameters of `BEFORE` by themselves; a run that has a budget puts in what it counts."""
+COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+
+_SUMS = ", ".join(f"sum(s.{each})" for each in COUNTS)
+_SUMS_TODAY = ", ".join(f"sum(CASE WHEN s.day = $spent_today THEN s.{each} END)" for each in COUNTS)
+
+ADD_USAGE = f"""
+CALL {{
+  UNWIND $spent AS row
+  MERGE (s:Spent {{day: row.day}})
+  SET {", ".join(f"s.{each} = coalesce(s.{each}, 0) + row.{each}" for each in COUNTS)}
+}}"""
+"""Add what a run spent. What follows it may find that it is to write nothing; what was spent is spent."""
+
+LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
+
+
+def read_ledger_before(*carried: str) -> str:
+    """Return the clauses that read the ledger as `ledger`, and carry these names along."""
+    return f"""
+OPTIONAL MATCH (s:Spent)
+WHERE s.day >= $spent_since
+WITH {", ".join((*carried, LEDGER))}"""
+
+
+READ_LEDGER = f"""
+OPTIONAL MATCH (s:Spent)
+WHERE s.day >= $spent_since
+RETURN {LEDGER}
+"""
+
+EPISODES_WITH_STATUS = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})
+WHERE e.status IN $statuses
+RETURN e.id AS id
+"""
+"""Which of some episodes are there, in one of these states."""
+
+AVERAGE_COST = """
+MATCH (e:Episode)
+WHERE e.status = 'done' AND e.plan = $plan AND e.took[0] > 0
+WITH e.took AS took ORDER BY e.created_at DESC LIMIT $limit
+RETURN count(took) AS episodes, avg(took[3]) AS seconds,
+  [avg(took[0]), avg(took[1]), avg(took[2])] AS all, [avg(took[4]), avg(took[5]), avg(took[6])] AS reading
+"""
+"""What the episodes that were read last by a plan took, on average: calls, tokens in and out, seconds."""
+
+DAILY_USAGE = f"""
+MATCH (s:Spent)
+WHERE s.day >= $first AND s.day <= $last
+RETURN s.day AS day, {", ".join(f"coalesce(s.{each}, 0) AS {each}" for each in COUNTS)}
+ORDER BY day DESC
+"""
+
+
+_WATCHED_EPISODE = f"""e {{.id, .speaker, .thread, .source_id, .at, .created_at, .status, .reason, .step, .plan,
+  attempts: coalesce(e.attempts, 0), .took, content: {part.beginning("e.content")}}}"""
+
+COUNT_EPISODES = """
+MATCH (e:Episode)
+RETURN count(e) AS episodes
+"""
+"""How many episodes there are: the database knows it without looking at them."""
+
+COUNT_BY_STATUS = """
+MATCH (e:Episode)
+WHERE e.status IN $statuses
+RETURN e.status AS status, count(e) AS many
+"""
+
+USAGE_SINCE = """
+MATCH (s:Spent)
+WHERE s.day >= $first
+RETURN sum(s.calls) AS calls, sum(s.input_tokens) AS input_tokens, sum(s.output_tokens) AS output_tokens,
+  sum(s.cached_tokens) AS cached_tokens
+"""
+
+NEW_EPISODES = f"""
+MATCH (e:Episode)
+WHERE e.created_at >= $since
+WITH e ORDER BY e.created_at LIMIT $limit
+RETURN {_WATCHED_EPISODE} AS episode
+"""
+
+EPISODES_IN = f"""
+MATCH (e:Episode)
+WHERE e.status IN $statuses
+WITH e ORDER BY e.created_at DESC LIMIT $limit
+RETURN {_WATCHED_EPISODE} AS episode
+"""
+
+EPISODES_WITH = f"""
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})
+RETURN {_WATCHED_EPISODE} AS episode
+"""
+
+STATS = f"""
+OPTIONAL MATCH (e:Episode)
+WITH count(e) AS episodes
+OPTIONAL MATCH (e:Episode {{status: 'saved'}})
+WITH episodes, count(e) AS saved
+OPTIONAL MATCH (e:Episode {{status: 'waiting'}})
+WITH episodes, saved, count(e) AS later
+OPTIONAL MATCH (e:Episode {{status: 'working'}})
+WITH episodes, saved + later AS unread, count(e) AS working
+WITH episodes, unread + working AS waiting
+OPTIONAL MATCH (e:Episode {{status: 'failed'}})
+WITH episodes, waiting, count(e) AS failed
+OPTIONAL MATCH (e:Episode {{status: 'skipped'}})
+WITH episodes, waiting, failed, count(e) AS skipped
+OPTIONAL MATCH (n:Entity)
+WITH episodes, waiting, failed, skipped, count(n) AS entities
+OPTIONAL MATCH (n:Entity)
+WHERE n.evicted > {OPEN_START}
+WITH episodes, waiting, failed, skipped, entities, count(n) AS evicted
+WITH episodes, waiting, failed, skipped, entities - evicted AS entities
+OPTIONAL MATCH (f:Fact)
+WITH episodes, waiting, failed, skipped, entities, count(f) AS facts
+OPTIONAL MATCH (f:Fact)
+WHERE f.evicted > {OPEN_START}
+WITH episodes, waiting, failed, skipped, entities, facts, count(f) AS evicted
+WITH episodes, waiting, failed, skipped, entities, facts - evicted AS facts
+OPTIONAL MATCH (b:Belief)
+WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now
+OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
+WITH episodes, waiting, failed, skipped, entities, facts, count(h) AS current_facts
+OPTIONAL MATCH (c:Community)
+WITH episodes, waiting, failed, skipped, entities, facts, current_facts, count(c) AS communities
+OPTIONAL MATCH (u:Fact)-[:PROPOSED]->(p:Belief)
+WHERE p.expired_at = {OPEN_END}
+RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(DISTINCT u) AS reviews
+"""
