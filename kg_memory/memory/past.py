@@ -38,7 +38,9 @@ def facts_about(
     alias, limit = _alias(name), counted("limit", limit)
     relation = yield from _predicate(predicate)
     given = yield from _seen(window or EVER, believed_at, unreviewed=unreviewed)
-    found = yield from read(belief_cypher.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **given)
+    found = yield from read(
+        belief_cypher.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **given
+    )
     return [rows.fact(row) for row in found]
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.falkor.queries import facts as cypher
 from kg_memory.falkor import rows
+from kg_memory.falkor.queries import facts as cypher
 from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, revive, to_edit, to_verdict
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
