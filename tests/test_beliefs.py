@@ -101,7 +101,7 @@ def test_all_that_is_known_of_a_fact_is_read():
     judged = verdict("a", "b", "conflicts", holds="known", edited="a", edited_from=1, edited_until=2)
     rows = [row("a", judged, statements=[{**said, "refuted": False}], beliefs=[held])]
     history, _ = answered(read_history(["a", "b"]), rows)
-    assert history.edited_statements()[0].valid_at == 1
+    assert history.apply_edits()[0].valid_at == 1
     stated = Statement("a", "e", 7, 5, OPEN_END, "day", 0.5, 0.25, corrects=True, end_precision="month")
     assert history.statements_by_fact() == {"a": [stated]}
     assert history.beliefs["a"] == [Belief("b", Period(5, 9, 7, 5, "day", "year"), proposed=True)]
@@ -115,31 +115,31 @@ def test_all_that_is_known_of_a_fact_is_read():
 def test_a_statement_that_is_there_already_changes_nothing():
     history = past(statement("a", 5))
     history.add_statement(statement("a", 5, confidence=0.1))
-    assert [each.confidence for each in history.edited_statements()] == [1.0]
+    assert [each.confidence for each in history.apply_edits()] == [1.0]
 
 
 def test_one_episode_may_state_two_stays():
     history = History()
     history.add_statement(Statement("a", "e", 9, 1, 2))
     history.add_statement(Statement("a", "e", 9, 3, 4))
-    assert len(history.edited_statements()) == 2
+    assert len(history.apply_edits()) == 2
 
 
 def test_the_dates_that_a_person_gave_take_the_place_of_those_of_the_last_statement():
     history = past(statement("a", 5), statement("a", 9, precision="day"))
     history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
-    assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.edited_statements()] == [
+    assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.apply_edits()] == [
         (5, 5, 8),
         (9, 7, 8),
     ]
     history.set_verdict("v", Verdict("a", "b", "both"))
-    assert [each.valid_at for each in history.edited_statements()] == [5, 9]
+    assert [each.valid_at for each in history.apply_edits()] == [5, 9]
 
 
 def test_an_open_start_that_a_person_gave_has_no_precision():
     history = past(statement("a", 5, precision="year"))
     history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", OPEN_START, 8))
-    [told] = history.edited_statements()
+    [told] = history.apply_edits()
     assert (told.valid_at, told.invalid_at, told.precision) == (OPEN_START, 8, "instant")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.settings import Settings
-from kg_memory.temporal.policy import Claim, ConflictPolicy, Relation, Verdict, is_reopened, ruling_of
+from kg_memory.temporal.policy import Claim, ConflictPolicy, Relation, Verdict, is_reopened, to_ruling
 from kg_memory.temporal.statements import Statement
 from kg_memory.temporal.truth import truths
 
@@ -24,7 +24,7 @@ def test_an_unsure_verdict_waits_and_a_doubtful_one_is_not_kept(confidence, note
 
 
 def test_an_accepted_verdict_does_what_its_kind_says():
-    assert [ruling_of(kind) for kind in ("supersedes", "conflicts", "complements", "temporary", "unrelated")] == [
+    assert [to_ruling(kind) for kind in ("supersedes", "conflicts", "complements", "temporary", "unrelated")] == [
         "supersedes", "conflicts", "both", "both", "both",
     ]  # fmt: skip
 
@@ -72,8 +72,8 @@ def test_who_is_preferred_counts_only_by_the_models_choice():
 class OlderUnlessTrustedMore(ConflictPolicy):
     """The newer of two conflicting facts wins only if its source is trusted more: one method, in one file."""
 
-    def beats(self, one, other, preferred):
-        return (one.weight, other.last_stated) > (other.weight, one.last_stated)
+    def beats(self, claim, rival, preferred):
+        return (claim.weight, rival.last_stated) > (rival.weight, claim.last_stated)
 
 
 @pytest.mark.parametrize(("trust", "winner"), [(0.5, "a"), (0.4, "a"), (0.6, "b")])

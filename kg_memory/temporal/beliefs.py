@@ -29,7 +29,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """That a fact is not to be shown again for what was stated before *at*, and held before *until*."""
+    """A mark on a fact: it is not believed again by what was stated before *at*, and held before *until*."""
 
     until: int
     at: int
@@ -55,7 +55,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class BeliefChange:
-    """What changes for one fact: the beliefs to close, by their ids, and the periods to record.
+    """A change of the beliefs in one fact: those to close, by their ids, and the periods to record.
 
     These are *proposed* where it waits for review. *ended*: it was believed to hold still, and is no more. *waits*: it
     waits from now on. *revived*: it was evicted, and is believed again.
@@ -72,7 +72,7 @@ class BeliefChange:
 
 @dataclass(slots=True)
 class History:
-    """What was stated about some facts, what is believed of them, and the verdicts that link them."""
+    """The statements about some facts, the beliefs in them, and the verdicts that link them."""
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -111,7 +111,7 @@ class History:
         """Return the statement of *fact* that was made last."""
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
-    def edited_statements(self) -> list[Statement]:
+    def apply_edits(self) -> list[Statement]:
         """Return all statements, with the dates that a person gave."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
@@ -123,7 +123,7 @@ class History:
 def compare_beliefs(history: History, policy: ConflictPolicy) -> list[BeliefChange]:
     """Return what is to change so that the beliefs about each fact of *history* follow from it."""
     result: list[BeliefChange] = []
-    truth_by_fact = truths(history.edited_statements(), list(history.verdicts.values()), policy)
+    truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):
         held, eviction = history.beliefs[fact], history.evicted.get(fact)
         believed = Truth() if eviction and eviction.covers(truth) else truth

@@ -24,7 +24,7 @@ CONTRADICTIONS: tuple[VerdictKind, ...] = ("supersedes", "conflicts")
 COMPATIBLE: tuple[VerdictKind, ...] = ("complements", "temporary", "unrelated")
 """The verdicts that let both facts hold."""
 Weight = float
-"""How much a statement counts."""
+"""The weight of a statement, the greater the better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a fact relates to what. *single_valued*: a subject has one object of this predicate at a time.
+    """A subject, a predicate and objects. *single_valued*: a subject has one object of this predicate at a time.
 
     That was *declared* by a person or the settings, else it is a guess.
     """
@@ -58,7 +58,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What speaks for one of the facts in a conflict: its weightiest statement, and when it was stated last."""
+    """The strength of one of the facts in a conflict: its weightiest statement, and when it was stated last."""
 
     fact: str
     weight: Weight
@@ -72,7 +72,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ConflictPolicy:
-    """Who wins, and from which confidence on a verdict takes effect or waits for a person."""
+    """The rules by which one of two facts wins, and a verdict takes effect or waits for a person."""
 
     strategy: ConflictStrategy = "recency"
     auto_threshold: float = 0.85
@@ -95,7 +95,7 @@ class ConflictPolicy:
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
         """Return the ruling of a verdict that was just found."""
-        return ruling_of(kind) if self.takes_effect(confidence) else "waiting"
+        return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
         """Return whether both cannot hold at once whatever the model says, as the predicate is declared single-valued.
@@ -125,26 +125,26 @@ class ConflictPolicy:
             case "recency" | "model":
                 return 0.0
 
-    def may_change(self, statement: Statement, other: Statement) -> bool:
-        """Return whether *statement* may correct or end what *other* says of the same fact."""
-        return self.weigh(statement) >= self.weigh(other)
+    def may_change(self, statement: Statement, target: Statement) -> bool:
+        """Return whether *statement* may correct or end what *target* says of the same fact."""
+        return self.weigh(statement) >= self.weigh(target)
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
-        """Return what speaks for *fact* by its *statements*."""
+        """Return the strength of *fact* by its *statements*."""
         last = max(statement.order for statement in statements)
         return Claim(fact, max(map(self.weigh, statements)), last)
 
-    def beats(self, one: Claim, other: Claim, preferred: Collection[str | None]) -> bool:
-        """Return whether *one* wins a conflict with *other*, given which of the two the model *preferred*."""
-        if self.strategy == "model" and (one.fact in preferred) != (other.fact in preferred):
-            return one.fact in preferred
-        return one.order > other.order
+    def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
+        """Return whether *claim* wins a conflict with *rival*, given which of the two the model *preferred*."""
+        if self.strategy == "model" and (claim.fact in preferred) != (rival.fact in preferred):
+            return claim.fact in preferred
+        return claim.order > rival.order
 
 
 StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
-def ruling_of(kind: VerdictKind) -> Ruling:
+def to_ruling(kind: VerdictKind) -> Ruling:
     """Return the ruling of a verdict of that *kind* that a person gives or accepts."""
     if kind == "supersedes" or kind == "conflicts":  # noqa: PLR1714 - so narrows the type
         return kind
@@ -162,7 +162,7 @@ def facts_in_review(verdicts: Collection[Verdict], by_fact: StatementsByFact) ->
     An unsure verdict makes that one of its facts wait that was first stated later, unless the other waits or was
     refused itself.
     """
-    refused = refused_facts(verdicts)
+    refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
     waiting, settled = set[str](), set[str]()
     candidates = (unsure.keys() & by_fact.keys()) - refused
@@ -176,7 +176,7 @@ def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 
 
-def refused_facts(verdicts: Iterable[Verdict]) -> set[str | None]:
+def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
     """Return the facts that a person rejected."""
     return {verdict.refused for verdict in verdicts if verdict.ruling == "refused"}
 

@@ -115,11 +115,11 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
     """Return *statement* with the finest start that another one of the same fact gives it."""
     last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
     finer = [
-        (-other.width, other.stated_at, other.id, other.valid_at, other.precision)
-        for other in statements
-        if other.valid_at != other.stated_at  # a statement about the present gives no start
-        and other.width < statement.width
-        and statement.valid_at <= other.valid_at < last
+        (-source.width, source.stated_at, source.id, source.valid_at, source.precision)
+        for source in statements
+        if source.valid_at != source.stated_at  # a statement about the present gives no start
+        and source.width < statement.width
+        and statement.valid_at <= source.valid_at < last
     ]
     if not finer:
         return statement
@@ -129,30 +129,32 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
     """Return *statement* with the first end that it or one of *ending* gives it."""
-    ends = [other for other in ending if other.ends and _may_end(other, statement) and may_change(other, statement)]
+    ends = [
+        source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
+    ]
     first = min((statement, *ends), key=lambda one: (one.invalid_at, one.end_width))
     return replace(statement, invalid_at=first.invalid_at, end_precision=first.end_precision)
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
     """Return whether *statement* only ends, and another gives a start before that end, or an earlier end."""
-    return statement.only_ends and any(_says_more(other, statement, may_change) for other in statements)
+    return statement.only_ends and any(_says_more(source, statement, may_change) for source in statements)
 
 
-def _says_more(other: Statement, ending: Statement, may_change: MayChange) -> bool:
-    if not other.only_ends:
-        return other.begin <= ending.invalid_at
-    return other.invalid_at < ending.invalid_at and may_change(other, ending)
+def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
+    if not source.only_ends:
+        return source.begin <= ending.invalid_at
+    return source.invalid_at < ending.invalid_at and may_change(source, ending)
 
 
-def _may_end(other: Statement, statement: Statement) -> bool:
-    """Return whether the end that *other* gives is that of the period that *statement* is about."""
-    if statement.ends and not other.undated and other.valid_at != statement.valid_at:
+def _may_end(source: Statement, statement: Statement) -> bool:
+    """Return whether the end that *source* gives is that of the period that *statement* is about."""
+    if statement.ends and not source.undated and source.valid_at != statement.valid_at:
         return False  # two periods, with dates of their own
-    is_past = other.invalid_at <= statement.stated_at and other.stated_at < statement.stated_at
+    is_past = source.invalid_at <= statement.stated_at and source.stated_at < statement.stated_at
     if is_past and (statement.ends or not statement.corrects):
         return False  # stated to hold when that end was known and past
-    return other.invalid_at > statement.begin or (statement.undated and other.only_ends)
+    return source.invalid_at > statement.begin or (statement.undated and source.only_ends)
 
 
 def _disputes(statement: Statement, earlier: Statement) -> bool:
@@ -202,12 +204,12 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
     return replace(start, stated_at=correction.stated_at, id=correction.id)
 
 
-def _share_period(one: Statement, other: Statement, statements: Iterable[Statement]) -> bool:
+def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
     """Return whether both overlap, and, where one only ends, nothing began anew between the two ends."""
-    first, last = sorted((one, other), key=lambda statement: statement.invalid_at)
-    if not (one.begin < other.invalid_at and other.begin < one.invalid_at):
+    first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
+    if not (one.begin < another.invalid_at and another.begin < one.invalid_at):
         return False
-    if not (one.only_ends or other.only_ends):
+    if not (one.only_ends or another.only_ends):
         return True
     return not any(_begins_between(statement, first, last) for statement in statements)
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import OPEN_START, WIDTH
-from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review, refused_facts, rivals_by
+from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review, find_refused, rivals_by
 from kg_memory.temporal.statements import Rank, Statement, reconcile
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def truths(
         by_fact[statement.fact].append(statement)
     verdicts = [verdict for verdict in verdicts if _links_two(verdict, by_fact)]
     waiting = facts_in_review(verdicts, by_fact)
-    believed = _settle_conflicts(by_fact.keys() - refused_facts(verdicts) - waiting, by_fact, verdicts, policy)
+    believed = _settle_conflicts(by_fact.keys() - find_refused(verdicts) - waiting, by_fact, verdicts, policy)
     reconciled = {fact: reconcile(own, policy.may_change) for fact, own in by_fact.items()}
     superseding = rivals_by(verdicts, "supersedes")
     periods = _place_periods(believed, reconciled, superseding, policy)
@@ -197,13 +197,13 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
     """Return what weightier periods, *taken* in order, leave of *period*: it begins after them or ends at them."""
-    for other in taken:
+    for weightier in taken:
         begin = period.known_from
-        if other.known_from <= begin < other.invalid_at:
-            end = other.invalid_at
-            period = replace(period, valid_at=end, known_from=end, precision=other.end_precision)
-        elif begin < other.known_from < period.invalid_at:
-            period = replace(period, invalid_at=other.known_from, end_precision=other.precision)
+        if weightier.known_from <= begin < weightier.invalid_at:
+            end = weightier.invalid_at
+            period = replace(period, valid_at=end, known_from=end, precision=weightier.end_precision)
+        elif begin < weightier.known_from < period.invalid_at:
+            period = replace(period, invalid_at=weightier.known_from, end_precision=weightier.precision)
     return period if period.valid_at < period.invalid_at else None
 
 

@@ -29,7 +29,7 @@ from kg_memory.temporal.policy import (
     ConflictPolicy,
     fact_in_question,
     facts_in_review,
-    ruling_of,
+    to_ruling,
 )
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import clean, decision_id
@@ -285,7 +285,7 @@ def _edited(
     kind = state["ruling"] if edit.get("verdict") is None else edit["verdict"]
     if kind not in CONTRADICTIONS + COMPATIBLE:
         raise InputError(f"the verdict is {kind!r}: use one of {', '.join(CONTRADICTIONS + COMPATIBLE)}")
-    after: dict[str, Any] = {"ruling": ruling_of(kind)}
+    after: dict[str, Any] = {"ruling": to_ruling(kind)}
     given = dates(edit, time)
     if not given:
         return after
