@@ -35,8 +35,7 @@ from typing import Any
 from benchmarks.communities_data import Planted, agreement, name, planted, strangers, write
 from benchmarks.database import fresh_database
 from benchmarks.search_scale_load import Writer
-from kg_memory.communities.detect import grouped
-from kg_memory.communities.load import load
+from kg_memory.communities.detect import find_communities, load_links
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.graph_swap import Aside
@@ -139,9 +138,9 @@ def detected(url: str) -> Figures:
     """Read the large graph and part it; return the communities, seconds and the most memory the process had."""
     with opened(url) as memory:
         began = time.perf_counter()
-        links = memory.driver.run(load(), LARGE)
+        links = memory.driver.run(load_links(), LARGE)
         read = time.perf_counter()
-        groups = grouped(LARGE, links)
+        groups = find_communities(LARGE, links)
         ended = time.perf_counter()
         names = {row["id"]: row["name"] for row in _names(memory)}
     lowest = [each for each in groups if each["level"] == 0]

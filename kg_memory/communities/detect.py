@@ -1,129 +1,341 @@
-"""Step 1, detect: the communities of the entities, by the facts that are so now (Zep 2.3), and those above them."""
+"""Step 1, detect: find the communities of the entities by the facts that hold now (Zep 2.3), and those above them.
+
+What the step reads never enters the state: the links of 100,000 entities and 500,000 facts would make a checkpoint of
+sixty megabytes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory.communities.drift import drift
-from kg_memory.communities.hierarchy import hierarchy
-from kg_memory.communities.load import Links, load
-from kg_memory.communities.records import CommunitiesState, Group, Membership
-from kg_memory.runtime.effects import work
+from kg_memory.communities.records import CommunitiesState, Group, Membership, Update
+from kg_memory.falkor.queries import communities as cypher
+from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import checked_namespace, community_id
 
+PAGE = 2_000
+"""Internal ids that one query covers (C35); decoding a larger answer would block an event loop."""
+ROUNDS = 50
+"""The most rounds of label propagation."""
+SMALLEST = 2
+"""The fewest members of a community."""
+FEW = 50
+"""At most this many communities need no level above them."""
 
-def detect(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Read the graph and find what belongs together in it, and who is stored as a member of something else."""
-    links = yield from load()
+Neighbours = dict[int, dict[int, int]]
+"""The number of links of each node with each of its neighbours."""
+Row = dict[str, Any]
+Level = list[list[int]]
+"""The communities of one level: their members, or the places of their parts in the level below."""
+
+
+class Links(NamedTuple):
+    """The graph of a namespace as far as communities need it.
+
+    `entities` are ids, the oldest first; `facts` has for each current fact the places of its entities among them.
+    `stored` is the community of each entity that has one, and `wholes` the community that each community is part of.
+    """
+
+    entities: list[str]
+    facts: dict[str, tuple[int, ...]]
+    stored: Mapping[str, str] = MappingProxyType({})
+    wholes: Mapping[str, str] = MappingProxyType({})
+
+
+def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
+    """Load the graph, find its communities, and list the entities that are stored in another one."""
+    links = yield from load_links()
     namespace = checked_namespace(state.get("namespace"))
-    tries = state.get("tries") or 0  # a run that others got in the way of comes here again, and counts on
-    anew = bool(state.get("full"))
-    found: dict[str, Any] = yield from work(lambda: _found(links, grouped(namespace, links, anew=anew)))
-    return {**found, "tries": tries, "asked": state["asked"] if tries else 0}
+    tries = state.get("tries") or 0  # a run that another refresh overtook comes here again, and counts on
+    full = bool(state.get("full"))
+    groups: list[Group] = yield from work(lambda: find_communities(namespace, links, full=full))
+    update = _compare_memberships(links, groups)
+    return {**update, "tries": tries, "asked": state["asked"] if tries else 0}
 
 
-def _found(links: Links, groups: list[Group]) -> dict[str, Any]:
-    community_of = {member: each["id"] for each in groups if each["level"] == 0 for member in each["members"]}
+def _compare_memberships(links: Links, groups: list[Group]) -> Update:
+    lowest = [community for community in groups if community["level"] == 0]
+    community_of = {member: community["id"] for community in lowest for member in community["members"]}
+    strayed: list[Membership] = [
+        {"community": community, "entity": entity}
+        for entity, community in links.stored.items()
+        if community_of.get(entity) != community
+    ]
     return {
         "found": len(groups),
-        "levels": max((each["level"] + 1 for each in groups), default=0),
+        "levels": max((community["level"] + 1 for community in groups), default=0),
         "groups": groups,
-        "strayed": strayed(links.stored, community_of),
+        "strayed": strayed,
         "drift": drift(links.stored, community_of),
     }
 
 
-def strayed(stored: Mapping[str, str], found: Mapping[str, str]) -> list[Membership]:
-    """Return who is stored in another community than the one that is found."""
-    return [
-        {"community": community, "entity": entity}
-        for entity, community in stored.items()
-        if found.get(entity) != community
-    ]
+def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | None:
+    """Return the share of the entities whose stored community is not the detected one, ``None`` if none is stored.
+
+    An entity that only one of the two mappings has counts as well (Zep 2.3).
+    """
+    if not stored:
+        return None
+    entities = stored.keys() | detected.keys()
+    moved = sum(stored.get(entity) != detected.get(entity) for entity in entities)
+    return round(moved / len(entities), 6)
+
+
+# Loading.
+
+
+def load_links() -> Flow[Links]:
+    """Return all entities and current facts of a namespace, read page by page."""
+    instant = yield from now()
+    stored: dict[str, str] = {}
+    ends: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    created: list[tuple[int, str]] = []
+
+    def add_membership(row: Row) -> None:
+        stored[row["entity"]] = row["community"]
+
+    def add_fact(row: Row) -> None:
+        new = [entity for entity in (row["subject"], row["object"]) if entity not in ends[row["id"]]]
+        ends[row["id"]] = (*ends[row["id"]], *new)
+
+    # Memberships come first: all that joined their entities is there by then.
+    yield from _read_pages(cypher.LAST_ENTITY, cypher.MEMBERSHIPS, add_membership)
+    wholes = {row["part"]: row["whole"] for row in (yield from read(cypher.WHOLES))}
+    yield from _read_pages(cypher.LAST_FACT, cypher.FACTS, add_fact, now=instant)
+    # Entities come last: those of all the facts that were read are there by then.
+    yield from _read_pages(
+        cypher.LAST_ENTITY, cypher.ENTITIES, lambda row: created.append((row["created_at"], row["id"]))
+    )
+    entities = [id_ for _, id_ in sorted(created)]
+    place_of = {id_: place for place, id_ in enumerate(entities)}
+    facts = {}
+    for fact, members in ends.items():
+        # An entity that was deleted meanwhile has no place.
+        facts[fact] = tuple(sorted(place_of[entity] for entity in members if entity in place_of))
+    return Links(entities, facts, stored, wholes)
+
+
+def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
+    """Call *take* with every row of all pages."""
+    rows = yield from read(last)
+    end = rows[0]["last"] if rows else None
+    for first in range(0, 0 if end is None else end + 1, PAGE):
+        for row in (yield from read(page, first=first, end=first + PAGE, **params)):
+            take(row)
+
+
+# Groups.
 
 
 class _Part(NamedTuple):
-    """A group, the place of its oldest entity, and how many entities are in it."""
+    """A group, the place of its oldest entity, and how many entities it has."""
 
     group: Group
     oldest: int
     size: int
 
 
-def grouped(namespace: str, links: Links, *, anew: bool = False) -> list[Group]:
+def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[Group]:
     """Return the communities of *links*, and those above them, level by level.
 
-    They come from those that are stored, of which few change then, or are found *anew*, by the links alone. Each has an
-    id by its oldest member, and so keeps it as others come.
+    They start from the stored communities, so that few change; *full* starts from the links alone. A community has an
+    id by its oldest member, and so keeps it as others join.
     """
 
-    def before(levels: list[list[list[int]]]) -> dict[int, str]:
+    def before(levels: list[Level]) -> dict[int, str]:
+        if full:
+            return {}
         if not levels:
             return {place: links.stored[id_] for place, id_ in enumerate(links.entities) if id_ in links.stored}
         ids = enumerate(_ids(namespace, links, levels))
         return {place: links.wholes[id_] for place, id_ in ids if id_ in links.wholes}
 
-    lowest, *higher = hierarchy(links.facts.values(), (lambda _: {}) if anew else before)
-    below = _lowest(namespace, links, lowest)
-    groups = [each.group for each in below]
-    for level, found in enumerate(higher, 1):
-        below = [_higher(namespace, links, level, [below[part] for part in parts]) for parts in found]
-        groups += [each.group for each in below]
+    lowest, *higher = hierarchy(links.facts.values(), before)
+    parts = _group_entities(namespace, links, lowest)
+    groups = [part.group for part in parts]
+    for level, communities in enumerate(higher, 1):
+        below = parts
+        parts = [_group_parts(namespace, links, level, below, places) for places in communities]
+        groups += [part.group for part in parts]
     return groups
 
 
-def _ids(namespace: str, links: Links, levels: Sequence[Sequence[Sequence[int]]]) -> list[str]:
+def _ids(namespace: str, links: Links, levels: Sequence[Level]) -> list[str]:
     """Return the ids of the communities of the highest of *levels*, by their oldest members."""
     oldest = [members[0] for members in levels[0]]
-    for found in levels[1:]:
-        oldest = [min(oldest[part] for part in parts) for parts in found]
-    return [community_id(namespace, links.entities[each], len(levels) - 1) for each in oldest]
+    for level in levels[1:]:
+        below = oldest
+        oldest = [min(map(below.__getitem__, parts)) for parts in level]
+    return [community_id(namespace, links.entities[place], len(levels) - 1) for place in oldest]
 
 
-def _lowest(namespace: str, links: Links, found: Sequence[Sequence[int]]) -> list[_Part]:
-    """Return the communities of entities, whose members are those with most facts in it first."""
-    group_of = {member: place for place, members in enumerate(found) for member in members}
+def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
+    """Return the communities of entities; the members that share most facts inside come first."""
+    group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
     shares: Counter[int] = Counter()
     for fact, ends in links.facts.items():
-        places = {group_of.get(each, -1) for each in ends}
+        places = {group_of.get(entity, -1) for entity in ends}
         if len(places) == 1 and -1 not in places:
             inner[places.pop()].append(fact)
             shares.update(ends)
-    groups = [
-        Group(
+    parts = []
+    for place, members in enumerate(communities):
+        ranked = sorted(members, key=lambda member: (-shares[member], member))
+        ids = [links.entities[member] for member in ranked]
+        community = Group(
             id=community_id(namespace, links.entities[members[0]]),
             level=0,
-            members=[links.entities[each] for each in sorted(members, key=lambda one: (-shares[one], one))],
-            fingerprint=fingerprint((links.entities[each] for each in members), inner[place]),
+            members=ids,
+            fingerprint=fingerprint(ids, inner[place]),
         )
-        for place, members in enumerate(found)
-    ]
-    return [_Part(group, members[0], len(members)) for group, members in zip(groups, found, strict=True)]
+        parts.append(_Part(community, members[0], len(members)))
+    return parts
 
 
-def _higher(namespace: str, links: Links, level: int, parts: Sequence[_Part]) -> _Part:
-    """Return the community of communities that *parts* are, the largest of them first."""
-    oldest = min(each.oldest for each in parts)
-    below = [each.group for each in sorted(parts, key=lambda part: (-part.size, part.oldest))]
-    group = Group(
+def _group_parts(namespace: str, links: Links, level: int, below: Sequence[_Part], places: Sequence[int]) -> _Part:
+    """Return the community of those communities *below* that stand at *places*, the largest of them first."""
+    parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
+    oldest = min(part.oldest for part in parts)
+    members = [part.group["id"] for part in parts]
+    community = Group(
         id=community_id(namespace, links.entities[oldest], level),
         level=level,
-        members=[each["id"] for each in below],
-        fingerprint=fingerprint((each["id"] for each in below), (each["fingerprint"] for each in below)),
+        members=members,
+        fingerprint=fingerprint(members, (part.group["fingerprint"] for part in parts)),
     )
-    return _Part(group, oldest, sum(each.size for each in parts))
+    return _Part(community, oldest, sum(part.size for part in parts))
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return what tells a community from what it was: of its members and the facts among them (C38).
+    """Return a digest of a community's members and the facts among them; it changes when they do (C38).
 
-    In place of the facts, that of a higher one has the fingerprints of its parts.
+    A community of communities has the fingerprints of its parts in place of facts.
     """
-    told = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+# Levels.
+
+
+def hierarchy(
+    links: Collection[Sequence[int]], before: Callable[[list[Level]], Mapping[int, Hashable]] = lambda _: {}
+) -> list[Level]:
+    """Return the levels of communities: first those of the nodes of *links*, then those of the level below.
+
+    A link between members of two communities is a link between the two. *before* gets the levels so far and returns
+    where the nodes of the next one were stored, by their places. No level follows one of `FEW` communities or fewer,
+    and none has a single community; each has at most half as many as the one below.
+    """
+    levels = [propagate(links, before([]))]
+    while len(levels[-1]) > FEW:
+        place_of = {member: place for place, members in enumerate(levels[-1]) for member in members}
+        lifted = (_lift(link, place_of) for link in links)
+        links = [link for link in lifted if len(link) > 1]
+        above = propagate(links, before(levels))
+        if len(above) < 2:
+            break
+        levels.append(above)
+    return levels
+
+
+def _lift(link: Sequence[int], place_of: Mapping[int, int]) -> tuple[int, ...]:
+    """Return the communities that *link* connects."""
+    return tuple({place_of[node] for node in link if node in place_of})
+
+
+# Label propagation: nodes that share many links end with the same label.
+
+
+def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
+    """Return the communities of the nodes of *links*, each in ascending order, by their first members (Zep 2.3).
+
+    A link joins any two of its ends; a link of a node with itself counts nothing. The order of links has no effect.
+    With the communities *before*, few nodes move, and none if the links are the same. O(links x rounds).
+    """
+    near = _neighbours(links)
+    labels = _labels_from(near, before) if before else _labels(near)
+    communities: Level = []
+    seen: set[int] = set()
+    for node in sorted(near):
+        if node not in seen:
+            communities.append(_component(node, near, labels))
+            seen.update(communities[-1])
+    return [members for members in communities if len(members) >= SMALLEST]
+
+
+def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
+    """Return all nodes with the label of *first* that links connect to it; a label may have spread to two places."""
+    members = {first}
+    open_ = [first]
+    while open_:
+        further = {node for node in near[open_.pop()] if labels[node] == labels[first]} - members
+        members |= further
+        open_ += further
+    return sorted(members)
+
+
+def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
+    near: Neighbours = defaultdict(lambda: defaultdict(int))
+    for link in links:
+        for one, two in combinations(sorted(set(link)), 2):
+            near[one][two] += 1
+            near[two][one] += 1
+    return near
+
+
+def _labels(near: Neighbours) -> dict[int, int]:
+    """Give each node the label that weighs most among its neighbours, the smallest of several, until none changes.
+
+    All labels change at once only in the first round, so that no label runs through the whole graph while every other
+    stands alone: planted groups of 40 are found again with a mutual information of 0.96 in place of 0.80. Then they
+    change one after the other, the smallest node first. So each change joins more links within labels, or as many
+    under a smaller label, and the rounds end; labels that all change at once could swap for ever.
+    """
+    alone = {node: node for node in near}
+    return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
+
+
+def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
+    """Return the labels that the communities *before* end with; a node moves only where another label weighs more."""
+    first: dict[Hashable, int] = {}
+    for node in sorted(before):
+        first.setdefault(before[node], node)
+    labels = {node: first[before[node]] if node in before else node for node in near}
+    return _spread(near, labels, ROUNDS, stay=True)
+
+
+def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
+    """Change *labels* one by one until none changes; with *stay*, a node keeps its label if none weighs more."""
+    order = sorted(near)
+    due = set(order)
+    for _ in range(rounds):
+        if not due:
+            break
+        for node in order:
+            if node in due:
+                due.discard(node)
+                label = _heaviest(near[node], labels, labels[node] if stay else None)
+                if label != labels[node]:
+                    labels[node] = label
+                    due.update(near[node])
+    return labels
+
+
+def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
+    weights: dict[int, int] = defaultdict(int)
+    for node, links in near.items():
+        weights[labels[node]] += links
+    most = max(weights.values())
+    if own is not None and weights.get(own) == most:
+        return own
+    return min(label for label, weight in weights.items() if weight == most)

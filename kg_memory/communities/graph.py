@@ -1,22 +1,33 @@
-"""The communities graph: keeps the highest tier of the memory fresh."""
+"""The communities graph, `detect -> compare -> summarise -> save`, and when it runs by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.communities.compare import compare
 from kg_memory.communities.detect import detect
-from kg_memory.communities.records import CommunitiesContext, CommunitiesInput, CommunitiesState
-from kg_memory.communities.save import save
+from kg_memory.communities.records import CommunitiesContext, CommunitiesInput, CommunitiesState, Group, Told, Update
 from kg_memory.communities.summarise import summarise
-from kg_memory.falkor.queries.communities import KEEP_ANSWER
+from kg_memory.errors import DatabaseUnavailable, KGMemoryError
+from kg_memory.falkor.queries import communities as cypher
+from kg_memory.falkor.queries.usage import NO_USAGE
+from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.answer_cache import Durable
-from kg_memory.runtime.flow import Driver
+from kg_memory.runtime.effects import Vector, embed, now, read, write
+from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.nodes import node
+from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
+from kg_memory.text import tokenise
+
+log = logging.getLogger("kg_memory.communities")
+
+TRIES = 5
+"""The most attempts to save while others save too; the next attempt finds their communities unchanged."""
 
 
 def build(
@@ -25,25 +36,96 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, node(step, driver, settings, metered=True, store=beside_the_communities))
+        graph.add_node(step.__name__, node(step, driver, settings, metered=True, store=store_answers))
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
-    graph.add_conditional_edges("compare", _if_changed, {"summarise": "summarise", "unchanged": END})
+    graph.add_conditional_edges("compare", _after_compare, {"summarise": "summarise", "unchanged": END})
     graph.add_edge("summarise", "save")
-    graph.add_conditional_edges("save", _unless_others_came, {"again": "detect", "done": END})
+    graph.add_conditional_edges("save", _after_save, {"again": "detect", "done": END})
     return graph
 
 
-def beside_the_communities(state: Mapping[str, Any], model: str) -> Durable | None:
-    """Keep the answers in the graph, where no reader looks for them, until all that was asked about is saved."""
+def store_answers(state: Mapping[str, Any], model: str) -> Durable | None:
+    """Keep the model's answers in the graph, where no reader looks for them, until the communities are saved."""
     if "revision" not in state:
         return None
-    return Durable(None, model, state.get("answers") or {}, KEEP_ANSWER, {"revision": state["revision"]})
+    return Durable(None, model, state.get("answers") or {}, cypher.KEEP_ANSWER, {"revision": state["revision"]})
 
 
-def _if_changed(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
+def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
-def _unless_others_came(state: CommunitiesState) -> Literal["again", "done"]:
+def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
     return "again" if state["tries"] else "done"
+
+
+def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
+    """Step 2: keep only the groups to summarise, those whose members or facts changed (C38), or all if asked."""
+    rows = yield from read(cypher.STORED)
+    answers = yield from read(cypher.ANSWERS)
+    stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
+    groups = state["groups"]
+    changed = [group for group in groups if state.get("full") or stored.get(group["id"]) != group["fingerprint"]]
+    removed = sorted(stored.keys() - {group["id"] for group in groups})
+    return {
+        "groups": changed,
+        "unchanged": len(groups) - len(changed),
+        "removed": removed,
+        "revision": rows[0]["revision"] if rows else 0,
+        "answers": {row["key"]: row["answer"] for row in answers},
+        "told": [],
+        "tries": state["tries"] if changed or removed or state["strayed"] else 0,
+    }
+
+
+def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
+    """Step 4: write all that changed in one query, unless another run wrote communities since they were compared.
+
+    Then nothing is written, and `tries` counts it. Errors: `DatabaseUnavailable` after the last try.
+    """
+    summaries = state["told"]
+    vectors = yield from embed([summary["name"] for summary in summaries])
+    rows = [_row(*parts) for parts in zip(state["groups"], summaries, vectors, strict=True)]
+    written = yield from write(
+        cypher.SAVE,
+        communities=rows,
+        members=[member for row in rows for member in row["members"]],
+        removed=state["removed"],
+        strayed=state["strayed"],
+        revision=state["revision"],
+        **NO_USAGE,
+    )
+    tries = 0 if written else state["tries"] + 1
+    if tries == TRIES:
+        raise DatabaseUnavailable(f"others changed the communities {TRIES} times meanwhile: refresh them again later")
+    return {"tries": tries}
+
+
+def _row(group: Group, summary: Told, vector: Vector) -> dict[str, Any]:
+    terms = tokenise.count(summary["summary"]) + tokenise.count(summary["name"], NAME_WEIGHT)
+    lowest = group["level"] == 0
+    return {
+        **summary,
+        "level": group["level"],
+        "embedding": vector,
+        "n": terms.total(),
+        "members": group["members"] if lowest else [],
+        "parts": [] if lowest else group["members"],
+        "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
+    }
+
+
+def claim_refresh(interval: int) -> Flow[bool]:
+    """Return whether a refresh is due after *interval* episodes (C34); of several callers only one gets ``True``."""
+    instant = yield from now()
+    return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))
+
+
+@contextmanager
+def log_failure() -> Iterator[None]:
+    """Log the error of a refresh that runs by itself: the episode is stored, and the next refresh catches up."""
+    try:
+        yield
+    except KGMemoryError as error:
+        log.warning("the communities were not found anew, and stay as they are: %s", reason(error))

@@ -1,4 +1,4 @@
-"""A picture of a community, purely: its members as circles and the facts among them as lines, in SVG."""
+"""Draw a community in SVG: its members as circles, the facts among them as lines."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SIZE = 900
 MARGIN = 90
 ROUNDS = 150
 LONGEST = 32
-"""Characters of a label; what it stands for is told whole when one points at it."""
+"""Characters of a label; its tooltip has the whole text."""
 Point = tuple[float, float]
 Line = tuple[int, int, str]
-"""A line joins the circles at two places, and has a label."""
+"""The places of the two circles that a line joins, and its label."""
 
 STYLE = (
     "text{font:13px sans-serif;fill:#222;text-anchor:middle}"
@@ -26,15 +26,15 @@ STYLE = (
 
 
 def picture(title: str, names: Sequence[str], lines: Sequence[Line]) -> str:
-    """Return a drawing of *names*, joined by *lines*, as a whole SVG document; the same for the same community.
+    """Return an SVG document of *names*, joined by *lines*; the same each time for the same community.
 
-    Nothing of a text can be markup in it.
+    All texts are escaped.
     """
-    places = layout(len(names), [(one, other) for one, other, _ in lines])
-    degrees = Counter(end for one, other, _ in lines for end in {one, other})
-    drawn = [_line(places[one], places[other], label) for (one, other), label in _merged(lines).items()]
-    drawn += [_circle(places[place], name, degrees[place]) for place, name in enumerate(names)]
-    inside = "\n".join(drawn)
+    places = layout(len(names), [(start, end) for start, end, _ in lines])
+    degrees = Counter(place for start, end, _ in lines for place in {start, end})
+    shapes = [_line(places[start], places[end], label) for (start, end), label in _merge(lines).items()]
+    shapes += [_circle(places[place], name, degrees[place]) for place, name in enumerate(names)]
+    inside = "\n".join(shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE} {SIZE}" width="{SIZE}" height="{SIZE}">\n'
         f"<title>{_plain(title)}</title>\n<style>{STYLE}</style>\n"
@@ -44,47 +44,49 @@ def picture(title: str, names: Sequence[str], lines: Sequence[Line]) -> str:
 
 
 def layout(count: int, lines: Sequence[tuple[int, int]]) -> list[Point]:
-    """Return where *count* circles stand within the picture: those that lines join near, and all apart.
+    """Return the positions of *count* circles: near where lines join them, and apart from all others.
 
-    By springs, from a circle on (Fruchterman and Reingold 1991); O(ROUNDS x count^2).
+    Springs, from a ring (Fruchterman and Reingold 1991); O(ROUNDS x count^2).
     """
     if count == 1:
         return [(SIZE / 2, SIZE / 2)]
-    points = [(math.cos(2 * math.pi * each / count), math.sin(2 * math.pi * each / count)) for each in range(count)]
+    angles = [2 * math.pi * place / count for place in range(count)]
+    points = [(math.cos(angle), math.sin(angle)) for angle in angles]
     rest = 2 / math.sqrt(count)
     for turn in range(ROUNDS):
-        pushes = [_pushed(points, each, rest) for each in range(count)]
-        for one, other in lines:
-            pull = math.dist(points[one], points[other]) / rest
-            for end, far in ((one, other), (other, one)):
-                x, y = pushes[end]
-                pushes[end] = (
-                    x + (points[far][0] - points[end][0]) * pull,
-                    y + (points[far][1] - points[end][1]) * pull,
+        forces = [_repulsion(points, place, rest) for place in range(count)]
+        for start, end in lines:
+            pull = math.dist(points[start], points[end]) / rest
+            for near, far in ((start, end), (end, start)):
+                x, y = forces[near]
+                forces[near] = (
+                    x + (points[far][0] - points[near][0]) * pull,
+                    y + (points[far][1] - points[near][1]) * pull,
                 )
         most = 0.2 * (1 - turn / ROUNDS)
-        points = [_moved(point, push, most) for point, push in zip(points, pushes, strict=True)]
-    return _fitted(points)
+        points = [_move(point, force, most) for point, force in zip(points, forces, strict=True)]
+    return _fit(points)
 
 
-def _pushed(points: Sequence[Point], place: int, rest: float) -> Point:
-    """Return how all others push the point at *place* away."""
+def _repulsion(points: Sequence[Point], place: int, rest: float) -> Point:
+    """Return the force with which all other points push the one at *place* away."""
     x, y = points[place]
     pushes = []
-    for other, (there_x, there_y) in enumerate(points):
-        if other != place:
+    for index, (there_x, there_y) in enumerate(points):
+        if index != place:
             away = max((x - there_x) ** 2 + (y - there_y) ** 2, 1e-6)
             pushes.append(((x - there_x) * rest * rest / away, (y - there_y) * rest * rest / away))
-    return sum(one for one, _ in pushes), sum(two for _, two in pushes)
+    across, down = zip(*pushes, strict=True)
+    return sum(across), sum(down)
 
 
-def _moved(point: Point, push: Point, most: float) -> Point:
-    far = math.hypot(*push)
-    share = min(far, most) / far if far else 0.0
-    return point[0] + push[0] * share, point[1] + push[1] * share
+def _move(point: Point, force: Point, most: float) -> Point:
+    strength = math.hypot(*force)
+    share = min(strength, most) / strength if strength else 0.0
+    return point[0] + force[0] * share, point[1] + force[1] * share
 
 
-def _fitted(points: Sequence[Point]) -> list[Point]:
+def _fit(points: Sequence[Point]) -> list[Point]:
     """Return *points* moved and scaled into the picture."""
     fitted = []
     for axis in (0, 1):
@@ -94,16 +96,16 @@ def _fitted(points: Sequence[Point]) -> list[Point]:
     return list(zip(*fitted, strict=True))
 
 
-def _merged(lines: Sequence[Line]) -> Mapping[tuple[int, int], str]:
-    """Return one line for all between the same two, which tells what each is."""
+def _merge(lines: Sequence[Line]) -> Mapping[tuple[int, int], str]:
+    """Return one line for all between the same two circles, with all their labels."""
     labels: dict[tuple[int, int], list[str]] = {}
-    for one, other, label in lines:
-        labels.setdefault((min(one, other), max(one, other)), []).append(label)
-    return {ends: ", ".join(dict.fromkeys(told)) for ends, told in labels.items()}
+    for start, end, label in lines:
+        labels.setdefault((min(start, end), max(start, end)), []).append(label)
+    return {ends: ", ".join(dict.fromkeys(texts)) for ends, texts in labels.items()}
 
 
-def _line(one: Point, other: Point, label: str) -> str:
-    (x1, y1), (x2, y2) = one, other
+def _line(start: Point, end: Point, label: str) -> str:
+    (x1, y1), (x2, y2) = start, end
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     middle = f'x="{(x1 + x2) / 2:.1f}" y="{(y1 + y2) / 2:.1f}"'
     inside = f'<line class="line" {ends}/><text class="what" {middle}>{_label(label)}</text>'
@@ -124,6 +126,6 @@ def _label(text: str) -> str:
 
 
 def _plain(text: str, most: int = 10_000) -> str:
-    """Return *text* on one line, cut, with nothing in it that XML forbids or takes for markup."""
+    """Return *text* escaped for XML, on one line of at most *most* characters."""
     shown = "".join(char for char in display(text) if char not in "\ufffe\uffff")
     return escape(shown if len(shown) <= most else shown[: most - 2] + " …")

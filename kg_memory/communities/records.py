@@ -1,21 +1,29 @@
-"""What one refresh of the communities carries through the graph: small and JSON-plain.
-
-Never the links: of 100,000 entities and 500,000 facts they would make a checkpoint of sixty megabytes, so one
-step reads them and keeps what they amount to, the groups.
-"""
+"""The state of a refresh, small and JSON-plain, and the communities as users get them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import add
 from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
+from kg_memory.falkor.queries import communities as cypher
+from kg_memory.falkor import rows
 from kg_memory.llm import prompts
+from kg_memory.memory.reading import counted
+from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
+from kg_memory.models.surroundings import CommunityCard
+from kg_memory.models.usage import StepUsage, Usage
 from kg_memory.runtime import config
 from kg_memory.runtime.config import setting
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.forms import shown
-from kg_memory.text.identity import DEFAULT_NAMESPACE
+from kg_memory.text.identity import DEFAULT_NAMESPACE, clean
+
+Update = dict[str, Any]
+"""The keys of the state that a step sets."""
 
 
 class CommunitiesInput(TypedDict, total=False):
@@ -26,7 +34,7 @@ class CommunitiesInput(TypedDict, total=False):
 
 
 class CommunitiesContext(config.Context):
-    """How this run summarises, where it is to differ from the memory's settings and prompts."""
+    """The settings and prompt of this run, where they differ from those of the memory."""
 
     max_community_bytes: int = setting(
         "max_community_bytes", "How much one question tells of communities, in bytes.", "summarise", ge=1
@@ -35,10 +43,10 @@ class CommunitiesContext(config.Context):
 
 
 class Group(TypedDict):
-    """A community as it was detected: the ids of its members, those with most facts in it first.
+    """A community as detected: the ids of its members, those with most facts in it first.
 
-    The `fingerprint` is that of its members and of the facts among them. The members of one of a higher `level` than 0
-    are communities of the level below, the largest first.
+    The `fingerprint` is of its members and the facts among them. The members of a `level` above 0 are communities of
+    the level below, the largest first.
     """
 
     id: str
@@ -48,14 +56,14 @@ class Group(TypedDict):
 
 
 class Membership(TypedDict):
-    """That an entity is stored as a member of a community."""
+    """An entity stored as a member of a community."""
 
     community: str
     entity: str
 
 
 class Told(TypedDict):
-    """What a community is about; its `fingerprint` is empty where it is to be told again by the next refresh."""
+    """The name and summary of a community; without a `fingerprint` the next refresh summarises it again."""
 
     id: str
     name: str
@@ -64,14 +72,14 @@ class Told(TypedDict):
 
 
 class CommunitiesState(CommunitiesInput, total=False):
-    """The input, and what each step adds to it.
+    """The input, and the results of each step.
 
-    `found` is how many communities there are, and `levels` in how many levels. `groups` are those that were detected,
-    then those of them that changed; `removed` the ids of those that are no more, `unchanged` how many stay as they are,
-    `strayed` who is stored as a member of another one than was detected, and `drift` which share of all that is.
-    `revision` is how often the stored ones had been written when they were compared, `answers` what a run that was
-    broken off had been answered, as JSON. `asked` is how many questions the model got, and `tries` how often it was
-    tried to save. `steps` are what each step took, as dumped `kg_memory.models.usage.StepUsage`.
+    `found` counts the communities, `levels` their levels. `groups` are those detected, then those of them that changed;
+    `removed` are the ids of stored communities that are gone, `unchanged` counts the others. `strayed` lists the
+    entities stored in another community than the detected one, and `drift` is their share of all. `revision` counts the
+    writes of the stored communities, `answers` are JSON answers of a run that was broken off, `told` the new summaries.
+    `asked` counts questions to the model, `tries` attempts to save, and `steps` has a dumped
+    `kg_memory.models.usage.StepUsage` for each step.
     """
 
     found: int
@@ -87,3 +95,50 @@ class CommunitiesState(CommunitiesInput, total=False):
     asked: int
     tries: int
     steps: Annotated[list[dict[str, Any]], add]
+
+
+def read_refresh(state: Mapping[str, Any]) -> CommunityRefresh:
+    """Return the result of a run of the communities graph that ended with *state*."""
+    return CommunityRefresh(
+        communities=state["found"],
+        levels=state["levels"],
+        changed=len(state["groups"]),
+        unchanged=state["unchanged"],
+        removed=len(state["removed"]),
+        drift=state["drift"],
+        asked=state["asked"],
+        usage=sum((StepUsage(**step) for step in state["steps"]), Usage()),
+    )
+
+
+def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:
+    """Return the communities, of one *level* or all, with the names of their members; the highest and largest first."""
+    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
+    level = None if level is None else counted("level", level, 0)
+    stored = yield from read(cypher.COMMUNITIES, **page, level=level)
+    return [_community(row) for row in stored]
+
+
+def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
+    """Return the community whose id is *name* or whose name begins with it, if any, with *limit* of its facts."""
+    matches = yield from read(cypher.FIND, name=clean(name))
+    stored = (yield from read(cypher.ONE, id=matches[0]["id"])) if matches else []
+    if not stored:
+        return None
+    [row] = stored
+    parts = tuple(map(rows.community, row["parts"]))
+    instant = yield from now()
+    facts = yield from read(
+        cypher.TELL_FACTS_AMONG, ids=row["ids"], now=instant, limit=counted("limit", limit), sources=SOURCES
+    )
+    return CommunityCard(
+        community=_community({**row, "parts": [part.name for part in parts]}),
+        facts=tuple(map(rows.fact, facts)),
+        parts=parts,
+        part_of=rows.community(row["above"][0]) if row["above"] else None,
+    )
+
+
+def _community(row: Mapping[str, Any]) -> Community:
+    inside = {name: tuple(row[name]) for name in ("members", "parts")}
+    return rows.community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})

@@ -1,4 +1,7 @@
-"""Step 3, summarise: what the communities that changed are about, several in a question, by map-reduce (Zep 2.3)."""
+"""Step 3, summarise: ask the model to describe the changed communities, several in a question (Zep 2.3).
+
+A community that is too large for one question is described in parts, and then from the descriptions of its parts.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
-from kg_memory.communities.records import CommunitiesState, Group, Told
+from kg_memory.communities.records import CommunitiesState, Group, Told, Update
 from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
@@ -23,195 +27,206 @@ from kg_memory.text.identity import clean, display
 log = logging.getLogger("kg_memory.communities")
 
 AT_ONCE = 4
-"""How many questions are asked at once, at most (C39); `Settings.parallel` may be less."""
+"""The most questions side by side (C39); `Settings.parallel` may be less."""
 TOGETHER = 20
-"""How many communities one question is about, at most: its answer is to stay short."""
+"""The most communities of one question, so that its answer stays short."""
 PAGE = 64
-"""How many communities are read at once."""
+"""Communities that are read at once."""
 MEMBERS = 100
-"""How many members or parts tell what a community is about, those with most facts in it."""
+"""Members or parts that describe a community: those with most facts in it."""
 FACTS = 200
-"""How many facts among these do, the latest. So a community takes some ten questions at most, however large."""
+"""Facts among these that do: the latest. So the largest community takes some ten questions."""
 SHARE = 8
-"""A text takes at most this part of a question."""
+"""A text takes at most one in so many bytes of a question."""
 
 Item = dict[str, str]
 """A member, a fact, or a part of a large community with its summary; see ``prompts/community.md``."""
 Parts = list[list[Item]]
-"""What tells of a community, in parts of which each fits into a question; mostly one."""
+"""The items of a community, in parts that fit into a question; mostly one part."""
 
 
-class _Described(NamedTuple):
+class _Description(NamedTuple):
     """A name and a summary, and whether the model gave them."""
 
     name: str
     summary: str
-    given: bool = True
+    by_model: bool = True
 
 
-def summarise(state: CommunitiesState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Ask what the changed communities are about, several at once; those above others once these are told."""
+def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
+    """Describe the changed communities, several at once, level by level: the higher ones from those below."""
     instant = yield from now()
     most = settings.max_community_bytes
-    told: dict[str, Told] = {}
-    asked = state["asked"]
+    summaries: dict[str, Told] = {}
+    questions = state["asked"]
     for level in sorted({group["level"] for group in state["groups"]}):
-        due = [group for group in state["groups"] if group["level"] == level]
-        material = yield from _read(due, instant, told, most)
-        questions = together(material, most)
-        answers: list[tuple[list[_Described], int]] = yield from every(
-            (_counted(_described([material[place] for place in question], most)) for question in questions), AT_ONCE
-        )
-        for question, (found, count) in zip(questions, answers, strict=True):
-            asked += count
-            told |= {due[place]["id"]: _told(due[place], one, told) for place, one in zip(question, found, strict=True)}
-    return {"told": [told[group["id"]] for group in state["groups"]], "asked": asked}
+        groups = [group for group in state["groups"] if group["level"] == level]
+        material = yield from _read_material(groups, instant, summaries, most)
+        batches = batch(material, most)
+        flows = (_count_questions(_describe(_pick(material, places), most)) for places in batches)
+        answers: list[tuple[list[_Description], int]] = yield from every(flows, AT_ONCE)
+        for places, (descriptions, count) in zip(batches, answers, strict=True):
+            questions += count
+            for place, description in zip(places, descriptions, strict=True):
+                summary = _summary(groups[place], description, summaries)
+                summaries[summary["id"]] = summary
+    return {"told": [summaries[group["id"]] for group in state["groups"]], "asked": questions}
 
 
-def _told(group: Group, described: _Described, told: Mapping[str, Told]) -> Told:
-    name = display(described.name) or group["id"]
-    summary = " ".join(clean(described.summary).split())
-    rests_on_rules = any(told[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in told)
-    sure = described.given and not rests_on_rules
-    return Told(id=group["id"], name=name, summary=summary, fingerprint=group["fingerprint"] if sure else "")
+def _pick(material: Sequence[Parts], places: Sequence[int]) -> list[Parts]:
+    return [material[place] for place in places]
 
 
-def _read(due: Sequence[Group], instant: int, told: Mapping[str, Told], most: int) -> Flow[list[Parts]]:
-    """Return what tells of each community: its first members and the latest facts among them, or its parts."""
-    found: list[Parts] = []
-    for start in range(0, len(due), PAGE):
-        page = due[start : start + PAGE]
-        items = yield from in_step(_parts(each, told) if each["level"] else _members(each, instant) for each in page)
-        found += [packed(each, most) for each in items]
-    return found
+def _summary(group: Group, description: _Description, summaries: Mapping[str, Told]) -> Told:
+    """Return the summary to store; without a fingerprint where rules made it, or one that it rests on."""
+    name = display(description.name) or group["id"]
+    text = " ".join(clean(description.summary).split())
+    rests_on_rules = any(summaries[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in summaries)
+    by_model = description.by_model and not rests_on_rules
+    return Told(id=group["id"], name=name, summary=text, fingerprint=group["fingerprint"] if by_model else "")
 
 
-def _members(group: Group, instant: int) -> Flow[list[Item]]:
+def _read_material(
+    groups: Sequence[Group], instant: int, summaries: Mapping[str, Told], most: int
+) -> Flow[list[Parts]]:
+    """Return the items of each community: its first members and the latest facts among them, or its parts."""
+    material: list[Parts] = []
+    for start in range(0, len(groups), PAGE):
+        page = groups[start : start + PAGE]
+        flows = (_read_parts(group, summaries) if group["level"] else _read_members(group, instant) for group in page)
+        material += [pack(items, most) for items in (yield from in_step(flows))]
+    return material
+
+
+def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
     ids = group["members"][:MEMBERS]
     members = yield from read(cypher.MEMBERS, ids=ids)
     facts = yield from read(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
-    items = [{"entity": each["name"], "type": each["type"], "summary": each["summary"]} for each in members]
-    return items + [{"fact": each["sentence"]} for each in facts]
+    items = [{"entity": row["name"], "type": row["type"], "summary": row["summary"]} for row in members]
+    return items + [{"fact": row["sentence"]} for row in facts]
 
 
-def _parts(group: Group, told: Mapping[str, Told]) -> Flow[list[Item]]:
-    """Return the parts of a higher community: as they were told just now, or before."""
+def _read_parts(group: Group, summaries: Mapping[str, Told]) -> Flow[list[Item]]:
+    """Return the parts of a higher community with their new summaries, or the stored ones."""
     ids = group["members"][:MEMBERS]
-    stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in told])
-    known: dict[str, Mapping[str, Any]] = {**{row["id"]: row for row in stored}, **told}
-    return [{"part": known[id_]["name"], "summary": known[id_]["summary"]} for id_ in ids if id_ in known]
+    stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
+    parts: dict[str, Mapping[str, Any]] = {row["id"]: row for row in stored}
+    parts.update(summaries)
+    return [{"part": parts[id_]["name"], "summary": parts[id_]["summary"]} for id_ in ids if id_ in parts]
 
 
-def together(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Return of which communities, by their places, each question tells: as many in a row as *most* bytes hold.
+def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
+    """Return the places of the communities of each question: as many in a row as *most* bytes hold.
 
-    One that is larger than that is by itself.
+    A larger community has a question of its own.
     """
-    questions: list[list[int]] = []
-    filled: list[int] = []
+    batches: list[list[int]] = []
+    current: list[int] = []
     room = 0
     for place, parts in enumerate(material):
         size = sum(_size(item) for part in parts for item in part)
         if size > most:
-            questions.append([place])
+            batches.append([place])
             continue
-        if size > room or len(filled) in (0, TOGETHER):
-            filled, room = [], most
-            questions.append(filled)
-        filled.append(place)
+        if size > room or len(current) in (0, TOGETHER):
+            current, room = [], most
+            batches.append(current)
+        current.append(place)
         room -= size
-    return questions
+    return batches
 
 
-def _counted(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Return what *flow* does, and how many questions it asked; one that no budget has room for is not asked."""
-    asked = 0
+def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
+    """Return the result of *flow*, and how many questions it asked; one that no budget has room for does not count."""
+    questions = 0
 
-    def performed(effect: Any) -> Flow[Any]:
-        nonlocal asked
-        asked += isinstance(effect, Ask)
+    def perform(effect: Any) -> Flow[Any]:
+        nonlocal questions
+        questions += isinstance(effect, Ask)
         try:
             answer = yield effect
         except BudgetSpent:
-            asked -= 1
+            questions -= 1
             raise
         return answer
 
-    result = yield from through(flow, performed)
-    return result, asked
+    result = yield from through(flow, perform)
+    return result, questions
 
 
-def _described(communities: Sequence[Parts], most: int) -> Flow[list[_Described]]:
-    """Describe the communities of one question; those that its answer does not, or not clearly, one by one."""
-    given = (yield from _side_by_side(communities)) if len(communities) > 1 else {}
-    found = []
+def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
+    """Describe the communities of one question; those that its answer leaves out or repeats, one by one."""
+    answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
+    descriptions = []
     for number, parts in enumerate(communities, 1):
-        found.append(given[number] if number in given else (yield from _alone(parts, most)))
-    return found
+        descriptions.append(answers[number] if number in answers else (yield from _describe_alone(parts, most)))
+    return descriptions
 
 
-def _side_by_side(communities: Sequence[Parts]) -> Flow[dict[int, _Described]]:
-    """Return what one question tells of *communities*, by their numbers; nothing where it fails."""
+def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
+    """Return the descriptions that one question gives, by the numbers of the communities; none where it fails."""
     whole = [items for [items] in communities]
     try:
-        answer = yield from _asked(whole)
+        answer = yield from _ask(whole)
     except ModelUnavailable:
         raise
     except ModelError as error:
         log.warning("no summaries of %d communities, each is asked about by itself: %s", len(whole), reason(error))
         return {}
-    named = Counter(each.community for each in answer.communities)
+    counts = Counter(answered.community for answered in answer.communities)
     return {
-        each.community: _filled(each, whole[each.community - 1])
-        for each in answer.communities
-        if named[each.community] == 1 and 0 < each.community <= len(whole)
+        answered.community: _fill(answered, whole[answered.community - 1])
+        for answered in answer.communities
+        if counts[answered.community] == 1 and 0 < answered.community <= len(whole)
     }
 
 
-def _alone(parts: Parts, most: int) -> Flow[_Described]:
-    """Describe one community, or let its own items do where the model does not."""
+def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
+    """Describe one community, by its own items where the model fails."""
     try:
-        return (yield from _reduced(parts, most))
+        return (yield from _reduce(parts, most))
     except ModelUnavailable:
         raise
     except ModelError as error:
         log.warning("no summary of a community, its latest facts stand in until the next refresh: %s", reason(error))
-        return _Described(*describe([item for part in parts for item in part]), given=False)
+        return _Description(*describe(list(chain(*parts))), by_model=False)
 
 
-def _reduced(parts: Parts, most: int) -> Flow[_Described]:
+def _reduce(parts: Parts, most: int) -> Flow[_Description]:
     """Describe a community by one question, or first its parts, in rounds.
 
-    The parts are asked about one after the other: other questions are side by side with these.
+    The parts are asked about one after the other: other questions already run side by side with these.
     """
     while True:
-        told: list[Item] = []
+        descriptions: list[Item] = []
         for part in parts:
-            answer = yield from _asked([part])
-            described = next((_filled(each, part) for each in answer.communities), _Described(*describe(part)))
-            told.append({"part": described.name, "summary": described.summary})
-        if len(told) == 1:
-            return described
-        parts = packed(told, most)
+            answer = yield from _ask([part])
+            filled = [_fill(answered, part) for answered in answer.communities[:1]]
+            [description] = filled or [_Description(*describe(part))]
+            descriptions.append({"part": description.name, "summary": description.summary})
+        if len(descriptions) == 1:
+            return description
+        parts = pack(descriptions, most)
 
 
-def _asked(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
-    given = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
-    answer = yield from ask(COMMUNITY, communities=given)
+def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
+    numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
+    answer = yield from ask(COMMUNITY, communities=numbered)
     return answer
 
 
-def _filled(given: Description, items: Sequence[Item]) -> _Described:
+def _fill(answered: Description, items: Sequence[Item]) -> _Description:
     """Return what the model gave; the *items* themselves fill what it left empty."""
     name, summary = describe(items)
-    return _Described(given.name.strip() or name, given.summary.strip() or summary)
+    return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
 
-def packed(items: Sequence[Item], most: int) -> list[list[Item]]:
-    """Return *items* in parts of about *most* bytes, long texts cut; each part but the last has two at least."""
+def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
+    """Return *items* in parts of about *most* bytes, long texts cut; each part but the last has at least two."""
     parts: list[list[Item]] = [[]]
     size = 0
-    for item in ({name: _cut(text, most // SHARE) for name, text in each.items()} for each in items):
+    for whole in items:
+        item = {name: _cut(text, most // SHARE) for name, text in whole.items()}
         cost = _size(item)
         if len(parts[-1]) > 1 and size + cost > most:
             parts.append([])

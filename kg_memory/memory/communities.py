@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from kg_memory.communities.due import due, let_pass
-from kg_memory.communities.graph import build
-from kg_memory.communities.listed import card, listed, refreshed
+from kg_memory.communities.graph import build, claim_refresh, log_failure
+from kg_memory.communities.records import get_card, list_communities, read_refresh
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.graph import Community, CommunityRefresh
 from kg_memory.models.surroundings import CommunityCard
@@ -26,26 +25,26 @@ class Communities(Verbs):
         They are those of the last refresh, and who joined since is in them. *level* 0 are those of entities, 1 those of
         such communities, and so on; all if left out.
         """
-        return self._run(listed(limit, skip, level), namespace)
+        return self._run(list_communities(limit, skip, level), namespace)
 
     async def acommunities(
         self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
     ) -> list[Community]:
         """`communities`, for asyncio."""
-        return await self._arun(listed(limit, skip, level), namespace)
+        return await self._arun(list_communities(limit, skip, level), namespace)
 
     def community(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> CommunityCard | None:
         """Return the community with that id, or whose name begins so, with its parts and what it is part of.
 
         *limit* is how many of its facts, the latest. ``None`` if there is none.
         """
-        return self._run(card(name, limit), namespace)
+        return self._run(get_card(name, limit), namespace)
 
     async def acommunity(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100
     ) -> CommunityCard | None:
         """`community`, for asyncio."""
-        return await self._arun(card(name, limit), namespace)
+        return await self._arun(get_card(name, limit), namespace)
 
     def refresh_communities(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> CommunityRefresh:
         """Find the communities by the facts that are so now, and summarise those that changed.
@@ -55,26 +54,26 @@ class Communities(Verbs):
         changes, and the next refresh asks only what is still open. ``communities_graph.stream(...,
         stream_mode="custom")`` tells how far it is. Errors: `ModelError`, `DatabaseError`.
         """
-        return refreshed(self.communities_graph.invoke({"namespace": checked_namespace(namespace), "full": full}))
+        return read_refresh(self.communities_graph.invoke({"namespace": checked_namespace(namespace), "full": full}))
 
     async def arefresh_communities(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> CommunityRefresh:
         """`refresh_communities`, for asyncio."""
         asked = {"namespace": checked_namespace(namespace), "full": full}
-        return refreshed(await self.communities_graph.ainvoke(asked))
+        return read_refresh(await self.communities_graph.ainvoke(asked))
 
     def _fresh(self, added: T, namespace: str) -> T:
         """Return what was *added*, after a refresh if that many episodes made it due (C34)."""
         interval = self.settings.community_refresh_interval
-        if interval and self._run(due(interval), namespace):
-            with let_pass():
+        if interval and self._run(claim_refresh(interval), namespace):
+            with log_failure():
                 self.refresh_communities(namespace=namespace)
         return added
 
     async def _afresh(self, added: T, namespace: str) -> T:
         """`_fresh`, for asyncio."""
         interval = self.settings.community_refresh_interval
-        if interval and await self._arun(due(interval), namespace):
-            with let_pass():
+        if interval and await self._arun(claim_refresh(interval), namespace):
+            with log_failure():
                 await self.arefresh_communities(namespace=namespace)
         return added
 

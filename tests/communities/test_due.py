@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.communities.due import due
+from kg_memory.communities.graph import claim_refresh
 from kg_memory.errors import ModelUnavailable
 
 SAID = [{"content": f"P{each} knows P{each + 1}", "at": "2024-01-01"} for each in range(7)]
@@ -57,5 +57,5 @@ def test_a_refresh_that_nobody_asked_for_fails_unheard_but_in_the_log(often, mod
 def test_of_many_that_ask_at_once_one_is_told_that_it_is_due(memory, namespace):
     memory.save(SAID, namespace=namespace)
     with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(lambda _: memory.driver.run(due(5), namespace), range(8)))
+        told = list(pool.map(lambda _: memory.driver.run(claim_refresh(5), namespace), range(8)))
     assert sorted(told) == [False] * 7 + [True]

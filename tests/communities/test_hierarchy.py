@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.communities import hierarchy as module
-from kg_memory.communities.drift import drift
-from kg_memory.communities.hierarchy import FEW, hierarchy
+from kg_memory.communities import detect
+from kg_memory.communities.detect import FEW, drift, hierarchy
 from tests.communities.test_propagation import ring
 
 
@@ -66,7 +65,7 @@ def test_levels_of_any_multigraph_end_part_the_one_below_and_are_the_same_again(
 def test_few_is_what_is_said(monkeypatch):
     links = planted(1, circles=12, size=4, together=3)
     assert len(hierarchy(links)) == 1
-    monkeypatch.setattr(module, "FEW", 4)
+    monkeypatch.setattr(detect, "FEW", 4)
     assert [len(level) for level in hierarchy(links)] == [12, 4]
 
 

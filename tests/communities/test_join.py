@@ -7,9 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kg_memory.communities.detect import grouped
-from kg_memory.communities.drift import drift
-from kg_memory.communities.load import load
+from kg_memory.communities.detect import drift, find_communities, load_links
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import CommunityRefresh
 from tests.communities.told import names
@@ -117,9 +115,9 @@ def test_drift_is_what_separates_who_joined_one_by_one_from_all_found_anew(memor
         one, _, other = sentence.split()
         known = Counter(stored[each] for each in (one, other) if each in stored)
         assert {now.get(each) for each in (one, other)} == ({*known} or {None})
-    links = memory.driver.run(load(), namespace)
+    links = memory.driver.run(load_links(), namespace)
     ids = {row["id"]: row["name"] for row in rows("MATCH (e:Entity) RETURN e.id AS id, e.name AS name")}
-    found = {ids[one]: each["id"] for each in grouped(namespace, links) for one in each["members"]}
+    found = {ids[one]: each["id"] for each in find_communities(namespace, links) for one in each["members"]}
     expected = drift({row["name"]: row["id"] for row in rows(MEMBERSHIPS)}, found)
     assert memory.refresh_communities(namespace=namespace).drift == expected
     assert {row["name"]: row["id"] for row in rows(MEMBERSHIPS)} == found

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kg_memory.communities import hierarchy
+from kg_memory.communities import detect
 from kg_memory.errors import AnswerError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import CommunityRefresh
@@ -27,7 +27,7 @@ def circle(letter: str) -> list[str]:
 @pytest.fixture
 def levels(memory, model, namespace, tell, monkeypatch):
     """Four circles of friends, of which two and two have acquaintances; each is named by its letters."""
-    monkeypatch.setattr(hierarchy, "FEW", 3)
+    monkeypatch.setattr(detect, "FEW", 3)
 
     def named(items):
         letters = {letter for each in items for letter in each.get("part") or each.get("entity", "")[:1]}

@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_memory.communities import load
+from kg_memory.communities import detect
 from kg_memory.communities.graph import build
 from kg_memory.errors import AnswerError, DatabaseUnavailable, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
@@ -143,7 +143,7 @@ def test_a_namespace_that_was_never_written_has_none_and_stays_unmade(memory, na
 
 
 def test_a_graph_of_many_pages_is_read_whole(memory, namespace, circles, monkeypatch):
-    monkeypatch.setattr(load, "PAGE", 3)
+    monkeypatch.setattr(detect, "PAGE", 3)
     assert memory.refresh_communities(namespace=namespace).communities == 2
 
 

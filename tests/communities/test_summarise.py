@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, packed, summarise, together
+from kg_memory.communities.summarise import FACTS, MEMBERS, TOGETHER, batch, pack, summarise
 from kg_memory.errors import AnswerError, BudgetSpent, ModelRefusal, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
@@ -192,7 +192,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 @quick
 @given(st.lists(st.fixed_dictionaries({"part": texts, "summary": texts}), max_size=40), st.sampled_from([1024, 8192]))
 def test_parts_hold_everything_in_order_within_the_budget_and_are_ever_fewer(items, most):
-    parts = packed(items, most)
+    parts = pack(items, most)
     told = [item for part in parts for item in part]
     assert [item["part"][:50] for item in told] == [item["part"][:50] for item in items] or most == 1024
     assert len(told) == len(items)
@@ -205,8 +205,8 @@ def test_parts_hold_everything_in_order_within_the_budget_and_are_ever_fewer(ite
     st.lists(st.lists(st.fixed_dictionaries({"fact": texts}), max_size=12), max_size=40), st.sampled_from([256, 1024])
 )
 def test_every_community_is_in_one_question_that_holds_no_more_than_it_may(material, most):
-    found = [packed(each, most) for each in material]
-    questions = together(found, most)
+    found = [pack(each, most) for each in material]
+    questions = batch(found, most)
     assert sorted(place for question in questions for place in question) == list(range(len(material)))
     for question in questions:
         assert 0 < len(question) <= TOGETHER
