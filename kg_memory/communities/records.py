@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor import rows
+from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm import prompts
 from kg_memory.memory.reading import counted
 from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
