@@ -253,13 +253,13 @@ def related(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
     )  # fmt: skip
     histories = []
     for row in told_of:
-        match row["new"]:
-            case -1:
+        match row["kind"]:
+            case "revision":
                 revisions[row["fact"]["id"]] = row["fact"]["revision"]
-            case -2:
+            case "history":
                 histories.append(row["fact"])
-            case new:
-                found[new].setdefault(row["fact"]["id"], row)
+            case _:
+                found[row["new"]].setdefault(row["fact"]["id"], row)
     return Related(of=asked, found=found, revisions=revisions, histories=histories)
 
 

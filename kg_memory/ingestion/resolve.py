@@ -131,7 +131,7 @@ def candidates(
     limit = settings.candidates
     rows = yield from read(cypher.SIMILAR_ENTITIES, names=names, limit=limit, threshold=settings.ask_threshold or 0.0)
     for row in rows:
-        if row["new"] < 0:
+        if row["kind"] == "vectors":
             refuse_other_vectors(row["entity"], (yield from embedding_model()), len(vectors[0]))
     return {new: _best((row for row in rows if row["new"] == new), limit) for new in range(len(entities))}
 

@@ -53,7 +53,7 @@ def test_what_made_the_vectors_is_told_with_them(database: Database, namespace: 
     schema.ensure(database, graph_key(namespace), 3, "three numbers")
     asked = {"names": [], "limit": 5, "threshold": 0.6}
     [told] = database.query(graph_key(namespace), SIMILAR_ENTITIES, asked, write=False)
-    assert (told["new"], told["entity"]) == (-1, {"model": "three numbers", "dimension": 3})
+    assert (told["kind"], told["entity"]) == ("vectors", {"model": "three numbers", "dimension": 3})
 
 
 def test_a_name_that_one_of_the_same_type_has_is_that_one_and_nobody_else_is_looked_for(similar: Similar) -> None:

@@ -35,7 +35,7 @@ def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",
     """Return a known fact as the queries tell it, found for the fact at *place*."""
     told = {"id": id_, "subject": "Ann", "subject_id": "id Ann", "predicate": "LIVES_IN", "sentence": f"Of {id_}."}
     return {
-        "new": place, "fact": {**told, **given}, "objects": list(objects),
+        "kind": "candidate", "new": place, "fact": {**told, **given}, "objects": list(objects),
         "object_ids": [f"id {each}" for each in objects], "told_at": 0, "told_by": "", "told_end": False,
         "valid_at": 5, "invalid_at": OPEN_END, "beliefs": [{"valid_at": 5, "invalid_at": OPEN_END}],
     }  # fmt: skip
@@ -96,7 +96,7 @@ def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
 
 def test_what_it_is_based_on_is_read_with_the_candidates():
     flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
-    result, [_, related] = answered(flow, [[0.0]], [{"new": -1, "fact": {"id": "id Ann", "revision": 7}}])
+    result, [_, related] = answered(flow, [[0.0]], [{"kind": "revision", "fact": {"id": "id Ann", "revision": 7}}])
     assert related.params["ends"] == ["id Ann", "id Paris"]
     # An entity that is not there yet must still not be there.
     assert result["based_on"] == {"id Ann": 7, "id Paris": 0}

@@ -26,7 +26,7 @@ def stored(
         "id": f"id {name} {type_}", "key": entity_key(name, type_), "name": name, "type": type_, "aliases": list(aliases),
         "summary": "", "attributes": None, "first_seen": 0, "last_seen": 0,
     }  # fmt: skip
-    return {"new": place, "entity": entity, "score": score}
+    return {"kind": "candidate", "new": place, "entity": entity, "score": score}
 
 
 def resolved(

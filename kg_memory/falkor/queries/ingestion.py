@@ -222,11 +222,11 @@ DELETE p
 
 SIMILAR_ENTITIES = f"""
 MATCH (e:Meta {{id: 'schema'}})
-RETURN -1 AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
+RETURN 'vectors' AS kind, NULL AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
 UNION ALL
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
-RETURN row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
+RETURN 'candidate' AS kind, row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
 UNION ALL
 UNWIND $names AS row
 CALL {{
@@ -241,7 +241,7 @@ CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(row.embeddi
 WITH row, v, 1.0 - distance AS score
 WHERE score >= $threshold
 MATCH (e)-[:MEANS]->(v)
-RETURN row.new AS new, {part.KNOWN_MAP} AS entity, score
+RETURN 'candidate' AS kind, row.new AS new, {part.KNOWN_MAP} AS entity, score
 UNION ALL
 UNWIND $names AS row
 OPTIONAL MATCH (known:Alias {{key: row.alias}})
@@ -254,13 +254,14 @@ WITH new, e, count(t) AS hits
 ORDER BY hits DESC, e.id
 WITH new, collect(e)[0..$limit] AS found
 UNWIND found AS e
-RETURN new, {part.KNOWN_MAP} AS entity, 0.0 AS score
+RETURN 'candidate' AS kind, new, {part.KNOWN_MAP} AS entity, 0.0 AS score
 """
-"""The known entities that new ones may be: by their names, by what these mean, and by the words of names and summaries.
+"""The stored entities that new ones may be, by their names, by the vectors of these, and by words of names and summaries.
 
-What a name means is not looked up where just one of the same type has it: that is who it is, see `resolve.certain`. The
-words are for names that nobody has: those of somebody well known are in the summaries of all around him. With the
-entities, as `new` -1, which embedding model made the vectors, and of which length they are.
+The vector index is skipped where exactly one entity of the same type has the name: that is the one, see
+`resolve.certain`. Words are looked up only for names that no entity has: those of a well-known one are in the summaries
+of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``vectors`` has the embedding model and the
+dimension of the graph.
 """
 
 _FACTS_OF_PAIRS = """
@@ -309,8 +310,8 @@ MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
 _REVISIONS = """
 UNWIND $ends AS id
 MATCH (n:Entity {id: id})
-RETURN -1 AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS fact, 0 AS told_at, '' AS told_by,
-  false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
+RETURN 'revision' AS kind, NULL AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS fact, 0 AS told_at,
+  '' AS told_by, false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
 """
 
 _THE_SAME = """
@@ -323,18 +324,18 @@ _HISTORIES = f"""
 UNWIND $facts AS row
 MATCH (f:Fact {{id: row.id}})
 WITH DISTINCT f
-{TOLD_HISTORY}RETURN -2 AS new, {HISTORY_MAP} AS fact, 0 AS told_at, '' AS told_by, false AS told_end, 0 AS valid_at,
-  0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
+{TOLD_HISTORY}RETURN 'history' AS kind, NULL AS new, {HISTORY_MAP} AS fact, 0 AS told_at, '' AS told_by,
+  false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
 """
 
 RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
 CALL {{{_THE_SAME}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
 WITH new, f
 {part.TOLD_WITH_BELIEFS}"""
-"""The known facts that new ones may have to do with: the same, those of the same two entities, rivals of either end.
+"""The stored facts to compare new ones with: the same, those of the same two entities, and rivals of either end.
 
-With them, as `new` -1, how often the facts about the ends were changed before, and as -2 what `HISTORY` tells of those
-that are said in the same words.
+Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were
+changed, a ``history`` is the row of `HISTORY` for a fact that is stored in the same words.
 """
 
 
