@@ -13,11 +13,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.falkor import reembedding
 from kg_memory.ingestion.graph import course
 from kg_memory.ingestion.receive import accept
 from kg_memory.ingestion.records import IngestionContext
 from kg_memory.ingestion.summarise import refresh
+from kg_memory.maintenance import reembedding
 from kg_memory.memory import calls, reading
 from kg_memory.memory import open as opening
 from kg_memory.memory.calls import Progress

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory.falkor import reembedding, schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries.search import by_meaning
 from kg_memory.ingestion.graph import build
+from kg_memory.maintenance import reembedding
 from kg_memory.memory import past, reading
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver

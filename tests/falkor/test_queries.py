@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import QueryError
-from kg_memory.falkor import reembedding, schema
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import communities, episodes, facts, features, ingestion, search, usage
 from kg_memory.ingestion.graph import build
+from kg_memory.maintenance import reembedding
 from kg_memory.memory import past
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query
@@ -28,9 +29,9 @@ QUERIES = {
     "schema.RAISE_VERSION": schema.RAISE_VERSION,
     "reembedding.WRITE_MODEL": reembedding.WRITE_MODEL,
     **{
-        f"reembedding.{name}_{label}": getattr(reembedding, name).format(each=each)
+        f"reembedding.{name}_{label}": getattr(reembedding, name).format(source=source)
         for name in ("PAGE", "STORE")
-        for label, each in reembedding.VECTORS.items()
+        for label, source in reembedding.VECTORS.items()
     },
 }  # fmt: skip
 QUERIES = {

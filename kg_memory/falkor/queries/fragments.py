@@ -69,8 +69,8 @@ WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS va
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
 RETURN 'candidate' AS kind, new, {FACT_MAP} AS fact, coalesce(f.told_at, f.said_at) AS told_at,
-  coalesce(f.told_by, '') AS told_by, coalesce(f.told_end, false) AS told_end, valid_at, invalid_at, beliefs, collect(o.name) AS objects,
-  collect(o.id) AS object_ids
+  coalesce(f.told_by, '') AS told_by, coalesce(f.told_end, false) AS told_end, valid_at, invalid_at, beliefs,
+  collect(o.name) AS objects, collect(o.id) AS object_ids
 """
 
 TOLD = f"""

@@ -256,7 +256,7 @@ WITH new, collect(e)[0..$limit] AS found
 UNWIND found AS e
 RETURN 'candidate' AS kind, new, {part.KNOWN_MAP} AS entity, 0.0 AS score
 """
-"""The stored entities that new ones may be, by their names, by the vectors of these, and by words of names and summaries.
+"""The stored entities that new ones may be, by their names, the vectors of these, and words of names and summaries.
 
 The vector index is skipped where exactly one entity of the same type has the name: that is the one, see
 `resolve.certain`. Words are looked up only for names that no entity has: those of a well-known one are in the summaries

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.errors import EmbeddingMismatch, InputError
-from kg_memory.falkor import reembedding
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.reembedding import reembed
 from kg_memory.ingestion.graph import build
+from kg_memory.maintenance import reembedding
+from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory import reading
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
@@ -171,6 +171,6 @@ def test_the_same_model_may_embed_again(driver, filled):
 
 
 def test_a_namespace_that_holds_nothing_is_told_and_not_made(database, other, namespace):
-    with pytest.raises(InputError, match="holds nothing"):
+    with pytest.raises(InputError, match="is empty or does not exist"):
         reembed(other, namespace)
     assert namespace not in database.namespaces()

@@ -1,0 +1,119 @@
+"""Re-embed a namespace, to move it from one embedding model to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from langchain_core.embeddings import Embeddings
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.llm.embeddings import vector_model_name
+
+BATCH = 100
+LINKS_PER_QUERY = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSource:
+    """The nodes ``n`` of a label that have a vector: their `text`, and the node ``v`` that the vector is `on`."""
+
+    label: str
+    text: str
+    has: str = "n.embedding IS NOT NULL"
+    on: str = "WITH n AS v, row"
+
+
+VECTORS = {
+    "Episode": VectorSource(
+        "Episode", "CASE WHEN n.speaker IS NULL THEN n.content ELSE n.speaker + ': ' + n.content END"
+    ),
+    "Fact": VectorSource("Fact", "n.sentence"),
+    "Meaning": VectorSource("Entity", "n.name", "outdegree(n, 'MEANS') > 0", "WITH n, row MATCH (n)-[:MEANS]->(v)"),
+    "Community": VectorSource("Community", "n.name"),
+}
+"""All vectors, by the label of the nodes that hold them."""
+COUNT = "MATCH (n:{source.label}) WHERE {source.has} RETURN count(n) AS total"
+PAGE = """
+MATCH (n:{source.label})
+WHERE n.id > $after AND {source.has}
+WITH n ORDER BY n.id LIMIT $limit
+RETURN n.id AS id, {source.text} AS text
+"""
+STORE = (
+    "UNWIND $rows AS row MATCH (n:{source.label} {{id: row.id}}) {source.on} SET v.embedding = vecf32(row.embedding)"
+)
+UNLINK = """
+MATCH (:Entity)-[old:SIMILAR_TO]->(:Entity)
+WITH old LIMIT $limit
+WITH collect(old) AS gone
+CALL {
+  WITH gone
+  UNWIND gone AS old
+  DELETE old
+}
+RETURN size(gone) AS n
+"""
+"""Remove some links between similar entities: they were computed from the old vectors."""
+DROP = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
+WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
+
+
+class Embedder(Protocol):
+    """An embedding model and the database whose vectors it replaces."""
+
+    embeddings: Embeddings
+    database: Database
+
+    def dimension(self) -> int: ...
+
+
+def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
+    """Replace every vector of *namespace* by one of *embedder*'s model, and return how many there are.
+
+    *progress* gets (done, total). Meanwhile no model can open the graph; run an interrupted re-embedding again.
+    Errors: `InputError` when the namespace is empty; `SchemaError` when it is newer than this package.
+    """
+    database, key = embedder.database, graph_key(namespace)
+    meta = database.query(key, schema.READ_META, {}, write=False)
+    if not meta:
+        raise InputError(f"namespace {namespace!r} is empty or does not exist; check its name")
+    schema.refuse_newer(meta[0])
+    schema.migrate(database, key, meta[0])
+    dimension = embedder.dimension()
+    database.query(key, WRITE_MODEL, {"model": schema.UNDER_WAY, "dimension": dimension}, write=True)
+    while database.query(key, UNLINK, {"limit": LINKS_PER_QUERY}, write=True)[0]["n"]:
+        pass
+    counts = [database.query(key, COUNT.format(source=source), {}, write=False)[0] for source in VECTORS.values()]
+    total = sum(count["total"] for count in counts)
+    done = 0
+    for label, source in VECTORS.items():
+        with schema.unless_there():
+            database.query(key, DROP.format(label=label), {}, write=True)
+        for stored in _replace_vectors(embedder, key, source):
+            done += stored
+            if progress:
+                progress(done, total)
+        with database.making():
+            with schema.unless_there():
+                database.query(key, schema.vector_index(label, dimension), {}, write=True)
+            schema.wait(database, key)
+    name = vector_model_name(embedder.embeddings)
+    database.query(key, WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
+    return done
+
+
+def _replace_vectors(embedder: Embedder, key: str, source: VectorSource) -> Iterator[int]:
+    """Replace the vectors of *source* a batch at a time, and yield the size of each batch."""
+    database, after = embedder.database, ""
+    while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):
+        vectors = embedder.embeddings.embed_documents([row["text"] for row in page])
+        rows: list[dict[str, Any]] = [
+            {"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)
+        ]
+        database.query(key, STORE.format(source=source), {"rows": rows}, write=True)
+        after = page[-1]["id"]
+        yield len(page)
