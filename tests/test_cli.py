@@ -231,7 +231,7 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
     [
         (["ingest", "no-such-file.json"], "does not exist"),
         (["ask", " "], "empty"),
-        (["facts", "x", "--on", "?"], "no time that is understood: give a date such as"),
+        (["facts", "x", "--on", "?"], "is not a time: give a date such as"),
         (["ask", "x", "--during", "2020..2019"], "ends before it begins"),
         (["history", " "], "empty"),
         (["evolution", "nothing"], "there is no fact 'nothing'"),

@@ -165,7 +165,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(
         (["--verdict", "conflicts"], "only with --edit"),
         (["--reason", "so it is"], "goes with a decision"),
         (["--edit", "ID"], "nothing is edited"),
-        (["--edit", "ID", "--valid-at", "soon-ish"], "no time that is understood"),
+        (["--edit", "ID", "--valid-at", "soon-ish"], "is not a time"),
         (["--edit", "ID", "--valid-at", "2024", "--invalid-at", "2023"], "not after valid_at"),
         (["--undo", "ID"], "nothing to undo"),
         (["--accept", "ID", "--reason", "x" * 2001], "shorter"),
@@ -290,7 +290,7 @@ def test_keys_that_mean_nothing_and_wrong_edits_decide_nothing(move: Callable[..
     for answers, says in (
         ("\n\n\n", "Nothing is changed"),
         ("maybe\n\n\n", "'maybe' is no verdict"),
-        ("\nsoon-ish\n\n\n", "no time that is understood"),
+        ("\nsoon-ish\n\n\n", "is not a time"),
     ):
         terminal.press("e")
         terminal.until("verdict [supersedes]: ")

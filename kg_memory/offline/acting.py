@@ -36,12 +36,12 @@ def does(words: list[Token], at: int) -> re.Match[str] | None:
 
 
 def is_person(words: list[Token], at: int) -> bool:
-    """Tell whether the words from *at* on say what only people do."""
+    """Return whether the words from *at* on say what only people do."""
     return (found := does(words, at)) is not None and found.re is _PEOPLE
 
 
 def is_actor(words: list[Token], start: int, end: int, uncapitalised: Collection[str]) -> bool:
-    """Tell whether ``words[start:end]``, which opens a sentence, is the name of who does what follows it.
+    """Return whether ``words[start:end]``, which opens a sentence, is the name of who does what follows it.
 
     *uncapitalised* are the words that the text also writes small: they are no names.
     """

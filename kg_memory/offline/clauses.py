@@ -94,7 +94,7 @@ def _joined(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMen
 
 
 def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Tell whether a clause begins with *span*: it has a subject and a verb, or a verb at once."""
+    """Return whether a clause begins with *span*: it has a subject and a verb, or a verb at once."""
     place = 0
     for match in _WORD.finditer(text, *span):
         if any(date.start <= match.start() < date.end for date in dates):
@@ -117,7 +117,7 @@ def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMen
 
 
 def _is_bare(text: str, span: Span, dates: Sequence[DateMention]) -> bool:
-    """Tell whether *span* names nobody: it has dates and small words only."""
+    """Return whether *span* names nobody: it has dates and small words only."""
     kept = list(text[span[0] : span[1]])
     for date in dates:
         for at in range(max(date.start, span[0]), min(date.end, span[1])):
@@ -137,7 +137,7 @@ def _has_date(dates: Sequence[DateMention], start: int, end: int) -> bool:
 
 
 def _may_inherit(text: str, verb: Span) -> bool:
-    """Tell whether the verb can be as long ago as the one before: "and work at", 在…工作 are so now."""
+    """Return whether the verb can be as long ago as the one before: "and work at", 在…工作 are so now."""
     if is_chinese(text):
         return _PERFECTIVE.search(text, verb[0], verb[1] + 1) is not None
     first = _WORD.search(text, *verb)

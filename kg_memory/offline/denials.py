@@ -47,12 +47,12 @@ Fact = Mapping[str, Any]
 
 
 def is_denial(fact: Fact) -> bool:
-    """Tell whether *fact* says that something was never so."""
+    """Return whether *fact* says that something was never so."""
     return str(fact["predicate"]).startswith(NEVER)
 
 
 def denies(denial: Fact, other: Fact) -> bool:
-    """Tell whether *denial* says that what *other* tells was never so."""
+    """Return whether *denial* says that what *other* tells was never so."""
     if not is_denial(denial) or is_denial(other) or str(other["predicate"]).startswith(("PLANS", "WANTS", "NOT_")):
         return False
     shared = {key(one) for one in denial["objects"]} & {key(one) for one in other["objects"]}
@@ -86,5 +86,5 @@ def _done(words: str) -> list[str]:
 
 
 def _covers(denied: frozenset[str], told: frozenset[str]) -> bool:
-    """Tell whether all that is denied is told of, and is more than one word."""
+    """Return whether all that is denied is told of, and is more than one word."""
     return len(denied) >= _FEWEST and denied <= told

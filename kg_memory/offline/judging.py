@@ -245,7 +245,7 @@ def _time(fact: Fact, name: str) -> datetime | None:
 
 
 def _is_field(fact: Fact) -> bool:
-    """Tell whether a fact comes from a field with one value of a record."""
+    """Return whether a fact comes from a field with one value of a record."""
     return str(fact["sentence"]).startswith(f"{fact['subject']}: ") and " is " in fact["sentence"]
 
 
@@ -255,7 +255,7 @@ def _began_before(fact: Fact, denial: Fact) -> bool:
 
 
 def _happens_once(pair: _Pair) -> bool:
-    """Tell whether both tell of what happens once in a life."""
+    """Return whether both tell of what happens once in a life."""
     rule = predicates.canonical(pair.new["predicate"])
     once = rule is not None and rule.family in ("birth", "death")
     return pair.alike and (once or all(_BORN.search(said(one)) for one in (pair.new, pair.known)))
@@ -268,7 +268,7 @@ def _disputed(pair: _Pair, reason: str) -> Judgement:
 
 
 def _takes_back(fact: Fact) -> bool:
-    """Tell whether *fact* is told as a correction."""
+    """Return whether *fact* is told as a correction."""
     words = said(fact)
     if _CORRECTS.search(words) is not None:
         return True
@@ -281,7 +281,7 @@ def _has_not(words: str) -> bool:
 
 
 def _not_but(words: str, name: str) -> bool:
-    """Tell whether *words* say that it is not *name*."""
+    """Return whether *words* say that it is not *name*."""
     plain = re.escape(name)
     pattern = rf"(?:\bnot|\bnever|而?不是|并非|没有?)\s?(?:to |in |at |for |a |an |the |从|在|住在|搬到)*{plain}(?!\w)"
     return re.search(pattern, words, re.IGNORECASE) is not None

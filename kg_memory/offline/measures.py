@@ -124,7 +124,7 @@ def changed_number(later: Fact, earlier: Fact) -> str | None:
 
 
 def _same_total(new: _Measure, old: _Measure, later: Fact, earlier: Fact) -> bool:
-    """Tell whether *new* is the total of what both facts are about: "14 frames", "a total of 20 frames"."""
+    """Return whether *new* is the total of what both facts are about: "14 frames", "a total of 20 frames"."""
     if not new.total or not new.noun or not old.noun or new.noun[-1] != old.noun[-1]:
         return False
     shared = {key(one) for one in later["objects"]} & {key(one) for one in earlier["objects"]}
@@ -132,7 +132,7 @@ def _same_total(new: _Measure, old: _Measure, later: Fact, earlier: Fact) -> boo
 
 
 def _about(fact: Fact, measure: _Measure) -> bool:
-    """Tell whether the objects of *fact* are of the clause of the number, and not of another of its sentence."""
+    """Return whether the objects of *fact* are of the clause of the number, and not of another of its sentence."""
     return any(not (words_of(name) | _topic(name)).isdisjoint(measure.context) for name in fact["objects"])
 
 
@@ -155,7 +155,7 @@ def _same_thing(new: _Measure, old: _Measure) -> bool:
 
 
 def _alike(new: _Measure, old: _Measure, shared: frozenset[str]) -> bool:
-    """Tell whether two that count the same noun count the same kind of it: not "chess" and "card games"."""
+    """Return whether two that count the same noun count the same kind of it: not "chess" and "card games"."""
     ours, theirs = set(new.noun[:-1]), set(old.noun[:-1])
     if ours and theirs:
         return ours == theirs
@@ -193,7 +193,7 @@ def _measure(clause: str, match: re.Match[str]) -> _Measure | None:
 
 
 def _is_changed(before: str) -> bool:
-    """Tell whether a word for a change comes before a number, and no other number but what it was before."""
+    """Return whether a word for a change comes before a number, and no other number but what it was before."""
     marks = list(_CHANGED.finditer(before))
     between = before[marks[-1].end() :] if marks else ""
     return bool(marks) and re.search(r"\d", _FROM.sub(" ", between)) is None

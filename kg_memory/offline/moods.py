@@ -120,7 +120,7 @@ def clause_around(text: str, verb: Span) -> str:
 
 
 def is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
-    """Tell whether *verb*, after *lead* in its clause, tells what would be, not what is; "would love to" *wishes*."""
+    """Return whether *verb*, after *lead* in its clause, tells what would be, not what is; "would love to" *wishes*."""
     plain = lead.replace("’", "'")
     if _SUPPOSED.search(plain) or wishes:
         return _SUPPOSED.search(plain) is not None
@@ -130,12 +130,12 @@ def is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def is_unreal_chinese(before: str, after: str) -> bool:
-    """Tell whether what stands between *before* and *after* is but supposed."""
+    """Return whether what stands between *before* and *after* is but supposed."""
     return _SUPPOSED_CHINESE.search(before) is not None or re.match(r"[^，。；]{0,12}的话", after) is not None
 
 
 def is_denied(before: str, verb: str, predicate: str) -> bool:
-    """Tell whether *verb*, after *before*, was never so, as a whole: "I've never used", and not "I never use"."""
+    """Return whether *verb*, after *before*, was never so, as a whole: "I've never used", and not "I never use"."""
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
@@ -143,17 +143,17 @@ def is_denied(before: str, verb: str, predicate: str) -> bool:
 
 
 def is_denied_chinese(before: str) -> bool:
-    """Tell whether what follows *before* was never so."""
+    """Return whether what follows *before* was never so."""
     return _NEVER_CHINESE.search(before) is not None
 
 
 def is_undone(before: str) -> bool:
-    """Tell whether what follows *before* was not done then, which ends nothing: "I didn't work at", "haven't used"."""
+    """Return whether what follows *before* was not done then, which ends nothing: "I didn't work at", "haven't used"."""
     return _NOT_THEN.search(before.replace("’", "'")) is not None
 
 
 def keeps_on(verb: str) -> bool:
-    """Tell whether *verb* tells an end, so that denied it goes on: "never left", but not "never lived in"."""
+    """Return whether *verb* tells an end, so that denied it goes on: "never left", but not "never lived in"."""
     return _STATE_OF_PAST.match(verb) is None
 
 

@@ -132,12 +132,12 @@ def _capital_inside(words: list[Token], position: int) -> bool:
 
 
 def _opens(words: list[Token], position: int) -> bool:
-    """Tell whether the word stands where any word has a capital."""
+    """Return whether the word stands where any word has a capital."""
     return position == 0 or words[position - 1].text in _SENTENCE_START or words[position - 1].text in "!?"
 
 
 def _sure(words: list[Token], position: int, familiar: Collection[str]) -> bool:
-    """Tell whether a word that opens a sentence is a name all the same."""
+    """Return whether a word that opens a sentence is a name all the same."""
     word = words[position]
     if word.low in familiar or word.low in lexicon.PLACES:
         return True

@@ -41,7 +41,7 @@ _BEGINS = re.compile(
 
 
 def passes(words: str) -> bool:
-    """Tell whether a state that *words* tell will soon be over by itself."""
+    """Return whether a state that *words* tell will soon be over by itself."""
     plain = words.replace("’", "'")
     if _ALWAYS.search(plain):
         return True
@@ -49,5 +49,5 @@ def passes(words: str) -> bool:
 
 
 def is_passing(fact: Mapping[str, Any]) -> bool:
-    """Tell whether *fact* is a passing state, by its predicate or the clause that tells of its object."""
+    """Return whether *fact* is a passing state, by its predicate or the clause that tells of its object."""
     return str(fact["predicate"]).startswith(("STAYS_IN", "TEMPORARILY_")) or passes(clause_of(fact))

@@ -66,7 +66,7 @@ def called(entity: Mapping[str, Any]) -> Sequence[str]:
 
 
 def is_chinese(text: str) -> bool:
-    """Tell whether *text* is mainly Chinese."""
+    """Return whether *text* is mainly Chinese."""
     return len(_HAN.findall(text)) > len(_LATIN.findall(text))
 
 

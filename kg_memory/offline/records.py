@@ -192,14 +192,14 @@ def _first_named(record: Mapping[str, Any]) -> Thing | None:
 
 
 def _names_it(key: str, value: Any, about: Thing) -> bool:
-    """Tell whether a field only gives the name or id that the thing already goes by."""
+    """Return whether a field only gives the name or id that the thing already goes by."""
     low = key.casefold()
     named = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
     return named or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))
 
 
 def _is_thing(value: Any) -> bool:
-    """Tell whether a plain value can be an entity of its own: a name, not a number, a date or prose."""
+    """Return whether a plain value can be an entity of its own: a name, not a number, a date or prose."""
     return (
         isinstance(value, str)
         and 1 < len(value) <= LONGEST_NAME

@@ -49,7 +49,7 @@ _CLAUSE_END = re.compile(
 
 
 def one_at_a_time(predicate: str) -> bool:
-    """Tell whether a record's field of that name holds one value at a time."""
+    """Return whether a record's field of that name holds one value at a time."""
     return _FIELD.search(predicate) is not None
 
 
@@ -73,7 +73,7 @@ def _singular(noun: str) -> str:
 
 
 def same_name(one: str, other: str, type_: str = "") -> bool:
-    """Tell whether two names are sure to be of one thing."""
+    """Return whether two names are sure to be of one thing."""
     if not key(one):
         return False
     if key(one) == key(other):
@@ -158,7 +158,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def says_the_same(new: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
-    """Tell whether two facts of the same subject and objects say the same."""
+    """Return whether two facts of the same subject and objects say the same."""
     if new["subject"] != known["subject"] or set(new["objects"]) != set(known["objects"]):
         return False
     alike = bool(new["predicate"] == known["predicate"])
@@ -176,7 +176,7 @@ def says_the_same(new: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
 
 
 def _differs(ours: str, theirs: str) -> bool:
-    """Tell whether one is denied and the other not, or each tells a number of its own."""
+    """Return whether one is denied and the other not, or each tells a number of its own."""
     if bool(_NOT.search(ours)) != bool(_NOT.search(theirs)):
         return True
     return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))

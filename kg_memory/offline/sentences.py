@@ -55,7 +55,7 @@ class Sentence:
 
     @property
     def asks(self) -> bool:
-        """Tell whether it is a question."""
+        """Return whether it is a question."""
         bare = self.text.rstrip("\"'”’)」』） \t")
         if bare.endswith(("?", "？")):
             return _TAG.search(bare) is None
@@ -63,7 +63,7 @@ class Sentence:
 
     @property
     def says_something(self) -> bool:
-        """Tell whether it is more than a greeting, a thank or an exclamation."""
+        """Return whether it is more than a greeting, a thank or an exclamation."""
         if _ADDRESSED.match(self.text) or _CHINESE_ADDRESSED.match(self.text):
             return False
         words = _WORD.findall(self.text)

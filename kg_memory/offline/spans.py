@@ -47,12 +47,12 @@ class Token:
 
     @property
     def capital(self) -> bool:
-        """Tell whether it begins with a capital letter."""
+        """Return whether it begins with a capital letter."""
         return self.text[0].isupper()
 
     @property
     def wordy(self) -> bool:
-        """Tell whether it is a word."""
+        """Return whether it is a word."""
         return self.text[0].isalpha()
 
 

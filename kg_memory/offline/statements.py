@@ -59,7 +59,7 @@ _CAUSE = re.compile(
 
 
 def _light(word: str) -> bool:
-    """Tell whether a word may stand between a subject and its verb."""
+    """Return whether a word may stand between a subject and its verb."""
     return (
         word in lexicon.AUXILIARIES
         or word in lexicon.FUNCTION
@@ -352,7 +352,7 @@ def _free(words: re.Match[str], offset: int, kind: str) -> Mention | None:
 
 
 def _longer(free: Mention, found: Mention) -> bool:
-    """Tell whether *free* says the thing more fully than the mention in it: "senior engineer", not "engineer"."""
+    """Return whether *free* says the thing more fully than the mention in it: "senior engineer", not "engineer"."""
     return not found.named and free.start <= found.start and found.end <= free.end
 
 
@@ -367,12 +367,12 @@ _GROUPS = frozenset("club group team gym church class course choir band communit
 
 
 def _group(mention: Mention) -> bool:
-    """Tell whether one joins it without working there: what has no name, a club, a class."""
+    """Return whether one joins it without working there: what has no name, a club, a class."""
     return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
 
 
 def _fits(pattern: Pattern, before: str, mention: Mention) -> bool:
-    """Tell whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
+    """Return whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
     words = before.casefold().split()
     if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
         return mention.named and words[-2:-1] == ["back"]

@@ -84,7 +84,7 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
 
 
 def _as_noun(word: Token, words: list[Token], at: int) -> bool:
-    """Tell whether a word that may be a verb stands as a noun: after a noun, before the phrase's end."""
+    """Return whether a word that may be a verb stands as a noun: after a noun, before the phrase's end."""
     if word.low in lexicon.PASTIMES:
         return True
     if word.low.endswith(("ed", "ing")) or word.low in lexicon.IRREGULAR or word.low in _NEVER_NOUNS or does(words, at):

@@ -307,7 +307,7 @@ MENDED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown episode": ("forget_memory", {"id": f"episode:{UNKNOWN}"}, UNKNOWN),
     "no id": ("forget_memory", {"id": "the one about Oslo"}, "is no id of this memory"),
     "an id without its kind": ("forget_memory", {"id": UNKNOWN}, "is no id of this memory"),
-    "no date": ("search_memory", {"query": "tea", "as_of": "the day of the dog"}, "is no time that is understood"),
+    "no date": ("search_memory", {"query": "tea", "as_of": "the day of the dog"}, "is not a time"),
     "no question": ("search_memory", {"query": " "}, "the question is empty"),
     "no limit": ("search_memory", {"query": "tea", "limit": -1}, "give a whole number from 1"),
     "a limit in words": ("search_memory", {"query": "tea", "limit": "many"}, "valid integer"),

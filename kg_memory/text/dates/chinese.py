@@ -65,7 +65,7 @@ def _tense(match: re.Match[str]) -> int:
 
 
 def _number(text: str) -> int:
-    """Return the whole number below 100 that *text* writes in digits or characters."""
+    """Return the whole number below 100 that *text* spells in digits or characters."""
     if text.isdigit():
         return int(text)
     tens, ten, ones = text.rpartition("十")
@@ -85,7 +85,7 @@ def _offset(which: str) -> int:
 
 
 def _date(match: re.Match[str], now: datetime) -> Interval:
-    """Read a year, month and day, of which the later ones may be missing, and the year a word like 去年."""
+    """Read a year, perhaps with a month and a day; the year may be a word such as 去年."""
     year_, month_, day_ = match["year"], match["month"], match["day"]
     whole = now.year + _YEARS[year_] if year_ in _YEARS else _year_number(year_.rstrip("年"))
     if match["season"]:
@@ -108,8 +108,7 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
 
 def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
     if not 1 <= month_ <= 12:
-        message = "no such month"
-        raise ValueError(message)
+        raise ValueError("no such month")
     return periods.month(year_, month_, now)
 
 
@@ -127,7 +126,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval:
     return periods.steps_away(now, -count_ if back else count_, unit, vague=vague)
 
 
-def _lasting(match: re.Match[str], now: datetime) -> Interval:
+def _since(match: re.Match[str], now: datetime) -> Interval:
     unit = _UNITS[match["unit"].removeprefix("个")]
     vague = "几" in match["n"]
     count = 3 if vague else 1 if match["n"] == "半" else _number(match["n"])
@@ -139,9 +138,7 @@ def _weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = "一二三四五六日".index(match["weekday"].replace("天", "日"))
     if match["which"]:
         return periods.weekday_of_week(now, day_, _offset(match["which"]))
-    return (
-        periods.coming_weekday(now, day_) if _tense(match) > 0 else periods.last_weekday(now, day_, today_counts=True)
-    )
+    return periods.next_weekday(now, day_) if _tense(match) > 0 else periods.last_weekday(now, day_, today_counts=True)
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Interval:
@@ -188,8 +185,8 @@ RULES: tuple[Rule, ...] = (
     (_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)"), _steps),
     (_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>年)(?P<half>半)(?P<direction>之?以?前|之?以?后)"), _steps),
     (_rule(r"前(?P<n>几|两|些)(?P<unit>天|个月|周|年|日)"), _recent),
-    (_rule(rf"(?:已经?|快|都)有?(?P<n>{_N})(?P<unit>个?(?:年|月|星期|礼拜|周))多?了"), _lasting),
-    (_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来"), _lasting),
+    (_rule(rf"(?:已经?|快|都)有?(?P<n>{_N})(?P<unit>个?(?:年|月|星期|礼拜|周))多?了"), _since),
+    (_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来"), _since),
     (_rule(rf"(?P<which>{_WHICH})?(?:周末)"), _weekend),
     (_rule(rf"(?P<which>{_WHICH})?{_WEEK}(?P<weekday>[一二三四五六日天])(?![个年月周])"), _weekday),
     (

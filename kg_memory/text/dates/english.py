@@ -7,33 +7,113 @@ from datetime import UTC, datetime, timedelta
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates import periods
-from kg_memory.text.dates.instants import instant_of
-from kg_memory.text.dates.periods import Rule
-from kg_memory.text.dates.vocabulary import (
-    AHEAD,
-    ANY_MONTH,
-    BACK,
-    MONTH,
-    MONTHS,
-    NTH,
-    NUMBER,
-    PERFECT,
-    SEASON,
-    SEASONS,
-    SHORT_WEEKDAY,
-    UNIT,
-    WEEKDAY,
-    WEEKDAYS,
-    WHICH,
-    YEAR,
-    number,
-    sentence_around,
-    tense,
-    unit,
-    weekday,
-)
+from kg_memory.text.dates.periods import Rule, instant_of
 
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+SEASONS = {
+    "spring": periods.SPRING,
+    "summer": periods.SUMMER,
+    "fall": periods.AUTUMN,
+    "autumn": periods.AUTUMN,
+    "winter": periods.WINTER,
+}
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty"
+).split()
+_NUMBERS: dict[str, float] = {word: number for number, word in enumerate(_SMALL)} | {
+    "a": 1,
+    "an": 1,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "couple": 2,
+    "few": 3,
+    "several": 4,
+    "half": 0.5,
+}
+_VAGUE = ("couple", "few", "several")
+
+NUMBER = (
+    r"(?:\d{1,3}|(?:an?\s)?(?:couple|few)(?:\sof)?|several|half\san?|an?|"
+    + "|".join(_SMALL[1:])
+    + "|thirty|forty|fifty)"
+)
+UNIT = r"(?:minute|min|hour|day|week|fortnight|month|year|decade)"
+MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_SHORT_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
+ANY_MONTH = rf"(?:{MONTH}\b|{_SHORT_MONTH})"
+WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+SHORT_WEEKDAY = r"(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)"
+SEASON = r"(?:spring|summer|fall|autumn|winter)"
+WHICH = r"(?:last|past|previous|this|current|next|coming|upcoming)"
+YEAR = r"(?:1[5-9]\d\d|20\d\d)"
+NTH = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+
+AHEAD = re.compile(
+    r"\b(?:will|'ll|won't|going to|gonna|plan(?:s|ning|ned)?|next|coming|upcoming|soon|hop(?:e|es|ing)|"
+    r"want(?:s)? to|looking forward|"
+    r"can't wait|deadline|due|scheduled|start(?:s|ing)|begins|leaves|opens|expect(?:s|ing)?|shall|let's|intend|"
+    r"(?:is|are|it's|that's) (?:on|in|at|for)|by)\b|"
+    r"(?:'m|'re|\bam|\bare|\bis) (?:going|coming|leaving|flying|meeting|visiting|having|getting|moving|travell?ing)\b",
+    re.IGNORECASE,
+)
+BACK = re.compile(
+    r"\b(?:\w{2,}ed|was|were|did|went|had|took|made|got|lost|won|met|saw|bought|began|came|left|read|ran|wrote|spent|"
+    r"gave|found|told|said|became|built|sold|been|gone|done|seen|had)\b",
+    re.IGNORECASE,
+)
+PERFECT = re.compile(r"(?:\b(?:have|has|been|am|is|are|now)|'(?:ve|s|m|re))\b", re.IGNORECASE)
+DEADLINE = re.compile(r"\b(?:by|due|until|till) (?:the |on )?$|\b(?:deadline|targets?)\b[^.!?\n]{0,30}$", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?;\n]")
 _ = r"\s{1,3}"
+
+
+def sentence_around(match: re.Match[str]) -> str:
+    """Return the sentence around *match*, at most 80 characters before and 40 after it."""
+    text, start, end = match.string, match.start(), match.end()
+    before = _SENTENCE_END.split(text[max(0, start - 80) : start])[-1]
+    after = _SENTENCE_END.split(text[end : end + 40], maxsplit=1)[0]
+    return f"{before} {after}"
+
+
+def tense(match: re.Match[str]) -> int:
+    """Return -1 if the sentence around *match* is about the past, 1 if about the future, else 0."""
+    if DEADLINE.search(match.string[max(0, match.start() - 40) : match.start()]):
+        return 0  # "we finished the plan, and the first version is due by May 3": the nearest one
+    sentence = sentence_around(match).replace("’", "'")
+    if BACK.search(sentence):
+        return -1
+    return 1 if AHEAD.search(sentence) else 0
+
+
+def number(text: str) -> tuple[float, bool]:
+    """Return the number that *text* names, and whether it is vague."""
+    words = text.casefold().split()
+    if words[0].isdigit():
+        return int(words[0]), False
+    word = next((word for word in words if word in _NUMBERS and word not in ("a", "an")), words[0])
+    return _NUMBERS[word], word in _VAGUE
+
+
+def unit(text: str, count: float) -> tuple[str, float]:
+    """Return the unit that *text* names, and *count* in that unit."""
+    name = text.casefold()
+    if name == "fortnight":
+        return "week", 2 * count
+    if name == "decade":
+        return "year", 10 * count
+    if name == "min":
+        return "minute", count
+    if count == 0.5:
+        return {"year": ("month", 6), "month": ("week", 2), "day": ("hour", 12)}.get(name, (name, count))
+    return name, count
+
+
+def weekday(text: str) -> int:
+    """Return the number of a day of the week, Monday 0."""
+    return next(number for number, name in enumerate(WEEKDAYS) if name.startswith(text.casefold()[:3]))
 
 
 def _month(text: str) -> int:
@@ -49,7 +129,7 @@ def _iso_day(match: re.Match[str], now: datetime) -> Interval:
     return periods.date(int(match["year"]), int(match["month"]), int(match["day"]), now)
 
 
-def _slashed(match: re.Match[str], now: datetime) -> Interval:
+def _numeric_date(match: re.Match[str], now: datetime) -> Interval:
     first, second, year_ = int(match["a"]), int(match["b"]), int(match["year"])
     # 6/9/2023 is read as in the US, 09.06.2023 as in Europe, and 25/12/2023 can be read in one way only.
     day_first = match["mark"] == "." or first > 12
@@ -69,13 +149,12 @@ def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     for offset in offsets:
         first = periods.month(now.year, now.month + offset, now).start
         try:
-            found = periods.day(first.replace(day=day_)) if first else None
+            day = periods.day(first.replace(day=day_)) if first else None
         except ValueError:
             continue
-        if found and found.start and (offset or (found.start >= periods.midnight(now)) == (offsets[1] > 0)):
-            return found
-    message = "no such day"
-    raise ValueError(message)
+        if day and day.start and (offset or (day.start >= periods.midnight(now)) == (offsets[1] > 0)):
+            return day
+    raise ValueError("no such day")
 
 
 def _month_year(match: re.Match[str], now: datetime) -> Interval:
@@ -135,13 +214,13 @@ def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
         return periods.weekday_of_week(now, day_, 0)
     if match["which"].casefold() == "next":
         return periods.weekday_of_week(now, day_, 1)
-    return periods.coming_weekday(now, day_)
+    return periods.next_weekday(now, day_)
 
 
 def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = weekday(match["weekday"])
     if tense(match) > 0:
-        return periods.coming_weekday(now, day_)
+        return periods.next_weekday(now, day_)
     return periods.last_weekday(now, day_, today_counts=True)
 
 
@@ -177,8 +256,8 @@ def _before_last(match: re.Match[str], now: datetime) -> Interval:
     return periods.month(now.year, now.month - 2, now) if name == "month" else periods.year(now.year - 2, now)
 
 
-def _lasting(match: re.Match[str], now: datetime) -> Interval | None:
-    """Read "for 4 years" as running since then, unless the sentence says that it is over or still to come."""
+def _since(match: re.Match[str], now: datetime) -> Interval | None:
+    """Read "for 4 years" as "since then", unless the sentence is about the past or the future."""
     count, vague = number(match["n"])
     name, count = unit(match["unit"], count)
     sentence = sentence_around(match).replace("’", "'")
@@ -236,7 +315,7 @@ RULES: tuple[Rule, ...] = (
     (_rule(r"(?<![\d-])(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?![\d-])"), _iso_day),
     (
         _rule(r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?P=mark)(?P<year>(?:19|20)\d\d)(?![\d/])"),
-        _slashed,
+        _numeric_date,
     ),
     (
         _rule(
@@ -275,7 +354,7 @@ RULES: tuple[Rule, ...] = (
             rf"\bfor{_}(?:about{_}|over{_}|almost{_}|nearly{_}|around{_})?(?P<past>the{_}(?:past|"
             rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
         ),
-        _lasting,
+        _since,
     ),
     (
         _rule(rf"\b(?:in|over|during|within){_}the{_}(?:past|last){_}(?:(?P<n>{NUMBER}){_})?(?P<unit>{UNIT})s?\b"),

@@ -1,4 +1,4 @@
-"""Find the events that a question takes its time from: "before she moved to Oslo", 在腾讯工作的时候."""
+"""Find the events that a question uses as a time: "before she moved to Oslo", 在腾讯工作的时候."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Edge = Literal["start", "end"]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedEvent:
-    """A time that is given by the period of a fact: before or after one *edge* of it, since then, or all of it (while).
+class EventTime:
+    """A time relative to the period of a fact: before, after or since one *edge* of it, or while it holds.
 
-    *subject* and *object* are the words of the question as they stand, pronouns included; ``None`` where it has none.
+    *subject* and *object* are the words of the question, pronouns included; ``None`` where it has none.
     """
 
     relation: Relation
@@ -29,15 +29,15 @@ class AskedEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventMention:
-    """The characters ``text[start:end]`` and the event that they tell."""
+    """The characters ``text[start:end]`` and the event that they name."""
 
     start: int
     end: int
-    event: AskedEvent
+    event: EventTime
 
 
 Row = tuple[str, Edge | None, str]
-"""A predicate, the edge of its period that the words tell (``None``: the whole period), and the words' pattern."""
+"""A predicate, the edge of its period that the words name (``None``: the whole period), and their pattern."""
 
 _RELATIONS: dict[str, Relation] = {
     "before": "before",
@@ -87,8 +87,8 @@ _SLOTS = {"CAPITAL": _CAPITAL, "NAME": _ANY_NAME, "THEN": _THEN, "JOB": _JOB, "S
 _SLOT = re.compile("|".join(_SLOTS))
 
 
-def _filled(words: str, slots: dict[str, str]) -> str:
-    """Put the patterns of the slots into *words*; names become the groups `object1`, `object2`."""
+def _fill(words: str, slots: dict[str, str]) -> str:
+    """Replace the slots in *words* by their patterns; names become the groups `object1`, `object2`."""
     numbers = count(1)
 
     def fill(match: re.Match[str]) -> str:
@@ -99,7 +99,7 @@ def _filled(words: str, slots: dict[str, str]) -> str:
 
 
 def _row(predicate: str, edge: Edge | None, words: str) -> Row:
-    return predicate, edge, rf"(?i){_SUBJECT}(?P<verb>{_filled(words, _SLOTS)})"
+    return predicate, edge, rf"(?i){_SUBJECT}(?P<verb>{_fill(words, _SLOTS)})"
 
 
 _ROWS: tuple[Row, ...] = (
@@ -169,7 +169,7 @@ _OWNER = r"(?:(?P<subject>her|his|my|our|their|your|the|[\w.-]{1,30}(?:\s[\w.-]{
 
 
 def _noun(predicate: str, edge: Edge | None, words: str) -> Row:
-    return predicate, edge, rf"(?i){_OWNER}(?P<verb>{_filled(words, _SLOTS)})"
+    return predicate, edge, rf"(?i){_OWNER}(?P<verb>{_fill(words, _SLOTS)})"
 
 
 _NOUNS: tuple[Row, ...] = (
@@ -206,7 +206,7 @@ _WHO = (
 
 
 def _chinese(predicate: str, edge: Edge | None, words: str) -> Row:
-    return predicate, edge, _WHO + rf"(?P<verb>{_filled(words, _CHINESE_SLOTS)})了?{_MARKER}"
+    return predicate, edge, _WHO + rf"(?P<verb>{_fill(words, _CHINESE_SLOTS)})了?{_MARKER}"
 
 
 _CHINESE: tuple[Row, ...] = (
@@ -228,16 +228,16 @@ _CHINESE: tuple[Row, ...] = (
 )
 
 
-_compiled = cache(re.compile)
-"""A pattern, compiled when it is first needed: all of them take a fifth of a second, which no import is to take."""
+_compile = cache(re.compile)
+"""Compile a pattern when it is first needed: all of them take a fifth of a second, too long for an import."""
 
 
 def find_events(text: str) -> list[EventMention]:
-    """Return the events that *text* takes a time from, in order, without overlaps."""
-    found = [mention for match in _CONJUNCTION.finditer(text) if (mention := _english_event(text, match)) is not None]
-    found += _chinese_events(text)
+    """Return the events that *text* uses as a time, in order, without overlaps."""
+    english = (_english_event(text, match) for match in _CONJUNCTION.finditer(text))
+    mentions = [*filter(None, english), *_chinese_events(text)]
     kept: list[EventMention] = []
-    for mention in sorted(found, key=lambda one: (one.start, -one.end)):
+    for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
         if not kept or kept[-1].end <= mention.start:
             kept.append(mention)
     return kept
@@ -247,26 +247,26 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
     if relation in ("before", "after", "since") and (alone := _GRADUATION.match(text, conjunction.end())):
-        return EventMention(start, alone.end(), AskedEvent(relation, "STUDIES_AT", "end", None, None))
+        return EventMention(start, alone.end(), EventTime(relation, "STUDIES_AT", "end", None, None))
     rows = _NOUNS if word == "during" else _ROWS if relation == "while" else _ROWS + _NOUNS
     for predicate, edge, pattern in rows:
-        match = _compiled(pattern).match(text, conjunction.end())
-        if match is not None and _speaks(match):
+        match = _compile(pattern).match(text, conjunction.end())
+        if match is not None and _has_actor(match):
             event = _event(relation, predicate, edge, match)
             return EventMention(start, match.end(), event) if event else None
     return None
 
 
-def _speaks(match: re.Match[str]) -> bool:
-    """Tell whether somebody does it: a clause has a subject, or none but a verb in -ing."""
+def _has_actor(match: re.Match[str]) -> bool:
+    """Return whether a clause has a subject, or none but a verb in -ing."""
     subject = match["subject"]
     if subject is None:
         return match["verb"].split()[0].casefold().endswith("ing")
     return _NO_SUBJECT.match(subject) is None
 
 
-def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> AskedEvent | None:
-    """Return the event, or ``None`` for "when she moved" (an instant is no period) and "joined Acme's gym"."""
+def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
+    """Return the event, or ``None`` for "when she moved", which is an instant, and for "joined Acme's gym"."""
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
     if (edge is not None and relation == "while") or re.search(r"'s?$", named):
@@ -275,7 +275,7 @@ def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Matc
         predicate = "WORKS_AT" if re.match(r"work|job|career|在.*(?:工作|上班)", match["verb"]) else "STUDIES_AT"
     # Before a period is before its start, after it is after its end.
     edge = edge or ("end" if relation == "after" else "start")
-    return AskedEvent(relation, predicate, edge, _subject(match["subject"]), named or None)
+    return EventTime(relation, predicate, edge, _subject(match["subject"]), named or None)
 
 
 def _subject(words: str | None) -> str | None:
@@ -287,7 +287,7 @@ def _chinese_events(text: str) -> Iterator[EventMention]:
     if text.isascii():
         return
     for predicate, edge, pattern in _CHINESE:
-        for match in _compiled(pattern).finditer(text):
+        for match in _compile(pattern).finditer(text):
             event = _event(_MARKERS[match["marker"]], predicate, edge, match)
             if event is not None:
                 yield EventMention(match.start(), match.end(), event)

@@ -1,14 +1,15 @@
-"""Find the dates in a text and resolve them against the time when it was said."""
+"""Find the dates in a text and resolve them against the time of writing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from kg_memory.temporal.interval import Interval
-from kg_memory.text.dates import chinese, english, periods, vocabulary
+from kg_memory.text.dates import chinese, english, periods
 from kg_memory.text.dates.periods import DateMention, Rule
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -18,7 +19,7 @@ _MAYBE_ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = 60
-"""How many characters before a date can hold the words that bend it ("two weeks before")."""
+"""Characters before a date that may hold words that change it ("two weeks before")."""
 
 _THIRD = re.compile(
     r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$",
@@ -32,19 +33,19 @@ _EVER_SINCE = re.compile("以来|至今")
 _BETWEEN = re.compile(r"\s{0,2}(?:to|until|till|through|and|[-–—~]|至|到)\s{0,2}(?:the\s)?", re.IGNORECASE)
 _FROM = re.compile(r"(?:\b(?:from|between)\s(?:the\s)?|从|自)$", re.IGNORECASE)
 _RELATIVE = re.compile(
-    rf"\b(?:(?P<n>{vocabulary.NUMBER})\s)?(?:the\s)?(?P<unit>{vocabulary.UNIT}|weekend|night|"
-    rf"{vocabulary.WEEKDAY})s?\s(?P<side>before|after)\s(?:the\s)?$",
+    rf"\b(?:(?P<n>{english.NUMBER})\s)?(?:the\s)?(?P<unit>{english.UNIT}|weekend|night|"
+    rf"{english.WEEKDAY})s?\s(?P<side>before|after)\s(?:the\s)?$",
     re.IGNORECASE,
 )
-_WEEKDAYS = re.compile(vocabulary.WEEKDAY)
+_WEEKDAYS = re.compile(english.WEEKDAY)
 _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
 
 
 def find_dates(text: str, reference: datetime) -> list[DateMention]:
-    """Return the dates that *text* names, in order, relative to *reference* (naive is UTC).
+    """Return the dates that *text* names, in order, relative to *reference* (UTC if naive).
 
-    Words for the present ("now", "currently") are no dates. A period of the reference's own
-    calendar ("last week") begins and ends at midnight in the reference's zone. Never raises.
+    Words for the present ("now", "currently") are not dates. A period such as "last week" begins and ends at midnight
+    in the zone of *reference*. Never raises.
     """
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
@@ -52,12 +53,10 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
         rules += english.RULES
     if _HAN.search(text):
         rules += chinese.RULES
-    found = _longest(_matches(text, now, rules))
-    try:
-        bent = _ranges(_longest([_bend(text, mention) for mention in found]), text)
-    except (ValueError, OverflowError):
-        bent = found  # the joined period leaves the calendar
-    return [mention for mention in map(_in_utc, bent) if mention is not None]
+    mentions = _longest(_matches(text, now, rules))
+    with suppress(ValueError, OverflowError):  # the joined period leaves the calendar
+        mentions = _join_ranges(_longest([_modify(text, mention) for mention in mentions]), text)
+    return [mention for mention in map(_in_utc, mentions) if mention is not None]
 
 
 def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
@@ -75,32 +74,32 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
 
 
 def _longest(mentions: list[DateMention]) -> list[DateMention]:
-    """Keep the longest of mentions that overlap; of equally long ones the one whose rule comes first."""
+    """Drop mentions that overlap a longer one, or an equally long one of an earlier rule."""
     kept: list[DateMention] = []
     taken: set[int] = set()
-    for mention in sorted(mentions, key=lambda one: one.start - one.end):
+    for mention in sorted(mentions, key=lambda mention: mention.start - mention.end):
         if taken.isdisjoint(range(mention.start, mention.end)):
             taken.update(range(mention.start, mention.end))
             kept.append(mention)
-    return sorted(kept, key=lambda one: one.start)
+    return sorted(kept, key=lambda mention: mention.start)
 
 
-def _bend(text: str, mention: DateMention) -> DateMention:
-    """Apply the words right before (or after) a date: early, since, until, two weeks before."""
+def _modify(text: str, mention: DateMention) -> DateMention:
+    """Apply the words right before or after a date, where the calendar allows: early, since, two weeks before."""
     try:
-        return _bent(text, mention)
+        return _apply_modifiers(text, mention)
     except (ValueError, OverflowError):
         return mention
 
 
-def _bent(text: str, mention: DateMention) -> DateMention:
+def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
     interval, start = mention.interval, mention.start
     before = text[max(0, start - _BEFORE) : start]
     if match := _THIRD.search(before):
         which = match["which"].casefold().removeprefix("the ").split()[0]
         interval, before = periods.third(interval, _THIRDS[which]), before[: match.start()]
     if match := _RELATIVE.search(before):
-        interval, before = _beside(match, interval), before[: match.start()]
+        interval, before = _shift(match, interval), before[: match.start()]
     end = mention.end
     if match := _SINCE.search(before):
         tail = _ONWARDS.match(text, end)
@@ -115,30 +114,30 @@ def _bent(text: str, mention: DateMention) -> DateMention:
     return DateMention(max(0, start - _BEFORE) + len(before), end, interval)
 
 
-def _beside(match: re.Match[str], of: Interval) -> Interval:
-    """Return the period that lies so many units before or after *of*."""
+def _shift(match: re.Match[str], of: Interval) -> Interval:
+    """Return the period so many units before or after *of*."""
     if of.start is None or of.end is None:
         return of
     ahead = match["side"].casefold() == "after"
     name = match["unit"].casefold().replace("night", "day")
     if _WEEKDAYS.fullmatch(name):
-        weekday = vocabulary.weekday(name)
-        return periods.coming_weekday(of.end, weekday) if ahead else periods.last_weekday(of.start, weekday)
+        weekday = english.weekday(name)
+        return periods.next_weekday(of.end, weekday) if ahead else periods.last_weekday(of.start, weekday)
     if name == "weekend":
         return periods.weekend(of.end, 0) if ahead else periods.weekend(of.start, 0 if of.start.weekday() == 6 else -1)
-    count, vague = vocabulary.number(match["n"]) if match["n"] else (1.0, False)
-    name, count = vocabulary.unit(name, count)
+    count, vague = english.number(match["n"]) if match["n"] else (1.0, False)
+    name, count = english.unit(name, count)
     if not ahead:
         return periods.steps_away(of.start, -count, name, vague=vague)
     return periods.steps_away(of.start if match["n"] else of.end, count if match["n"] else 0, name, vague=vague)
 
 
-def _ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
+def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
     """Join "from A to B" and "between A and B", and "A - B", into one period."""
     joined: list[DateMention] = []
     for mention in mentions:
         first = joined[-1] if joined else None
-        whole = _range(first, mention, text) if first is not None and _linked(first, mention, text) else None
+        whole = _range(first, mention, text) if first is not None and _is_range(first, mention, text) else None
         if first is None or whole is None:
             joined.append(mention)
         else:
@@ -146,7 +145,7 @@ def _ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
     return joined
 
 
-def _linked(first: DateMention, second: DateMention, text: str) -> bool:
+def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
     gap = text[first.end : second.start]
     if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
         return False

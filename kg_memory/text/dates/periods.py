@@ -1,7 +1,7 @@
-"""Calendar periods as intervals, and how to step from one to another.
+"""Calendar periods as intervals, steps between them, and periods and instants in ISO 8601.
 
-All functions here take and give local times (in the zone of the reference); `find_dates` turns
-them into UTC. They raise ``ValueError`` or ``OverflowError`` for what the calendar does not have.
+The calendar functions take and return local times, in the zone of the reference; `find_dates` turns them into UTC.
+They raise ``ValueError`` or ``OverflowError`` for a date that the calendar does not have.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import Interval
@@ -31,6 +31,14 @@ _PRECISION: dict[str, Precision] = {
 }
 _COARSER: dict[Precision, Precision] = {"day": "week", "week": "month", "month": "season", "season": "year"}
 
+_ISO = re.compile(
+    r"(?P<year>\d{4})(?:[-/](?P<month>\d{1,2})(?:[-/](?P<day>\d{1,2})"
+    r"(?:[T ]\s?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
+    r"\s?(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ISO_WEEK = re.compile(r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?P<weekday>[1-7]))?", re.ASCII | re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
@@ -47,7 +55,7 @@ def midnight(at: datetime) -> datetime:
 
 
 def day(at: datetime, offset: int = 0) -> Interval:
-    """Return the day that lies *offset* days after that of *at*."""
+    """Return the day *offset* days after that of *at*."""
     start = midnight(at) + timedelta(days=offset)
     return Interval(start, start + timedelta(days=1), "day")
 
@@ -103,7 +111,7 @@ def step(at: datetime, count: float, unit: str) -> datetime:
 
 
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
-    """Return the unit-long stretch that starts *count* units from *now*; *vague* coarsens the precision."""
+    """Return the unit that starts *count* units from *now*; *vague* makes its precision coarser."""
     start = step(now if unit in ("minute", "hour") else midnight(now), count, unit)
     precision = _PRECISION[unit]
     return Interval(start, step(start, 1, unit), _COARSER.get(precision, precision) if vague else precision)
@@ -115,31 +123,31 @@ def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> 
     return day(now, -(back or (0 if today_counts else 7)))
 
 
-def coming_weekday(now: datetime, weekday: int) -> Interval:
+def next_weekday(now: datetime, weekday: int) -> Interval:
     """Return the next such day of the week, today included."""
     return day(now, (weekday - now.weekday()) % 7)
 
 
 def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
-    """Return a day of the week that lies *offset* calendar weeks away."""
+    """Return a day of the calendar week *offset* weeks after that of *now*."""
     return day(now, weekday - now.weekday() + 7 * offset)
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the season around *now* (0: running, else the coming one), the last that ended (-1) or the next (+1)."""
+    """Return the current or else the next season (*offset* 0), the last one that ended (-1) or the next one (+1)."""
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
-    ended = [one for one in seasons if one.end is not None and one.end <= now]
+    ended = [period for period in seasons if period.end is not None and period.end <= now]
     if offset < 0:
         return ended[offset]
-    running = [one for one in seasons if one.holds(now)]
-    coming = [one for one in seasons if one.start is not None and one.start > now]
+    running = [period for period in seasons if period.holds(now)]
+    coming = [period for period in seasons if period.start is not None and period.start > now]
     return coming[offset - 1] if offset else (running or coming)[0]
 
 
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
-    """Return the occurrence of a yearly period that is meant.
+    """Return the occurrence of a yearly period that a sentence of *tense* means.
 
-    By *tense*: the last begun (-1), the next that is not over (1), or the nearest (0).
+    It is the last one begun (-1), the next one that is not over (1), or the nearest (0).
     """
     occurrences = []
     for year_ in range(max(1, now.year - 8), min(9998, now.year + 8) + 1):
@@ -147,13 +155,13 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
             occurrences.append(make(year_))
         except ValueError:
             continue  # 29 February
-    begun = [one for one in occurrences if one.start is not None and one.start <= now]
-    to_come = [one for one in occurrences if one.end is not None and one.end > now]
+    begun = [period for period in occurrences if period.start is not None and period.start <= now]
+    to_come = [period for period in occurrences if period.end is not None and period.end > now]
     if tense > 0 and to_come:
         return to_come[0]
     if tense < 0 and begun:
         return begun[-1]
-    return min(occurrences, key=lambda one: abs((one.start or now) - now))  # no occurrence raises ValueError
+    return min(occurrences, key=lambda period: abs((period.start or now) - now))  # no occurrence raises ValueError
 
 
 def third(whole: Interval, which: int) -> Interval:
@@ -166,3 +174,96 @@ def third(whole: Interval, which: int) -> Interval:
     start = whole.start + timedelta(days=days * which // 3)
     end = whole.end if which == 2 else whole.start + timedelta(days=days * (which + 1) // 3)
     return Interval(start, end, whole.precision)
+
+
+# ISO 8601.
+
+
+def parse_instant(text: str | None) -> datetime | None:
+    """Return the instant that *text* names in ISO 8601, in UTC, or ``None`` when it names none.
+
+    Without a zone it is UTC, a date alone is its midnight, a month or a year alone its first day.
+    """
+    match = _ISO.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        return None
+    try:
+        return instant_of(match, UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
+    """Return the period that *text* names in ISO 8601, in UTC, as precisely as it is written, or ``None`` for no date.
+
+    "2019", "2019-05", "2019-W12" and "2019-05-03" are a year, a month, a week and a day; with a time of day, also
+    midnight, it is an instant, which lasts a microsecond. The end is open where the calendar ends. What has no zone is
+    in *zone*.
+    """
+    stripped = text.strip() if isinstance(text, str) else ""
+    try:
+        if match := _ISO_WEEK.fullmatch(stripped):
+            return _parse_iso_week(match, zone)
+        match = _ISO.fullmatch(stripped)
+        return None if match is None else _parse_iso(match, zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def instant_period(at: datetime) -> Interval:
+    """Return the microsecond that begins at *at*, which is aware; ``OverflowError`` outside the calendar."""
+    start = at.astimezone(UTC)
+    return Interval(start, _step_or_none(start, 1, "microsecond"), "instant")
+
+
+def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
+    start = instant_of(match, zone)
+    if match["hour"]:
+        return instant_period(start)
+    if match["day"]:
+        return _unit_at(start, "day")
+    return _unit_at(start, "month" if match["month"] else "year")
+
+
+def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
+    day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
+    return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
+
+
+def _unit_at(start: datetime, unit: Precision) -> Interval:
+    end = _step_or_none(start, 1, unit)
+    return Interval(start.astimezone(UTC), end.astimezone(UTC) if end else None, unit)
+
+
+def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
+    """Return the instant so long after *start*, or ``None`` where the calendar ends before it."""
+    try:
+        return step(start, count, unit)
+    except (ValueError, OverflowError):
+        return None
+
+
+def instant_of(match: re.Match[str], zone: tzinfo) -> datetime:
+    """Return the aware instant of a match that has the groups of `_ISO`."""
+    parts = match.groupdict()
+    fraction = (parts["fraction"] or "")[:6].ljust(6, "0")
+    return datetime(
+        int(parts["year"]),
+        int(parts["month"] or 1),
+        int(parts["day"] or 1),
+        int(parts["hour"] or 0),
+        int(parts["minute"] or 0),
+        int(parts["second"] or 0),
+        int(fraction),
+        tzinfo=_parse_zone(parts["zone"], zone),
+    )
+
+
+def _parse_zone(written: str | None, default: tzinfo) -> tzinfo:
+    if written is None:
+        return default
+    if written.upper() in ("Z", "UTC"):
+        return UTC
+    digits = written[1:].replace(":", "").ljust(4, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return timezone(-offset if written[0] == "-" else offset)

@@ -1,9 +1,34 @@
-"""Tell which part of a question may ask about a time of the world, and which questions never do."""
+"""Find the times that a question asks about, and parse a time that a caller gives."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from kg_memory.temporal.interval import Interval
+from kg_memory.text.dates.events import EventTime, find_events
+from kg_memory.text.dates.find import find_dates
+from kg_memory.text.dates.periods import instant_period, parse_period
+from kg_memory.text.dates.windows import find_windows
+
+_LONGEST_TIME = 100
+_LONGEST_QUESTION = 1000
+"""In characters. Which of its times a longer, pasted text asks about is not clear."""
+
+_NOW = re.compile(
+    r"(?:right\s)?now|currently|at\s(?:the\smoment|present)|present|the\spresent|these\sdays|nowadays|"
+    r"现在|此刻|目前|当前|如今|眼下",
+    re.IGNORECASE,
+)
+_ONE_WORD = re.compile(r"(?:the\s)?[A-Za-z]+\.?")
+_SMALL = re.compile(
+    r"(?:\s|[,.:;!?()，。、]|\b(?:in|on|at|as|of|since|from|the|by|during|for|around|about|between|back|over|"
+    r"within|time|year|month|week|day|morning|afternoon|evening|night)\b|在|于|自从|从|自|到|截至|截止|的时候|时候|的|时|那时|期间|左右|早上|上午|下午|晚上|里|中|份|那天|那年)*",
+    re.IGNORECASE,
+)
 _SPACES = str.maketrans({"’": "'", "\t": " ", "\u3000": " ", "\xa0": " ", "\r": "\n"})
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』|《[^》\n]{1,200}》|"
@@ -35,7 +60,7 @@ _TIME_ASKED = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(r"\bhow\s(?:many|much)\b|多少|几[个次本]", re.IGNORECASE)
-_RANGE = re.compile(r"\bbetween\b|\bfrom\b.{1,60}\b(?:to|until|till|through)\b|之间|到|至", re.IGNORECASE)
+_BETWEEN = re.compile(r"\bbetween\b|\bfrom\b.{1,60}\b(?:to|until|till|through)\b|之间|到|至", re.IGNORECASE)
 _WHEN_FIRST = re.compile(r"[\s,]*(?:and|so|but)?\s*when\b(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _THEN_ASKED = re.compile(
     r"\b(?:what|where|who|whom|whose|which|how|why)\b|,\s*(?:did|was|were|is|are|do|does|had|has|have|could|would)\b|"
@@ -52,31 +77,125 @@ _SAID = re.compile(
     r"对话|记录",
     re.IGNORECASE,
 )
-_NOW = re.compile(
+_ABOUT_NOW = re.compile(
     r"(?<!from\s)\b(?:now|currently|nowadays|presently)\b|\b(?:at\s(?:the\smoment|present)|these\sdays)\b|"
     r"现在|目前|当前|如今|眼下|此刻|这阵子",
     re.IGNORECASE,
 )
 
 
-def asked_part(question: str) -> tuple[int, str] | None:
-    """Return the place and the text, quotes blanked out, of the sentence that asks, or ``None`` where it asks no time.
+@dataclass(frozen=True, slots=True)
+class TimeWords:
+    """The characters ``question[start:end]``, which are *words*, and the time that they ask about.
 
-    A question for a time, about what was said, or about now, asks about no time of the world.
+    This is either a window of valid time, ``[interval.start, interval.end)`` with ``None`` for an open side, or an
+    event in the graph that gives such a window.
+    """
+
+    words: str
+    start: int
+    end: int
+    interval: Interval | None = None
+    event: EventTime | None = None
+
+
+def parse_when(when: datetime | str, now: datetime) -> Interval:
+    """Return the period that *when* names: an instant, ISO 8601 text, or words in English or Chinese ("last March").
+
+    Words are relative to *now*; "since 2016" and "until 2019" have an open side. A time without a zone is in UTC.
+    Raises `ValueError` if *when* names no time.
+    """
+    here = now if now.tzinfo else now.replace(tzinfo=UTC)
+    if isinstance(when, datetime):
+        return _instant(when)
+    text = _validate(when)
+    if _NOW.fullmatch(text):
+        return _instant(here)
+    if (written := parse_period(text)) is not None:
+        return written
+    # A name of a month, a season or a weekday alone is a date only where nothing else is said.
+    for lead in ("", "in ", "in the ") if _ONE_WORD.fullmatch(text) else ("",):
+        period = _only_date(lead + text, here)
+        if period is not None:
+            return period
+    shown = text if len(text) <= 40 else text[:39] + "…"
+    raise ValueError(
+        f'"{shown}" is not a time: give a date such as "2019-05-03", or words such as "last March" or "上个月".'
+    )
+
+
+def _instant(at: datetime) -> Interval:
+    try:
+        return instant_period(at if at.tzinfo else at.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{at.isoformat()} is outside the calendar in UTC: give a time inside it.") from None
+
+
+def _validate(when: object) -> str:
+    text = str(when).strip()
+    if not text:
+        raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
+    if len(text) > _LONGEST_TIME:
+        raise ValueError(f"The time must have at most {_LONGEST_TIME} characters, got {len(text)}: give only the time.")
+    if any(unicodedata.category(character).startswith("C") for character in text):
+        raise ValueError("The time has control characters: give plain text.")
+    return " ".join(text.split())
+
+
+def _only_date(text: str, now: datetime) -> Interval | None:
+    """Return the date in *text*, if the rest is only small words."""
+    mentions = find_dates(text, now)
+    if len(mentions) != 1:
+        return None
+    [mention] = mentions
+    rest = text[: mention.start] + " " + text[mention.end :]
+    return mention.interval if _SMALL.fullmatch(rest) else None
+
+
+def find_times(question: str, now: datetime) -> list[TimeWords]:
+    """Return the times that *question* clearly asks about, in order; relative ones count from *now*.
+
+    A wrong window would hide the right answer, so nothing is returned where the words may mean something else: in
+    questions for a time ("when did ..."), about a conversation, about now, and where several times compete. Never
+    raises.
+    """
+    here = now if now.tzinfo else now.replace(tzinfo=UTC)
+    part = question_part(question) if len(question) <= _LONGEST_QUESTION else None
+    if part is None:
+        return []
+    offset, text = part
+    return [
+        TimeWords(question[offset + start : offset + end], offset + start, offset + end, interval, event)
+        for start, end, interval, event in sorted(_times(text, here), key=lambda time: time[:2])
+    ]
+
+
+def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None, EventTime | None]]:
+    events = find_events(text)
+    for mention in events:
+        yield mention.start, mention.end, None, mention.event
+    for window in find_windows(text, now, [(mention.start, mention.end) for mention in events]):
+        yield window.start, window.end, window.interval, None
+
+
+def question_part(question: str) -> tuple[int, str] | None:
+    """Return the place and the text, quotes blanked out, of the sentence that may ask about a time, if any.
+
+    A question for a time, about a conversation, or about now, does not.
     """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
-    span = _asking_sentence(text)
+    span = _question_sentence(text)
     if span is None:
         return None
     start, end = span
     polite = _POLITE.match(text, start, end)
     part = text[start:end]
     asks = " " * (polite.end() - start) + text[polite.end() : end] if polite else part
-    return None if _never(part, asks) else (start, asks)
+    return None if _asks_no_window(part, asks) else (start, asks)
 
 
-def _asking_sentence(text: str) -> tuple[int, int] | None:
+def _question_sentence(text: str) -> tuple[int, int] | None:
     """Return the place of the only question in *text*, or of its only sentence."""
     sentences = []
     start = 0
@@ -87,14 +206,14 @@ def _asking_sentence(text: str) -> tuple[int, int] | None:
         if re.search(r"\w", text[start:end]):
             sentences.append((start, end))
         start = end
-    asking = [one for one in sentences if re.search(r"[?？]", text[slice(*one)])] or sentences
+    asking = [span for span in sentences if re.search(r"[?？]", text[slice(*span)])] or sentences
     return asking[0] if len(asking) == 1 else None
 
 
-def _never(part: str, asks: str) -> bool:
-    if _TIME_ASKED.search(part) or _SAID.search(asks) or _NOW.search(asks):
+def _asks_no_window(part: str, asks: str) -> bool:
+    if _TIME_ASKED.search(part) or _SAID.search(asks) or _ABOUT_NOW.search(asks):
         return True
-    if _COUNTED.search(asks) and _RANGE.search(asks):
+    if _COUNTED.search(asks) and _BETWEEN.search(asks):
         return True
     first = _WHEN_FIRST.fullmatch(asks)
     return first is not None and _THEN_ASKED.search(first["rest"]) is None

@@ -1,4 +1,4 @@
-"""Find the windows of time that a question asks about: "before 2019", "last summer", 去年."""
+"""Find the window of time that a question asks about: "before 2019", "last summer", 去年."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from datetime import datetime
 
 from kg_memory.temporal.interval import Interval
 from kg_memory.text.dates.find import find_dates
-from kg_memory.text.dates.instants import instant_period
-from kg_memory.text.dates.periods import DateMention
+from kg_memory.text.dates.periods import DateMention, instant_period
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _LEAD = re.compile(
@@ -26,7 +25,7 @@ _STRANDED = re.compile(
     r"eat|hang\sout|play|look|pay|wait|drive|run|meet|volunteer|vote|date)\s(?:to|for|with|at|on|in)\s$",
     re.IGNORECASE,
 )
-"""A preposition that belongs to the verb, not to the time: "where did I go to last Friday"."""
+"""A preposition of the verb, not of the time: "where did I go to last Friday"."""
 _RANGE_LEAD = re.compile(r"\b(?:between|from)\s(?:the\s)?$", re.IGNORECASE)
 _RANGE = re.compile(r"\s(?:and|to|until|till|through|-)\s|[–—~至到]", re.IGNORECASE)
 _OPENING = re.compile(r"(?:^|[,:(])\s*(?:the\s)?$")
@@ -35,7 +34,7 @@ _TAKES_AWAY = frozenset(
     "than to for by from of about like unlike as with versus vs every each any regarding per another good black cyber "
     "ash easter fat super a an the her his my our their your its next-to".split()
 )
-"""Words before a time that make it another thing than the time of what is asked: "the budget for", "more than"."""
+"""Words before a time that give it another role: "the budget for 2019", "more than"."""
 
 _RELATIVE = re.compile(
     r"(?:the\s)?(?:last|past|previous|this|current|next|coming|upcoming|yesterday|today|tonight|tomorrow|earlier)\b|"
@@ -99,25 +98,26 @@ _PARTICIPLE = re.compile(
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the window of time that *text*, a question, asks about, with the words before it, or none.
+    """Return the window of time that the question *text* asks about, with the words before it, or none.
 
-    *events* are the places of the events in it: a date inside one, or in its clause, tells of the event.
+    *events* are the places of the events in it: a date inside one, or in its clause, dates the event.
     """
     mentions = _mentions(text, now)
-    found = [window for mention in mentions if (window := _window(text, mention, mentions, events)) is not None]
-    if len(found) == 2:
-        return _both_sides(found)
-    return found if len(found) == 1 and not _has_rival(text, found[0], mentions) else []
+    candidates = (_window(text, mention, mentions, events) for mention in mentions)
+    windows = list(filter(None, candidates))
+    if len(windows) == 2:
+        return _both_sides(windows)
+    return windows if len(windows) == 1 and not _has_rival(text, windows[0], mentions) else []
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Tell whether another time stands beside it with equal right: "May 2020 or June 2021"."""
+    """Return whether another time stands beside it on a par: "May 2020 or June 2021"."""
     if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
         return True
     return any(
-        _BESIDE.fullmatch(text, window.end, one.start) is not None
-        or _BESIDE.fullmatch(text, one.end, window.start) is not None
-        for one in mentions
+        _BESIDE.fullmatch(text, window.end, mention.start) is not None
+        or _BESIDE.fullmatch(text, mention.end, window.start) is not None
+        for mention in mentions
     )
 
 
@@ -131,15 +131,15 @@ def _window(
     return _english_window(text, mention, mentions, events)
 
 
-def _both_sides(found: list[DateMention]) -> list[DateMention]:
-    """Join "after A and before B"; of two other times none is clear."""
-    (first, second) = (found[0].interval, found[1].interval)
+def _both_sides(windows: list[DateMention]) -> list[DateMention]:
+    """Join "after A and before B" into one window; any other pair is unclear."""
+    first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
         return []
     if start is None or end is None or not start < end:
         return []
-    return [DateMention(found[0].start, found[1].end, Interval(start, end, first.precision))]
+    return [DateMention(windows[0].start, windows[1].end, Interval(start, end, first.precision))]
 
 
 # English.
@@ -158,9 +158,9 @@ def _english_window(
         head, lead = before[: range_lead.start()], range_lead
     elif lead is None and stranded is None and not _stands_alone(before, words):
         return None
-    if not _clear(text, mention, words) or _bound_elsewhere(head, mentions, events):
+    if not _is_time(text, mention, words) or _in_other_clause(head, mentions, events):
         return None
-    interval = _bent(mention.interval, lead.lastgroup if lead else None)
+    interval = _apply_lead(mention.interval, lead.lastgroup if lead else None)
     if interval is None or not _fits(text, words, head, lead):
         return None
     return DateMention(lead.start() if lead else mention.start, mention.end, interval)
@@ -174,8 +174,8 @@ def _stands_alone(before: str, words: str) -> bool:
     return bool(opened or _RELATIVE.match(words) or _OPENING.search(before))
 
 
-def _clear(text: str, mention: DateMention, words: str) -> bool:
-    """Tell whether the words are a time, and not a part of a name ("the 2024 Olympics") or a duration."""
+def _is_time(text: str, mention: DateMention, words: str) -> bool:
+    """Return whether the words are a time, and not part of a name ("the 2024 Olympics") or a duration."""
     after = text[mention.end :]
     if re.match(r"'s?\b|'|[-/_]\w|_", after) or _DURATION.fullmatch(words):
         return False
@@ -186,8 +186,8 @@ def _clear(text: str, mention: DateMention, words: str) -> bool:
     return _RELATIVE.match(words) is not None and not (previous and previous["word"].casefold() in _TAKES_AWAY)
 
 
-def _bound_elsewhere(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether the time belongs to a clause before it: "after the trip in 2019", "the book she read in 2019"."""
+def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the time belongs to a clause before it: "after the trip in 2019", "the book she read in 2019"."""
     masked = head
     for mention in mentions:
         if mention.end <= len(head):
@@ -200,8 +200,8 @@ def _bound_elsewhere(head: str, mentions: Sequence[DateMention], events: Sequenc
     return any(match["before"].casefold() not in _ASKING for match in _PRONOUN.finditer(clause))
 
 
-def _bent(interval: Interval, kind: str | None) -> Interval | None:
-    """Return the window that a word like "before" makes of *interval*, or ``None`` where it has no such side."""
+def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
+    """Return the window that a word such as "before" makes of *interval*, or ``None`` if that side is open."""
     if kind in ("before", "until"):
         return Interval(None, interval.start, interval.precision) if interval.start else None
     if kind == "after":
@@ -214,7 +214,7 @@ def _bent(interval: Interval, kind: str | None) -> Interval | None:
 
 
 def _fits(text: str, words: str, head: str, lead: re.Match[str] | None) -> bool:
-    """Tell whether the tense of the question goes with the time."""
+    """Return whether the tense of the question fits the time."""
     past, future = _PAST.search(text), _FUTURE.search(text)
     if _TODAY.match(words):
         return bool(past or future)
@@ -225,7 +225,7 @@ def _fits(text: str, words: str, head: str, lead: re.Match[str] | None) -> bool:
     named = _NAMES_A_THING.search(head)
     if named is None or _WAS_ASKED.search(head, 0, named.start()):
         return True
-    # "What is the book she bought in 2019?" asks about the book, which may be told at any time.
+    # "What is the book she bought in 2019?" asks about the book, which may be mentioned at any time.
     return not (_PAST.search(head, named.end()) or _PARTICIPLE.search(head))
 
 
@@ -259,14 +259,14 @@ _YEAR_BEFORE = re.compile(r"(?<!\d)\d{4}年(?=前(?![往面台端辈夫妻任途
 
 def _mentions(text: str, now: datetime) -> list[DateMention]:
     """Return the dates in *text*, also 2019年前 and 2019年到2021年, which in a statement are not one date."""
-    found = find_dates(text, now)
-    mentions = [replace(one, end=one.start + len(text[one.start : one.end].rstrip("的 "))) for one in found]
+    dates = find_dates(text, now)
+    mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
     for match in _YEAR_BEFORE.finditer(text):
-        if not any(one.start < match.end() and match.start() < one.end for one in mentions):
-            mentions += [replace(one, start=match.start(), end=match.end()) for one in find_dates(match[0], now)]
+        if not any(mention.start < match.end() and match.start() < mention.end for mention in mentions):
+            mentions += [replace(date, start=match.start(), end=match.end()) for date in find_dates(match[0], now)]
     joined: list[DateMention] = []
-    for mention in sorted(mentions, key=lambda one: one.start):
-        whole = _joined(text, joined[-1], mention) if joined else None
+    for mention in sorted(mentions, key=lambda mention: mention.start):
+        whole = _join_gap(text, joined[-1], mention) if joined else None
         if whole is None:
             joined.append(mention)
         else:
@@ -274,7 +274,7 @@ def _mentions(text: str, now: datetime) -> list[DateMention]:
     return joined
 
 
-def _joined(text: str, first: DateMention, second: DateMention) -> DateMention | None:
+def _join_gap(text: str, first: DateMention, second: DateMention) -> DateMention | None:
     start, end = first.interval.start, second.interval.end
     if not (_GAP.fullmatch(text, first.end, second.start) and _HAN.search(text, first.start, first.end)):
         return None
@@ -299,7 +299,7 @@ def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
         prefix and prefix.lastgroup == "since" and not suffix and mention.interval.end and not _RANGE.search(words)
     ):
         return None
-    interval = _bent(mention.interval, kind)
+    interval = _apply_lead(mention.interval, kind)
     if interval is None:
         return None
     end = mention.end + (suffix.end() if suffix else 0)
