@@ -148,7 +148,7 @@ def is_denied_chinese(before: str) -> bool:
 
 
 def is_undone(before: str) -> bool:
-    """Return whether what follows *before* was not done then, which ends nothing: "I didn't work at", "haven't used"."""
+    """Return whether what follows *before* did not happen then, which ends nothing: "I didn't work at"."""
     return _NOT_THEN.search(before.replace("’", "'")) is not None
 
 
