@@ -40,7 +40,7 @@ from kg_memory.retrieval.relevance import features, probability
 from kg_memory.retrieval.search import counts_of, frequencies_of, search
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms as tokens
 
 QUICK = 6
 """A quick run asks every sixth question."""

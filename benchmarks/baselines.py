@@ -17,7 +17,7 @@ from conversations import Conversation
 
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 K1, B = 0.9, 0.4
 WORDS_OF_NEIGHBOURS: Mapping[int, int] = {0: 4, 1: 2, 2: 1}
@@ -45,7 +45,7 @@ def corpus(conversation: Conversation, embeddings: LocalEmbeddings, folder: Path
 
 def words(turns: Sequence[EpisodeInput], *, neighbours: bool = False, dates: bool = True) -> Scores:
     """Return BM25 over single turns, or over turns that carry their neighbours' words."""
-    bags = [Counter(tokens(said(each, dates=dates))) for each in turns]
+    bags = [Counter(terms(said(each, dates=dates))) for each in turns]
     if not neighbours:
         return bm25(bags)
     joined = []
@@ -105,7 +105,7 @@ def bm25(bags: Sequence[Mapping[str, int]]) -> Scores:
 
     def scores(question: str) -> list[float]:
         found = [0.0] * len(bags)
-        for word in dict.fromkeys(tokens(question)):
+        for word in dict.fromkeys(terms(question)):
             having = postings.get(word, {})
             rarity = math.log(1 + (len(bags) - len(having) + 0.5) / (len(having) + 0.5))
             for place, times in having.items():

@@ -66,7 +66,7 @@ def row(memory: GraphMemory, conversations: Sequence[Conversation], recipe: Reci
     figures["ms of a search"] = recalls["search_p50_ms"]
     told: defaultdict[str, list[float]] = defaultdict(list)
     for conversation in conversations:
-        lines = {turn(each.source_id): tokenise.count(each.content) for each in conversation.episodes}
+        lines = {turn(each.source_id): tokenise.count_terms(each.content) for each in conversation.episodes}
         for question in conversation.questions[::step]:
             for budget in BUDGETS:
                 context = memory.context(question.text, namespace=conversation.name, max_tokens=budget, recipe=recipe)
@@ -75,7 +75,7 @@ def row(memory: GraphMemory, conversations: Sequence[Conversation], recipe: Reci
                 told[f"turns in {budget}"].append(len(question.evidence & there) / len(question.evidence))
                 wanted = set().union(*(lines.get(each, ()) for each in question.evidence))
                 told[f"words in {budget}"].append(
-                    len(wanted & set(tokenise.count(context))) / len(wanted) if wanted else 0
+                    len(wanted & set(tokenise.count_terms(context))) / len(wanted) if wanted else 0
                 )
     return figures | {name: round(fmean(values), 4) for name, values in told.items()}
 

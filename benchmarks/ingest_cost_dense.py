@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.ingest_cost_model import stated
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 ENTITIES = 4
 PREDICATES = "LIKES TALKED_ABOUT PLANS REMEMBERS WORKS_ON ENJOYS VISITED BOUGHT MADE SUPPORTS".split()
@@ -31,7 +31,7 @@ def dense(episode: EpisodeInput, people: Collection[str | None]) -> dict[str, An
 
 
 def _names(episode: EpisodeInput) -> list[str]:
-    words = [word for word in _WORD.findall(episode.content) if tokens(word)]
+    words = [word for word in _WORD.findall(episode.content) if terms(word)]
     proper = [word for word in words if word[0].isupper()]
     longest = sorted((word.lower() for word in words), key=lambda word: (-len(word), word))
     names: dict[str, str] = {}

@@ -170,7 +170,7 @@ class Data:
                 asked.insert(0, self.names[fact["subject"]])
             text = f"What about {' '.join(asked)}?"
             aside = rng.standard_normal(self.dimension) * ASIDE / self.dimension**0.5
-            yield Question(text, list(dict.fromkeys(tokenise.tokens(text))), unit(self.vectors[fact["number"]] + aside))
+            yield Question(text, list(dict.fromkeys(tokenise.terms(text))), unit(self.vectors[fact["number"]] + aside))
 
 
 def periods(kind: int, at: int) -> list[tuple[int, int, int, int]]:
@@ -202,7 +202,7 @@ def lexicon() -> tuple[list[str], list[str]]:
         made: dict[str, None] = {}
         while len(made) < count:
             word = "".join(source.choices(syllables, k=length))
-            if tokenise.tokens(word) == [word]:
+            if tokenise.terms(word) == [word]:
                 made[word] = None
         found.append([*made])
     return found[0], found[1]

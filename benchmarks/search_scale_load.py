@@ -165,15 +165,16 @@ class Texts:
     def __init__(self, data: Data) -> None:
         self.data = data
         self.summaries = data.summaries()
-        self.lines = [tokenise.count(line(each)) for each in data.episodes]
-        self.facts = [tokenise.count(each["sentence"]) for each in data.facts]
+        self.lines = [tokenise.count_terms(line(each)) for each in data.episodes]
+        self.facts = [tokenise.count_terms(each["sentence"]) for each in data.facts]
         self.episodes = [self._episode(number) for number in range(len(data.episodes))]
         self.entities = [
-            tokenise.count(name, NAME_WEIGHT) + tokenise.count(summary)
+            tokenise.count_terms(name, NAME_WEIGHT) + tokenise.count_terms(summary)
             for name, summary in zip(data.names, self.summaries, strict=True)
         ]
         self.communities = [
-            tokenise.count(each["summary"]) + tokenise.count(each["name"], NAME_WEIGHT) for each in data.communities
+            tokenise.count_terms(each["summary"]) + tokenise.count_terms(each["name"], NAME_WEIGHT)
+            for each in data.communities
         ]
 
     def indexed(self) -> dict[str, dict[str, list[Row]]]:
@@ -203,7 +204,7 @@ def _times(counts: Counter[str], weight: int) -> Counter[str]:
 @lru_cache(maxsize=4096)
 def _date(at: int) -> Counter[str]:
     day = instant(at)
-    return tokenise.count(f"{day.day} {MONTHS[day.month - 1]} {day.year}") if day else Counter()
+    return tokenise.count_terms(f"{day.day} {MONTHS[day.month - 1]} {day.year}") if day else Counter()
 
 
 def _entities(data: Data, texts: Texts) -> Iterator[Row]:

@@ -57,7 +57,7 @@ def turns(conversation: Conversation, embeddings: LocalEmbeddings, chance: rando
         near = range(max(0, place - SETTINGS.previous_messages), place)
         before = [vectors[other] for other in near if conversation.episodes[other].thread == each.thread]
         surprised = surprise(vectors[place], before) if before else None
-        counted = len(tokenise.tokens(each.content))
+        counted = len(tokenise.terms(each.content))
         found.append(Turn(each.thread, surprised, len(each.content), counted, chance.random(), name in evidence))
     return found
 

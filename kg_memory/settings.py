@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, get_args, get_type_hints
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.models.graph import ConflictStrategy
-from kg_memory.text.redaction import Redact, hooks
+from kg_memory.text.redaction import RedactHook, resolve_hooks
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -143,7 +143,7 @@ class Settings:
     """Whether also those episodes are read that would be skipped, such as greetings."""
     trusted_sources: tuple[str, ...] = ()
     """Sources (`EpisodeInput.source`) whose episodes are read though they look like prompt injections; ``*`` is all."""
-    redact: Redact | str | None = None
+    redact: RedactHook | str | None = None
     """What takes secrets out of messages before all else: a function, or ``secrets`` and ``personal``, the built-in
     ones; see `kg_memory.text.redaction`."""
     telemetry: bool = False
@@ -212,7 +212,7 @@ class Settings:
         self._check_thresholds()
         self._check_choices()
         self._check_rates()
-        hooks(self.redact)
+        resolve_hooks(self.redact)
         if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too
             raise SettingsError(f"temporal_decay_rate is {self.temporal_decay_rate}: set it from 0 to 10")
         if not 0 <= self.surprise_threshold <= 2:

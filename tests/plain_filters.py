@@ -6,7 +6,7 @@ import operator
 from datetime import datetime
 
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
-from kg_memory.text.identity import canonical, clean
+from kg_memory.text.identity import canonical_name, replace_unstorable
 from kg_memory.text.predicates import predicate_name
 
 NOW = 1_000
@@ -83,7 +83,7 @@ class Plainly:
 
     def value(self, name, thing):
         if name == "name":
-            return {canonical(each) for each in thing["names"]}
+            return {canonical_name(each) for each in thing["names"]}
         return thing[{"said_at": "at"}.get(name, name)]
 
     def compares(self, name, value, given):
@@ -104,19 +104,19 @@ class Plainly:
         if name in TIMED or name == "said_at":
             return TIMED[name] if wanted is None else micros(datetime.fromisoformat(wanted), default=0)
         if name == "name":
-            return canonical(wanted)
+            return canonical_name(wanted)
         if name == "predicate":
             return predicate_name(wanted)
         if not isinstance(wanted, str):
             return wanted
-        return " ".join(clean(wanted).split()) if name == "speaker" else clean(wanted)
+        return " ".join(replace_unstorable(wanted).split()) if name == "speaker" else replace_unstorable(wanted)
 
 
 def cleaned(graph):
     """Return *graph* as ingestion would have stored its texts."""
     for each in graph["episodes"]:
         for name in ("thread", "source", "speaker"):
-            each[name] = None if each[name] is None else clean(each[name])
+            each[name] = None if each[name] is None else replace_unstorable(each[name])
         if each["speaker"]:
             each["speaker"] = " ".join(each["speaker"].split())
     return graph

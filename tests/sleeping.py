@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from math import fsum
 
-from kg_memory.llm.rate_limit import Pace
-from kg_memory.llm.retry import Sleepers
+from kg_memory.llm.rate_limit import RateLimiter
+from kg_memory.llm.retry import Performer
 
 
 class Sleeping:
-    """Sleepers, and a pace by the same clock; `slept` are the seconds of each pause."""
+    """A performer and a rate limiter by the same clock; `slept` are the seconds of each pause."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
-        self.sleepers = Sleepers(self.slept.append, self._asleep)
-        self.pace = Pace(lambda: fsum(self.slept))
+        self.performer = Performer(self.slept.append, self._asleep)
+        self.limiter = RateLimiter(lambda: fsum(self.slept))
 
     async def _asleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -16,7 +16,7 @@ from kg_memory.cli import main
 from kg_memory.errors import AnswerError, ModelUnavailable
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import usage
-from kg_memory.llm.chat import chat_model
+from kg_memory.llm.chat import open_chat_model
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.watching import OVERLAP, Watch
 from tests.cli_home import COMMAND
@@ -224,7 +224,7 @@ def test_json_has_one_object_a_line(memory, namespace, shown):
 def test_what_reading_took_is_shown(server, settings, embeddings, namespace, shown):
     with openai_wire() as wire:
         wire.post("/chat/completions").mock(return_value=completion({"entities": [], "facts": []}))
-        model = chat_model("test-model", BASE_URL, "key")
+        model = open_chat_model("test-model", BASE_URL, "key")
         settings = settings.with_(url=server.url, reflections=0)
         with GraphMemory(settings, model=model, embeddings=embeddings) as memory:
             calls = add(memory, namespace, "I live in Oslo.").usage.calls

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
-from kg_memory.llm.embeddings import checked, embedding_model, steady, vector_model_name
+from kg_memory.llm.embeddings import make_reliable, open_embedding_model, to_unit_vectors, vector_model_name
 from tests.openai_wire import BASE_URL, body, failure, openai_wire, vectors
 from tests.sleeping import Sleeping
 
@@ -25,8 +25,8 @@ def sleeping():
 @pytest.fixture(params=["sync", "async"])
 def embed(request, sleeping):
     """The texts' vectors by OpenAI's client on the wire, that never sleeps."""
-    opened = embedding_model("test-embedder", BASE_URL, dimensions=2)
-    remote = steady(opened.model, sleepers=sleeping.sleepers, pace=sleeping.pace)
+    opened = open_embedding_model("test-embedder", BASE_URL, dimensions=2)
+    remote = make_reliable(opened.model, performer=sleeping.performer, limiter=sleeping.limiter)
 
     def verb(*texts: str) -> list[list[float]]:
         if request.param == "sync":
@@ -121,21 +121,21 @@ def test_a_question_is_embedded_by_the_models_own_way_for_questions():
         def embed_query(self, text):
             return [0.0, 1.0]
 
-    model = steady(TwoWays())
+    model = make_reliable(TwoWays())
     assert model.embed_query("where?") == [0.0, 1.0]
     assert asyncio.run(model.aembed_query("where?")) == [0.0, 1.0]
     assert model.embed_documents(["there"]) == [[1.0, 0.0]]
-    assert steady(model) is model
+    assert make_reliable(model) is model
 
 
 def test_openai_without_a_key_is_refused_when_opened():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
-        embedding_model("text-embedding-3-small")
+        open_embedding_model("text-embedding-3-small")
 
 
 def test_something_that_is_no_embedding_model_is_refused():
     with pytest.raises(SettingsError, match="LangChain Embeddings"):
-        steady("text-embedding-3-small")
+        make_reliable("text-embedding-3-small")
 
 
 def test_a_model_is_known_by_its_own_name():
@@ -146,7 +146,7 @@ def test_a_model_is_known_by_its_own_name():
         def embed_query(self, text):
             return []
 
-    assert vector_model_name(embedding_model("e5", BASE_URL)) == "e5"
+    assert vector_model_name(open_embedding_model("e5", BASE_URL)) == "e5"
     assert vector_model_name(Nameless()).endswith("Nameless")
 
 
@@ -170,37 +170,37 @@ def test_a_model_is_known_by_its_own_name():
 )
 def test_what_is_no_vector_is_an_error_that_names_the_place_and_not_the_text(vector):
     with pytest.raises(EmbeddingError, match="text 1") as error:
-        checked([[1.0, 0.0], vector], ["first", "secret"])
+        to_unit_vectors([[1.0, 0.0], vector], ["first", "secret"])
     assert "secret" not in str(error.value)
 
 
 def test_vectors_of_different_lengths_are_an_error():
-    with pytest.raises(EmbeddingError, match="1 dimensions instead of 2"):
-        checked([[1.0, 0.0], [1.0]], ["a", "b"])
+    with pytest.raises(EmbeddingError, match="must have 2 dimensions, got 1"):
+        to_unit_vectors([[1.0, 0.0], [1.0]], ["a", "b"])
     with pytest.raises(EmbeddingError, match="2 dimensions instead of 3"):
-        checked([[1.0, 0.0]], ["a"], 3)
+        to_unit_vectors([[1.0, 0.0]], ["a"], 3)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "?!", "🙂"])
 def test_a_zero_vector_of_a_text_without_words_becomes_a_fixed_one(text):
-    assert checked([[0.0, 0.0]], [text]) == [[1.0, 0.0]]
+    assert to_unit_vectors([[0.0, 0.0]], [text]) == [[1.0, 0.0]]
 
 
 def test_a_vector_that_single_precision_cannot_hold_is_scaled():
-    assert checked([[3e300, 4e300], [3e-200, 4e-200]], ["a", "b"]) == [pytest.approx([0.6, 0.8])] * 2
+    assert to_unit_vectors([[3e300, 4e300], [3e-200, 4e-200]], ["a", "b"]) == [pytest.approx([0.6, 0.8])] * 2
 
 
 @pytest.mark.parametrize(("length", "stays"), [(1 - 1e-9, True), (1 + 1e-9, True), (1.001, False), (0.999, False)])
 def test_a_vector_of_length_one_but_for_what_the_database_rounds_stays_as_it_is(length, stays):
     vector = [0.6 * length, 0.8 * length]
-    (unit,) = checked([vector], ["a"])
+    (unit,) = to_unit_vectors([vector], ["a"])
     assert (unit == vector) is stays
     assert math.hypot(*unit) == pytest.approx(1.0, rel=1e-7)
 
 
 def test_numpy_vectors_are_taken_and_come_out_plain():
     numpy = pytest.importorskip("numpy")
-    (unit,) = checked(numpy.array([[3.0, 4.0]], dtype="float32"), ["a"])
+    (unit,) = to_unit_vectors(numpy.array([[3.0, 4.0]], dtype="float32"), ["a"])
     assert unit == pytest.approx([0.6, 0.8])
     assert all(type(number) is float for number in unit)
 
@@ -208,7 +208,7 @@ def test_numpy_vectors_are_taken_and_come_out_plain():
 @given(st.lists(st.floats(), min_size=1, max_size=8))
 def test_a_checked_vector_has_length_one_or_is_refused(vector):
     try:
-        (unit,) = checked([vector], ["words"])
+        (unit,) = to_unit_vectors([vector], ["words"])
     except EmbeddingError:
         assert not any(vector) or not all(map(math.isfinite, vector)) or not math.isfinite(math.hypot(*vector))
     else:

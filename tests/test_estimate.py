@@ -12,7 +12,7 @@ import pytest
 from kg_memory import Budget, Estimate, GraphMemory, Settings, Usage
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
-from kg_memory.llm.budget.ask_cost import ask_cost
+from kg_memory.llm.budget import estimate_cost
 from kg_memory.runtime.effects import Ask
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -25,7 +25,7 @@ class Honest(Scripted):
 
     def answer(self, ask: Ask) -> Any:
         answer = super().answer(ask)
-        ask.meter(Usage(calls=1, input_tokens=ask_cost(ask).input_tokens, output_tokens=77))
+        ask.meter(Usage(calls=1, input_tokens=estimate_cost(ask).input_tokens, output_tokens=77))
         return answer
 
 

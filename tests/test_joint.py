@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import AnswerError, ModelRefusal, ModelUnavailable
-from kg_memory.llm.chat.render import rendered
 from kg_memory.llm.joint import as_one, joint
-from kg_memory.llm.prompts import JUDGE, PREDICATES, RESOLVE
+from kg_memory.llm.prompts import JUDGE, PREDICATES, RESOLVE, render
 from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates, FactVerdicts, Resolution, Resolutions
 from kg_memory.models.budget import JUDGEMENT, rung_of
 from kg_memory.offline import OfflineModel
@@ -137,7 +136,7 @@ def test_a_prompt_of_which_a_part_was_edited_tells_that_part_so() -> None:
     asking = Asking("ann", Kept(), edited)
     run(asking.through(as_one(resolving(), naming())), perform)
     [asked] = perform.asked
-    text = rendered(asked)
+    text = render(asked)
     assert "Say it plainly: <<<predicates" in text
     assert "ADORES" in text
     assert PREDICATES.text.partition("\n")[0] not in text

@@ -11,8 +11,7 @@ import pytest
 from kg_memory import GraphMemory, Usage
 from kg_memory.errors import AnswerError, BudgetSpent
 from kg_memory.llm import prompts
-from kg_memory.llm.budget.ask_cost import ask_cost
-from kg_memory.llm.budget.ledger import Account, Spent
+from kg_memory.llm.budget import Account, Spending, estimate_cost
 from kg_memory.models.budget import DAY
 from kg_memory.runtime.effects import Ask
 from tests.paid import AT, NOON, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
@@ -22,7 +21,7 @@ def test_threads_never_set_aside_more_than_there_is() -> None:
     account, one = Account(), Usage(calls=1)
     got: list[int] = []
 
-    def check(spent: Spent, reading: Any) -> Any:
+    def check(spent: Spending, reading: Any) -> Any:
         if spent.day.calls + 1 > 100:
             raise BudgetSpent("spent", "day")
         return reading
@@ -30,11 +29,11 @@ def test_threads_never_set_aside_more_than_there_is() -> None:
     def take() -> None:
         for _ in range(50):
             try:
-                account.set_aside(one, "e", NOON, check)
+                account.reserve(one, "e", NOON, check)
             except BudgetSpent:
                 continue
             account.spend(one, "e")
-            account.give_back(one, "e")
+            account.release(one, "e")
             got.append(1)
 
     threads = [threading.Thread(target=take) for _ in range(8)]
@@ -49,21 +48,21 @@ def test_what_was_written_counts_until_the_graph_tells_of_it_and_never_twice() -
     account, seen = Account(), []
 
     def spent() -> int:
-        account.set_aside(Usage(), None, NOON, lambda spent, reading: seen.append(spent.namespace.calls) or reading)
+        account.reserve(Usage(), None, NOON, lambda spent, reading: seen.append(spent.namespace.calls) or reading)
         return seen[-1]
 
-    account.learn(Spent(namespace=Usage(calls=5)), NOON)
+    account.note_stored(Spending(namespace=Usage(calls=5)), NOON)
     account.spend(Usage(calls=2), None)
     assert spent() == 7
-    taken = account.take()
+    taken = account.take_unwritten()
     assert spent() == 7
-    account.write(taken, NOON + 10)
+    account.note_written(taken, NOON + 10)
     assert spent() == 7
-    account.learn(Spent(namespace=Usage(calls=5)), NOON + 9)  # asked before that was written
+    account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 9)  # asked before that was written
     assert spent() == 7
-    account.learn(Spent(namespace=Usage(calls=7)), NOON + 11)
+    account.note_stored(Spending(namespace=Usage(calls=7)), NOON + 11)
     assert spent() == 7
-    account.learn(Spent(namespace=Usage(calls=5)), NOON + 8)  # an answer that comes late
+    account.note_stored(Spending(namespace=Usage(calls=5)), NOON + 8)  # an answer that comes late
     assert spent() == 7
 
 
@@ -71,7 +70,7 @@ def test_a_child_does_not_write_what_its_parent_spent() -> None:
     account = Account()
     account.spend(Usage(calls=2), None)
     account.forked()
-    assert account.take() == Usage()
+    assert account.take_unwritten() == Usage()
 
 
 def test_a_question_is_estimated_rather_too_dear_than_too_cheap() -> None:
@@ -82,7 +81,9 @@ def test_a_question_is_estimated_rather_too_dear_than_too_cheap() -> None:
         "fact_types": [],
         "instructions": "",
     }
-    short, long = (ask_cost(Ask(prompts.READ, {**fields, "previous": [{"content": "x " * n}]})) for n in (1, 5_000))
+    short, long = (
+        estimate_cost(Ask(prompts.READ, {**fields, "previous": [{"content": "x " * n}]})) for n in (1, 5_000)
+    )
     assert short.calls == long.calls == 1
     assert long.input_tokens - short.input_tokens > 2_000
     assert long.output_tokens > short.output_tokens >= 200

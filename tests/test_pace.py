@@ -1,4 +1,4 @@
-"""All who ask one server keep one pace: they wait together, slow down together, and nobody holds up the others."""
+"""All who ask one server keep one limiter: they wait together, slow down together, and nobody holds up the others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from kg_memory.errors import SettingsError
-from kg_memory.llm.rate_limit import Pace, allowance, pace_of
-from kg_memory.llm.retry import Crowded, Patience, Pause, patiently
+from kg_memory.llm.rate_limit import RateLimiter, limiter_of, read_allowance
+from kg_memory.llm.retry import Pause, QueueTimeout, RetryPolicy, with_retries
 from kg_memory.runtime.flow import arun, run
 from kg_memory.settings import Settings
 from tests.sleeping import Sleeping
@@ -38,10 +38,10 @@ class Clock:
 class World:
     """Askers and a server that takes *rate* requests a second, at most *burst* at once, on a clock of their own."""
 
-    def __init__(self, rate: float, burst: int, pace: bool = True) -> None:
+    def __init__(self, rate: float, burst: int, limiter: bool = True) -> None:
         self.clock = Clock()
-        self.pace = Pace(self.clock) if pace else None
-        """None is a pace of its own for each request."""
+        self.limiter = RateLimiter(self.clock) if limiter else None
+        """None is a limiter of its own for each request."""
         self.rate, self.level, self.burst, self.at = rate, float(burst), burst, 0.0
         self.refused = self.lost = 0
         self.answered: list[float] = []
@@ -66,7 +66,7 @@ class World:
         for _ in range(times):
             began = self.clock.now
             try:
-                yield from patiently("request", Patience(), self.pace or Pace(self.clock))
+                yield from with_retries("request", RetryPolicy(), self.limiter or RateLimiter(self.clock))
             except Gone:
                 self.lost += 1
             else:
@@ -103,7 +103,7 @@ def test_whoever_asks_a_server_with_a_limit_is_answered_and_few_are_refused(rate
 
 
 def test_without_a_pace_of_all_many_are_refused_and_some_lost():
-    alone, together = World(10, 5, pace=False), World(10, 5)
+    alone, together = World(10, 5, limiter=False), World(10, 5)
     for world in (alone, together):
         world.ask(40)
     assert alone.lost
@@ -117,17 +117,17 @@ def test_a_server_without_a_limit_is_never_waited_for():
     assert world.clock.now == 0
 
 
-# --- one turn after another
+# --- one reservation after another
 
 
-def sent(pace: Pace, count: int, clock: Clock, tokens: float = 0) -> list[float]:
+def sent(limiter: RateLimiter, count: int, clock: Clock, tokens: float = 0) -> list[float]:
     """When so many requests are sent that are there at once, in their order."""
-    turns, times = [pace.turn(tokens) for _ in range(count)], {}
+    reservations, times = [limiter.reserve(tokens) for _ in range(count)], {}
     while len(times) < count:
-        waits = {turn: turn.wait() for turn in turns if turn not in times}
-        times |= {turn: clock.now for turn, seconds in waits.items() if not seconds}
+        waits = {reservation: reservation.acquire() for reservation in reservations if reservation not in times}
+        times |= {reservation: clock.now for reservation, seconds in waits.items() if not seconds}
         clock.now += min((seconds for seconds in waits.values() if seconds), default=0.0)
-    return [times[turn] for turn in turns]
+    return [times[reservation] for reservation in reservations]
 
 
 @pytest.fixture
@@ -136,86 +136,86 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def pace(clock: Clock) -> Pace:
-    return Pace(clock)
+def limiter(clock: Clock) -> RateLimiter:
+    return RateLimiter(clock)
 
 
-def test_a_limit_that_is_set_is_kept_evenly(pace, clock):
-    pace.limit(requests_per_minute=120)
-    assert sent(pace, 4, clock) == pytest.approx([0, 0.5, 1, 1.5])
+def test_a_limit_that_is_set_is_kept_evenly(limiter, clock):
+    limiter.limit(requests_per_minute=120)
+    assert sent(limiter, 4, clock) == pytest.approx([0, 0.5, 1, 1.5])
     clock.now += 100
-    assert sent(pace, 2, clock) == pytest.approx([101.5, 102])  # what was not used is not made up for
+    assert sent(limiter, 2, clock) == pytest.approx([101.5, 102])  # what was not used is not made up for
 
 
-def test_tokens_that_are_limited_are_counted_and_then_corrected(pace, clock):
-    pace.limit(tokens_per_minute=6000)
-    assert sent(pace, 2, clock, tokens=200) == pytest.approx([0, 2])
-    pace.told({}, tokens=700, guessed=200)
-    assert sent(pace, 1, clock, tokens=200) == pytest.approx([2 + 2 + 5])
+def test_tokens_that_are_limited_are_counted_and_then_corrected(limiter, clock):
+    limiter.limit(tokens_per_minute=6000)
+    assert sent(limiter, 2, clock, tokens=200) == pytest.approx([0, 2])
+    limiter.note_response({}, tokens=700, estimated=200)
+    assert sent(limiter, 1, clock, tokens=200) == pytest.approx([2 + 2 + 5])
 
 
-def test_the_strictest_of_several_limits_counts(pace, clock):
-    pace.limit(requests_per_minute=60)
-    pace.limit(requests_per_minute=600, tokens_per_minute=60)
-    assert sent(pace, 2, clock, tokens=3) == pytest.approx([0, 3])
+def test_the_strictest_of_several_limits_counts(limiter, clock):
+    limiter.limit(requests_per_minute=60)
+    limiter.limit(requests_per_minute=600, tokens_per_minute=60)
+    assert sent(limiter, 2, clock, tokens=3) == pytest.approx([0, 3])
 
 
-def test_a_refusal_holds_all_of_them_and_then_one_goes_after_the_other(pace, clock):
-    turns = [pace.turn() for _ in range(6)]
-    assert [turn.wait() for turn in turns[:4]] == [0, 0, 0, 0]
+def test_a_refusal_holds_all_of_them_and_then_one_goes_after_the_other(limiter, clock):
+    reservations = [limiter.reserve() for _ in range(6)]
+    assert [reservation.acquire() for reservation in reservations[:4]] == [0, 0, 0, 0]
     clock.now = 1.0
-    turns[3].refused(2.0)
-    assert turns[4].wait() > 2.0
+    reservations[3].note_rejection(2.0)
+    assert reservations[4].acquire() > 2.0
     clock.now = 3.0
-    waits = [turn.wait() for turn in (turns[3], *turns[4:])]
+    waits = [reservation.acquire() for reservation in (reservations[3], *reservations[4:])]
     assert waits[0] == 0  # the one that was refused is the first
     assert 0 < waits[1] < waits[2]
-    assert pace.turn().wait() > waits[2]  # who comes now is the last
+    assert limiter.reserve().acquire() > waits[2]  # who comes now is the last
 
 
-def test_after_a_refusal_it_goes_faster_with_each_answer(pace, clock):
-    with pace.turn() as turn:
-        assert turn.wait() == 0
-        turn.refused(4.0)
+def test_after_a_refusal_it_goes_faster_with_each_answer(limiter, clock):
+    with limiter.reserve() as reservation:
+        assert reservation.acquire() == 0
+        reservation.note_rejection(4.0)
         clock.now = 4.0
-        assert turn.wait() == 0
-        turn.answered()
+        assert reservation.acquire() == 0
+        reservation.note_success()
     times = []
     for _ in range(12):
-        with pace.turn() as turn:
-            while seconds := turn.wait():
+        with limiter.reserve() as reservation:
+            while seconds := reservation.acquire():
                 clock.now += seconds
             times.append(clock.now)
-            turn.answered()
+            reservation.note_success()
     gaps = [after - before for before, after in pairwise(times)]
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < gaps[0] / 100
 
 
-def test_a_refusal_is_forgotten_after_a_quiet_minute(pace, clock):
-    with pace.turn() as turn:
-        turn.wait()
-        turn.refused(5.0)
+def test_a_refusal_is_forgotten_after_a_quiet_minute(limiter, clock):
+    with limiter.reserve() as reservation:
+        reservation.acquire()
+        reservation.note_rejection(5.0)
     clock.now = 66.0
-    with pace.turn() as turn:
-        assert turn.wait() == 0
-    assert sent(pace, 3, clock) == [66.0] * 3
+    with limiter.reserve() as reservation:
+        assert reservation.acquire() == 0
+    assert sent(limiter, 3, clock) == [66.0] * 3
 
 
-def test_one_that_does_not_come_back_holds_nobody_up(pace, clock):
-    pace.limit(requests_per_minute=60)
-    turns = [pace.turn() for _ in range(3)]
-    assert [turn.wait() for turn in turns] == pytest.approx([0, 1, 2])
+def test_one_that_does_not_come_back_holds_nobody_up(limiter, clock):
+    limiter.limit(requests_per_minute=60)
+    reservations = [limiter.reserve() for _ in range(3)]
+    assert [reservation.acquire() for reservation in reservations] == pytest.approx([0, 1, 2])
     clock.now = 2.0
-    assert turns[2].wait() == 0  # the second sleeps on, or was given up
+    assert reservations[2].acquire() == 0  # the second sleeps on, or was given up
 
 
-def test_the_lock_is_not_held_while_somebody_waits(pace):
-    pace.limit(requests_per_minute=1)
-    first, second = pace.turn(), pace.turn()
-    assert first.wait() == 0
-    assert second.wait() > 0
-    others = threading.Thread(target=lambda: pace.turn().wait())
+def test_the_lock_is_not_held_while_somebody_waits(limiter):
+    limiter.limit(requests_per_minute=1)
+    first, second = limiter.reserve(), limiter.reserve()
+    assert first.acquire() == 0
+    assert second.acquire() > 0
+    others = threading.Thread(target=lambda: limiter.reserve().acquire())
     others.start()
     others.join(1)
     assert not others.is_alive()
@@ -223,16 +223,16 @@ def test_the_lock_is_not_held_while_somebody_waits(pace):
 
 def test_who_would_wait_too_long_is_told_so():
     sleeping = Sleeping()
-    sleeping.pace.limit(requests_per_minute=1)
+    sleeping.limiter.limit(requests_per_minute=1)
     asked = []
 
     def perform(effect):
         return sleeping.slept.append(effect.seconds) if isinstance(effect, Pause) else asked.append(effect)
 
-    patience = Patience(longest_queue=50)
-    run(patiently("first", patience, sleeping.pace), perform)
-    with pytest.raises(Crowded, match="within 50 seconds"):
-        run(patiently("second", patience, sleeping.pace), perform)
+    policy = RetryPolicy(longest_queue=50)
+    run(with_retries("first", policy, sleeping.limiter), perform)
+    with pytest.raises(QueueTimeout, match="within 50 seconds"):
+        run(with_retries("second", policy, sleeping.limiter), perform)
     assert asked == ["first"]
     assert sum(sleeping.slept) <= 50
 
@@ -247,32 +247,32 @@ HEADERS = {
 }
 
 
-def test_what_is_left_may_go_at_once_and_the_rest_as_it_comes_back(pace, clock):
-    with pace.turn() as turn:
-        turn.wait()
-        turn.answered()
-    pace.told(HEADERS)
-    assert sent(pace, 4, clock) == pytest.approx([0, 0, 1, 2])
+def test_what_is_left_may_go_at_once_and_the_rest_as_it_comes_back(limiter, clock):
+    with limiter.reserve() as reservation:
+        reservation.acquire()
+        reservation.note_success()
+    limiter.note_response(HEADERS)
+    assert sent(limiter, 4, clock) == pytest.approx([0, 0, 1, 2])
 
 
-def test_what_is_under_way_is_not_left(pace, clock):
-    under_way = pace.turn()
-    assert under_way.wait() == 0
-    pace.told(HEADERS)
-    assert sent(pace, 2, clock) == pytest.approx([0, 1])
+def test_what_is_under_way_is_not_left(limiter, clock):
+    under_way = limiter.reserve()
+    assert under_way.acquire() == 0
+    limiter.note_response(HEADERS)
+    assert sent(limiter, 2, clock) == pytest.approx([0, 1])
 
 
-def test_a_large_prompt_waits_until_so_many_tokens_are_left(pace, clock):
+def test_a_large_prompt_waits_until_so_many_tokens_are_left(limiter, clock):
     told = {"limit": "30000", "remaining": "1000", "reset": "58s"}
-    pace.told({f"x-ratelimit-{part}-tokens": value for part, value in told.items()})
-    assert sent(pace, 1, clock, tokens=3000) == pytest.approx([4])
+    limiter.note_response({f"x-ratelimit-{part}-tokens": value for part, value in told.items()})
+    assert sent(limiter, 1, clock, tokens=3000) == pytest.approx([4])
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("1s", 1), ("120ms", 0.12), ("1m0s", 60), ("59.5s", 59.5), ("12", 12), ("0m1.5s", 1.5)]
 )
 def test_durations_are_read(text, seconds):
-    found = allowance({**HEADERS, "x-ratelimit-reset-requests": text}, "requests")
+    found = read_allowance({**HEADERS, "x-ratelimit-reset-requests": text}, "requests")
     assert found is not None
     assert found.seconds == pytest.approx(seconds)
 
@@ -292,14 +292,14 @@ def test_durations_are_read(text, seconds):
         {"x-ratelimit-remaining-requests": "60"},  # all is left
     ],
 )
-def test_headers_that_tell_nothing_do_no_harm(pace, clock, odd):
-    pace.told({**HEADERS, **odd})
-    assert sent(pace, 100, clock) == [0.0] * 100
+def test_headers_that_tell_nothing_do_no_harm(limiter, clock, odd):
+    limiter.note_response({**HEADERS, **odd})
+    assert sent(limiter, 100, clock) == [0.0] * 100
 
 
 @given(st.dictionaries(st.sampled_from(sorted(HEADERS)), st.text(max_size=12) | st.floats().map(str)))
 def test_no_headers_break_it(headers):
-    found = allowance(headers, "requests")
+    found = read_allowance(headers, "requests")
     assert found is None or 0 <= found.left < found.limit
 
 
@@ -311,17 +311,21 @@ def chat(**given: str) -> ChatOpenAI:
 
 
 def test_all_clients_of_one_server_account_and_model_share_a_pace():
-    first = pace_of(chat(), "m")
-    assert pace_of(chat(), "m") is first
-    assert pace_of(OpenAIEmbeddings(model="m", base_url="http://a.test/v1", api_key="k"), "m") is first
-    others = [pace_of(chat(base_url="http://b.test/v1"), "m"), pace_of(chat(api_key="l"), "m"), pace_of(chat(), "n")]
+    first = limiter_of(chat(), "m")
+    assert limiter_of(chat(), "m") is first
+    assert limiter_of(OpenAIEmbeddings(model="m", base_url="http://a.test/v1", api_key="k"), "m") is first
+    others = [
+        limiter_of(chat(base_url="http://b.test/v1"), "m"),
+        limiter_of(chat(api_key="l"), "m"),
+        limiter_of(chat(), "n"),
+    ]
     assert len({first, *others}) == 4
 
 
 def test_what_nobody_uses_is_forgotten():
-    pace_of(chat(), "m").limit(requests_per_minute=1)
+    limiter_of(chat(), "m").limit(requests_per_minute=1)
     for _ in range(2):
-        assert pace_of(chat(), "m").turn().wait() == 0
+        assert limiter_of(chat(), "m").reserve().acquire() == 0
 
 
 @pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
@@ -334,15 +338,15 @@ def test_a_limit_must_be_above_zero(name, value):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_has_a_lock_and_a_queue_of_its_own():
-    pace = Pace()
-    pace._lock.acquire()  # as if a thread of the parent were in the middle of it
+    limiter = RateLimiter()
+    limiter._lock.acquire()  # as if a thread of the parent were in the middle of it
     try:
         child = os.fork()
         if not child:
-            with pace.turn() as turn:
-                os._exit(0 if turn.wait() == 0 else 1)
+            with limiter.reserve() as reservation:
+                os._exit(0 if reservation.acquire() == 0 else 1)
     finally:
-        pace._lock.release()
+        limiter._lock.release()
     deadline = time.monotonic() + 10
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         assert time.monotonic() < deadline, "the child hangs"
@@ -351,8 +355,8 @@ def test_a_forked_child_has_a_lock_and_a_queue_of_its_own():
 
 
 def test_threads_and_event_loops_share_it_without_losing_count():
-    pace, times = Pace(), []
-    pace.limit(requests_per_minute=60 * 200)
+    limiter, times = RateLimiter(), []
+    limiter.limit(requests_per_minute=60 * 200)
 
     def perform(effect: object) -> None:
         time.sleep(effect.seconds) if isinstance(effect, Pause) else times.append(time.monotonic())
@@ -361,11 +365,11 @@ def test_threads_and_event_loops_share_it_without_losing_count():
         await asyncio.sleep(effect.seconds) if isinstance(effect, Pause) else times.append(time.monotonic())
 
     async def by_tasks() -> None:
-        await asyncio.gather(*(arun(patiently("request", Patience(), pace), aperform) for _ in range(20)))
+        await asyncio.gather(*(arun(with_retries("request", RetryPolicy(), limiter), aperform) for _ in range(20)))
 
     with ThreadPoolExecutor(20) as pool:
         loops = [pool.submit(asyncio.run, by_tasks()) for _ in range(2)]
-        list(pool.map(lambda _: run(patiently("request", Patience(), pace), perform), range(20)))
+        list(pool.map(lambda _: run(with_retries("request", RetryPolicy(), limiter), perform), range(20)))
         for loop in loops:
             loop.result()
     assert len(times) == 60

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.settings import Settings
-from kg_memory.text.redaction import BUILT_IN, redacted, redacted_json
+from kg_memory.text.redaction import BUILT_IN, redact, redact_json
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 SECRETS = [
@@ -57,44 +57,44 @@ KEPT = [
 
 @pytest.mark.parametrize(("text", "left"), SECRETS)
 def test_secrets_are_taken_out(text: str, left: str) -> None:
-    assert redacted(text, "secrets") == left
+    assert redact(text, "secrets") == left
 
 
 @pytest.mark.parametrize(("text", "left"), PERSONAL)
 def test_personal_data_are_taken_out(text: str, left: str) -> None:
-    assert redacted(text, "personal") == left
+    assert redact(text, "personal") == left
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_the_rest_is_kept_as_it_is(text: str) -> None:
-    assert redacted(text, "secrets,personal") == text
+    assert redact(text, "secrets,personal") == text
 
 
 @given(st.lists(st.sampled_from([each for each, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
 def test_what_is_redacted_once_stays_as_it_is(text: str) -> None:
-    left = redacted(text, "secrets, personal")
-    assert redacted(left, "secrets, personal") == left
+    left = redact(text, "secrets, personal")
+    assert redact(left, "secrets, personal") == left
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("part", ["a", "1", "1 ", "a.", "a@", "password: ", "sk-", "-----BEGIN PRIVATE KEY-----", "+1 ", "eyJ", "AB12 "])  # fmt: skip
 def test_a_long_text_is_redacted_in_seconds(name: str, part: str) -> None:
     began = time.perf_counter()
-    redacted(part * (100_000 // len(part)), name)
+    redact(part * (100_000 // len(part)), name)
     assert time.perf_counter() - began < 5
 
 
 def test_json_stays_json() -> None:
     record = {"card": 4111111111111111, "age": 41, "note": "password: letmein", "price": 1.5, "ok": True}
-    assert json.loads(redacted_json(json.dumps(record), "secrets")) == {
+    assert json.loads(redact_json(json.dumps(record), "secrets")) == {
         **record,
         "card": "[card number]",
         "note": "password: [secret]",
     }
     untouched = '{ "a" : 1.50 }'
-    assert redacted_json(untouched, "secrets") == untouched
+    assert redact_json(untouched, "secrets") == untouched
     with pytest.raises(InputError, match="no valid JSON"):
-        redacted_json('{"a": 1}', lambda text: text.replace("}", ""))
+        redact_json('{"a": 1}', lambda text: text.replace("}", ""))
 
 
 @pytest.mark.parametrize("name", ["everything", "secrets,", "", 7])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.retry import Failure, Patience, Pause, diagnose, is_ending, patiently
+from kg_memory.llm.retry import Failure, Pause, RetryPolicy, diagnose, is_shutdown, with_retries
 from kg_memory.runtime.flow import run
 
 
@@ -22,8 +22,8 @@ class Gone(Exception):
 
 def test_a_process_that_ends_is_told_by_python_alone_and_waits_for_nothing():
     ending = RuntimeError("can't create new thread at interpreter shutdown")
-    assert Patience().before(2, diagnose(ending)) is None
-    assert not is_ending(ValueError(str(ending)))  # as a server's words may be
+    assert RetryPolicy().delay(2, diagnose(ending)) is None
+    assert not is_shutdown(ValueError(str(ending)))  # as a server's words may be
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_process_that_ends_is_told_by_python_alone_and_waits_for_nothing():
 )
 def test_a_failure_is_told_apart(error, passing, timeout):
     failure = diagnose(error)
-    assert failure.passing is passing
+    assert failure.transient is passing
     assert failure.timeout is timeout
     assert failure.reason
 
@@ -66,7 +66,7 @@ def test_an_answer_after_failures_is_returned_and_the_pauses_grow():
             raise ConnectionError
         return "answer"
 
-    assert run(patiently("request", Patience()), perform) == "answer"
+    assert run(with_retries("request", RetryPolicy()), perform) == "answer"
     pauses = [effect.seconds for effect in effects if isinstance(effect, Pause)]
     assert len(pauses) == 3
     assert 0.25 <= pauses[0] <= 0.5
@@ -78,14 +78,14 @@ def test_the_last_error_is_the_one_that_is_raised():
         raise Gone(400)
 
     with pytest.raises(Gone):
-        run(patiently("request", Patience()), perform)
+        run(with_retries("request", RetryPolicy()), perform)
 
 
 FAILURES = st.builds(
     Failure,
     status=st.none() | st.integers(400, 599),
-    passing=st.booleans(),
-    wait=st.none() | st.floats(0, 1e9),
+    transient=st.booleans(),
+    retry_after=st.none() | st.floats(0, 1e9),
     reason=st.just("why"),
     timeout=st.booleans(),
 )
@@ -93,10 +93,10 @@ FAILURES = st.builds(
 
 @given(FAILURES, st.integers(2, 50), st.floats(0, 1))
 def test_no_wait_is_longer_than_allowed_and_no_patience_endless(failure, attempt, drawn):
-    patience = Patience()
-    seconds = patience.before(attempt, failure, lambda: drawn)
-    if attempt > patience.attempts or not failure.passing:
+    policy = RetryPolicy()
+    seconds = policy.delay(attempt, failure, lambda: drawn)
+    if attempt > policy.attempts or not failure.transient:
         assert seconds is None
     if seconds is not None:
-        assert 0 <= seconds <= patience.longest_asked + 0.25
-        assert failure.wait is None or seconds >= failure.wait
+        assert 0 <= seconds <= policy.longest_retry_after + 0.25
+        assert failure.retry_after is None or seconds >= failure.retry_after

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.offline import lexicon, patterns
 from kg_memory.settings import FactType
-from kg_memory.text.predicates import LONGEST, Predicate, canonical, declared, predicate_name
+from kg_memory.text.predicates import LONGEST, Predicate, canonical_predicate, declared_predicate, predicate_name
 
 TABLE = tomllib.loads(files("kg_memory").joinpath("vocabulary.toml").read_text(encoding="utf-8"))
 WRITTEN = [
@@ -28,7 +28,7 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None) | st.sampled_from(
 
 
 def name_of(text):
-    found = canonical(text)
+    found = canonical_predicate(text)
     return found and found.name
 
 
@@ -103,7 +103,7 @@ def test_the_way_it_is_written_does_not_matter(written):
     ],
 )  # fmt: skip
 def test_what_means_another_thing_keeps_another_name(one, other):
-    assert None is not canonical(one) != canonical(other) is not None
+    assert None is not canonical_predicate(one) != canonical_predicate(other) is not None
     assert name_of(one) != name_of(other)
 
 
@@ -115,7 +115,7 @@ def test_what_means_another_thing_keeps_another_name(one, other):
     "NO_LONGER ALSO NOW WILL FROBNICATES IN_LIVES LIVES_IN_LIKES 不 不同于 了 曾 东京 LIVES_IN_北京 数 42 __A".split(),
 )
 def test_what_is_not_sure_is_left_to_be_asked(name):
-    assert canonical(name) is None
+    assert canonical_predicate(name) is None
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ def test_what_is_not_sure_is_left_to_be_asked(name):
     ],
 )  # fmt: skip
 def test_ends_denials_and_fields_belong_to_the_family_of_the_state(name, family):
-    found = canonical(name)
+    found = canonical_predicate(name)
     assert found is not None
     assert found.family == family
 
 
 @pytest.mark.parametrize("name", ["LIKES", "DISLIKES", "PREFERS", "LOVES", "HATES"])
 def test_tastes_are_one_family(name):
-    assert canonical(name).family == "taste"
+    assert canonical_predicate(name).family == "taste"
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,11 @@ def test_tastes_are_one_family(name):
     "NEVER_WORKED_AT TEMPORARILY_WORKS_AT STAYS_IN LEFT INTERNS_AT VOLUNTEERS_AT FREELANCES_FOR USES LIKES VISITED".split(),
 )
 def test_what_goes_beside_another_does_not_hold_for_one_at_a_time(name):
-    assert canonical(name).one_at_a_time is False
+    assert canonical_predicate(name).one_at_a_time is False
 
 
 def test_a_preference_depends_on_what_it_is_between():
-    assert canonical("PREFERS").one_at_a_time is None
+    assert canonical_predicate("PREFERS").one_at_a_time is None
 
 
 @pytest.mark.parametrize(
@@ -157,16 +157,16 @@ def test_a_preference_depends_on_what_it_is_between():
 )
 def test_predicates_of_the_offline_reader_stay_as_they_are(name):
     assert name_of(name) == name
-    assert (canonical(name).one_at_a_time is True) == (name in patterns.FUNCTIONAL)
+    assert (canonical_predicate(name).one_at_a_time is True) == (name in patterns.FUNCTIONAL)
 
 
 @pytest.mark.parametrize(
     "name", ["SAYS_ABOUT", "RELATES_TO", *(f"HAS_{kin.upper()}" for kin in sorted(lexicon.ONE_PERSON) if kin.isascii())]
 )
 def test_the_offline_reader_s_general_and_kin_predicates_are_known(name):
-    found = canonical(name)
+    found = canonical_predicate(name)
     assert found is not None
-    assert canonical(found.name) == found
+    assert canonical_predicate(found.name) == found
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_the_offline_reader_s_general_and_kin_predicates_are_known(name):
     "地址 ORDER_STATUS BILLING_ADDRESS SHIPPING_ADDRESS BILLING_EMAIL UNIT_PRICE TICKET_OWNER 订单_状态".split(),
 )
 def test_fields_of_records_hold_one_value_at_a_time_and_keep_their_names(name):
-    assert canonical(name) == Predicate(name, True, canonical(name).family)
+    assert canonical_predicate(name) == Predicate(name, True, canonical_predicate(name).family)
 
 
 @pytest.mark.parametrize(
     "name", ["SPEAKS_LANGUAGE", "VISITED_COUNTRY", "FOUNDED_COMPANY", "KNOWS_LANGUAGE", "PLAYS_ROLE"]
 )
 def test_a_verb_before_the_name_of_a_field_is_no_field(name):
-    found = canonical(name)
+    found = canonical_predicate(name)
     assert found is None or found.one_at_a_time is not True
 
 
@@ -196,7 +196,7 @@ def test_a_verb_before_the_name_of_a_field_is_no_field(name):
     ],
 )
 def test_favourites_of_a_kind_are_one_unless_they_are_several(name, expected):
-    assert canonical(name) == expected
+    assert canonical_predicate(name) == expected
 
 
 def test_no_name_stands_in_the_table_twice():
@@ -212,7 +212,7 @@ def test_no_two_names_of_the_table_run_together_into_one():
 
 def test_every_name_of_the_table_is_written_as_a_predicate_and_found():
     assert [each for each in WRITTEN if predicate_name(each) != each] == []
-    assert [each for each in WRITTEN if canonical(each) is None] == []
+    assert [each for each in WRITTEN if canonical_predicate(each) is None] == []
 
 
 @given(
@@ -222,9 +222,9 @@ def test_every_name_of_the_table_is_written_as_a_predicate_and_found():
     st.sampled_from(["_", ""]),
 )
 def test_a_canonical_name_stands_for_itself(before, written, after, joint):
-    found = canonical(joint.join((*before, written, *after)))
+    found = canonical_predicate(joint.join((*before, written, *after)))
     if found is not None:
-        assert canonical(found.name) == found
+        assert canonical_predicate(found.name) == found
         assert len(found.name) <= LONGEST
 
 
@@ -235,8 +235,8 @@ def test_any_text_gives_a_name_that_stays_as_it_is(text):
     assert predicate_name(name) == name
     assert "__" not in name
     assert name == name.strip("_")
-    found = canonical(text)
-    assert found is None or canonical(found.name) == found
+    found = canonical_predicate(text)
+    assert found is None or canonical_predicate(found.name) == found
 
 
 @pytest.mark.parametrize(
@@ -257,15 +257,15 @@ def test_names_are_in_screaming_snake_case_whatever_the_script(text, name):
     ["lives_in" * 1280, "NOT_" * 2560, "_" * 10_240, "住在" * 5120, "不" * 10_240, "CURRENTLY_" * 1024, "过" * 64],
 )
 def test_ten_kilobytes_are_read_without_harm(text):
-    assert canonical(text) is None or len(canonical(text).name) <= LONGEST
+    assert canonical_predicate(text) is None or len(canonical_predicate(text).name) <= LONGEST
 
 
 def test_what_was_asked_before_is_remembered_up_to_4096_names():
-    assert canonical.cache_info().maxsize == 4096
-    canonical("RESIDES_IN")
-    hits = canonical.cache_info().hits
-    canonical("RESIDES_IN")
-    assert canonical.cache_info().hits == hits + 1
+    assert canonical_predicate.cache_info().maxsize == 4096
+    canonical_predicate("RESIDES_IN")
+    hits = canonical_predicate.cache_info().hits
+    canonical_predicate("RESIDES_IN")
+    assert canonical_predicate.cache_info().hits == hits + 1
 
 
 DECLARED = (
@@ -293,13 +293,13 @@ DECLARED = (
     ],
 )
 def test_a_declared_fact_type_wins_over_the_table(name, expected):
-    assert declared(name, DECLARED) == expected
+    assert declared_predicate(name, DECLARED) == expected
 
 
 def test_nothing_is_declared_without_fact_types():
-    assert declared("LIVES_IN", ()) is None
+    assert declared_predicate("LIVES_IN", ()) is None
 
 
 def test_the_type_that_is_named_wins_over_one_that_means_the_same():
     types = (FactType("LIVES_IN", ""), FactType("RESIDES_IN", "", one_at_a_time=False))
-    assert declared("RESIDES_IN", types) == Predicate("RESIDES_IN", False, "residence")
+    assert declared_predicate("RESIDES_IN", types) == Predicate("RESIDES_IN", False, "residence")

@@ -134,10 +134,10 @@ def _chooser(memory: GraphMemory, model: BaseChatModel | str | None) -> Callable
 
 def _opened(name: str, settings: Settings) -> BaseChatModel:
     # OpenAI's client takes half a second to import, and an agent that is offline does without it.
-    from kg_memory.llm.chat import chat_model  # noqa: PLC0415
+    from kg_memory.llm.chat import open_chat_model  # noqa: PLC0415
 
     server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
-    return _streaming(chat_model(name, *server))
+    return _streaming(open_chat_model(name, *server))
 
 
 def _streaming(model: BaseChatModel) -> BaseChatModel:

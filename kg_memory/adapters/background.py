@@ -20,7 +20,7 @@ from weakref import WeakMethod, WeakSet
 from kg_memory.adapters.namespace import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
-from kg_memory.llm.retry import Patience, is_ending
+from kg_memory.llm.retry import RetryPolicy, is_shutdown
 from kg_memory.memory import calls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.reading import UNREAD
@@ -28,7 +28,7 @@ from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.temporal.interval import instant
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 logger = logging.getLogger("kg_memory")
 
@@ -36,8 +36,8 @@ T = TypeVar("T")
 Given = EpisodeInput | dict[str, Any] | str
 UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)
 """What passes: it is waited for."""
-PATIENCE = Patience(attempts=8, first=1.0, longest=60.0)
-PASSING = Outage(None, passing=True, wait=None, reason="")
+PATIENCE = RetryPolicy(attempts=8, first=1.0, longest=60.0)
+PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
 AT_ONCE = 1000
 NOW = 0.0
@@ -98,7 +98,7 @@ class BackgroundMemory(Closing):
         at_most_seconds: float = 60.0,
         on_failure: Callable[[Failure], None] | None = None,
         resume: bool = True,
-        patience: Patience = PATIENCE,
+        patience: RetryPolicy = PATIENCE,
         exit_seconds: float = 10.0,
     ) -> None:
         self.memory = checked_memory(memory)
@@ -225,7 +225,7 @@ class BackgroundMemory(Closing):
         calls.several(episodes)
         dated = (calls.dated(each, self.memory.driver.clock) for each in episodes)
         given = [{**each, "thread": each.get("thread") or thread} for each in dated]
-        return _Task(checked_namespace(namespace), given=given)
+        return _Task(validate_namespace(namespace), given=given)
 
     def _meet(self, namespace: str) -> _Task | None:
         """Return, at the first submission to *namespace*, the task to read what was left there until now."""
@@ -337,9 +337,9 @@ class BackgroundMemory(Closing):
             try:
                 return call()
             except Exception as error:
-                ended = self.memory.driver.database.closed or is_ending(error.__cause__)
+                ended = self.memory.driver.database.closed or is_shutdown(error.__cause__)
                 passes = isinstance(error, UNAVAILABLE) and not ended
-                seconds = self._patience.before(attempt + 1, PASSING) if passes else None
+                seconds = self._patience.delay(attempt + 1, PASSING) if passes else None
                 if seconds is None or self._ends_within(seconds):
                     self._fail(id_, namespace, error, attempt)
                     raise

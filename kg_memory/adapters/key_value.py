@@ -14,7 +14,7 @@ from kg_memory.adapters.store.items.driver import ItemDriver
 from kg_memory.falkor.store_schema import PAIRS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 
 class KGKeyValueStore(Closing, BaseStore[str, Any]):
@@ -25,7 +25,7 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
     """
 
     def __init__(self, memory: GraphMemory | None = None, *, name: str = DEFAULT_NAMESPACE) -> None:
-        self.name = checked_namespace(name)
+        self.name = validate_namespace(name)
         self.memory = GraphMemory() if memory is None else checked_memory(memory)
         self._owns_memory = memory is None
         self._driver = ItemDriver(self.memory.driver, PAIRS)

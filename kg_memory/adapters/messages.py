@@ -23,7 +23,7 @@ from kg_memory.cli.readers.record import plain_text
 from kg_memory.cli.readers.times import parse_time
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.text.echo import without_echo
+from kg_memory.text.context_markers import remove_echo
 
 SOURCE = "langchain"
 USER, ASSISTANT = "user", "assistant"
@@ -67,7 +67,7 @@ def episodes_of(
         seen[role, content] += 1
         if last_turn and place < last:
             continue
-        said = without_echo(content, "\n".join(told)) if role == ASSISTANT else content
+        said = remove_echo(content, "\n".join(told)) if role == ASSISTANT else content
         if said.strip():
             found.append(
                 EpisodeInput(

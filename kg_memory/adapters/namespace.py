@@ -12,7 +12,7 @@ from langgraph.runtime import get_runtime
 
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.text.identity import checked_namespace
+from kg_memory.text.identity import validate_namespace
 
 
 class NamespaceTemplate:
@@ -40,7 +40,7 @@ class NamespaceTemplate:
         Errors: `InputError` when none has it, or its value is no id: nobody's memory is taken for somebody's.
         """
         filled = "".join(text + self._value(name, sources) for text, name in self._parts)
-        return checked_namespace(filled + self._end)
+        return validate_namespace(filled + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
         found = (_get(source, name) for source in sources)

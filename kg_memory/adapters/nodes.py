@@ -21,7 +21,7 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.text import markers
+from kg_memory.text import context_markers
 
 NO_TIMES = {"as_of": None, "during": None, "believed_at": None}
 """A recalled question asks about the time that its words name."""
@@ -143,7 +143,7 @@ def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> 
     given = messages_of(messages)
     if not context.strip():
         return given
-    text = f"{markers.REMEMBERED}\n\n{context}"
+    text = f"{context_markers.REMEMBERED}\n\n{context}"
     if not given or not isinstance(given[0], SystemMessage):
         return [SystemMessage(text), *given]
     content = given[0].content

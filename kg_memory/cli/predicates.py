@@ -7,7 +7,7 @@ from argparse import Namespace
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Cell, Screen
 from kg_memory.models.graph import PredicateInfo
-from kg_memory.text.predicates import canonical, predicate_name
+from kg_memory.text.predicates import canonical_predicate, predicate_name
 
 _SEARCHED = 100_000
 _COLUMNS = ("predicate", "kept as", "values at a time", "by")
@@ -40,7 +40,7 @@ def _known(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
     for each in stored:
         if each.name == written:
             return each
-    rule = canonical(written)
+    rule = canonical_predicate(written)
     one = rule.one_at_a_time if rule else None
     return PredicateInfo(name=written, canonical=rule.name if rule else written, one_at_a_time=one, origin="rules")
 

@@ -103,7 +103,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
 
 def _row(group: Group, summary: Told, vector: Vector) -> dict[str, Any]:
-    terms = tokenise.count(summary["summary"]) + tokenise.count(summary["name"], NAME_WEIGHT)
+    terms = tokenise.count_terms(summary["summary"]) + tokenise.count_terms(summary["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {
         **summary,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from kg_memory.text.identity import display
+from kg_memory.text.identity import display_name
 
 SIZE = 900
 MARGIN = 90
@@ -127,5 +127,5 @@ def _label(text: str) -> str:
 
 def _plain(text: str, most: int = 10_000) -> str:
     """Return *text* escaped for XML, on one line of at most *most* characters."""
-    shown = "".join(char for char in display(text) if char not in "\ufffe\uffff")
+    shown = "".join(char for char in display_name(text) if char not in "\ufffe\uffff")
     return escape(shown if len(shown) <= most else shown[: most - 2] + " …")

@@ -20,7 +20,7 @@ from kg_memory.runtime.config import setting
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.forms import shown
-from kg_memory.text.identity import DEFAULT_NAMESPACE, clean
+from kg_memory.text.identity import DEFAULT_NAMESPACE, replace_unstorable
 
 Update = dict[str, Any]
 """The keys of the state that a step sets."""
@@ -121,7 +121,7 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     """Return the community whose id is *name* or whose name begins with it, if any, with *limit* of its facts."""
-    matches = yield from read(cypher.FIND, name=clean(name))
+    matches = yield from read(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from read(cypher.ONE, id=matches[0]["id"])) if matches else []
     if not stored:
         return None

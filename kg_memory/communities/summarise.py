@@ -22,7 +22,7 @@ from kg_memory.runtime.effects import Ask, ask, in_step, now, read
 from kg_memory.runtime.flow import Flow, T, every, through
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.text.identity import clean, display
+from kg_memory.text.identity import display_name, replace_unstorable
 
 log = logging.getLogger("kg_memory.communities")
 
@@ -79,8 +79,8 @@ def _pick(material: Sequence[Parts], places: Sequence[int]) -> list[Parts]:
 
 def _summary(group: Group, description: _Description, summaries: Mapping[str, Told]) -> Told:
     """Return the summary to store; without a fingerprint where rules made it, or one that it rests on."""
-    name = display(description.name) or group["id"]
-    text = " ".join(clean(description.summary).split())
+    name = display_name(description.name) or group["id"]
+    text = " ".join(replace_unstorable(description.summary).split())
     rests_on_rules = any(summaries[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in summaries)
     by_model = description.by_model and not rests_on_rules
     return Told(id=group["id"], name=name, summary=text, fingerprint=group["fingerprint"] if by_model else "")
@@ -237,7 +237,7 @@ def pack(items: Sequence[Item], most: int) -> list[list[Item]]:
 
 
 def _cut(text: str, most: int) -> str:
-    encoded = clean(text).encode()
+    encoded = replace_unstorable(text).encode()
     return text if len(encoded) <= most else encoded[:most].decode(errors="ignore") + " …"
 
 

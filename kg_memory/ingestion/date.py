@@ -14,7 +14,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
 from kg_memory.text.dates import DateMention, find_dates, parse_period
-from kg_memory.text.predicates import is_over
+from kg_memory.text.predicates import is_past_state
 
 _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
@@ -53,7 +53,7 @@ def _dated(fact: NewFact, mentions: Sequence[DateMention], reference: datetime) 
     valid_at = micros(start.start, default=OPEN_START)
     invalid_at = micros(end.start if end else None, default=OPEN_END)
     window_end = micros(start.end, default=OPEN_END) if WIDTH[start.precision] else OPEN_END
-    if end is None and is_over(fact["wording"]) and not _GOES_ON.search(fact["sentence"]):
+    if end is None and is_past_state(fact["wording"]) and not _GOES_ON.search(fact["sentence"]):
         invalid_at = min(window_end, fact["said_at"])
     if invalid_at <= valid_at and valid_at != OPEN_START:
         invalid_at = OPEN_END  # an interval that ends before it begins tells only when it begins

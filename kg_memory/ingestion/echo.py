@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kg_memory.text.markers import SUPPLIED, ZEPH_HEAD, Mark
+from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
 
 _ZEPH = re.compile(
     rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d(?:, not reviewed)?\)(?:\n|$))+", re.MULTILINE
@@ -21,7 +21,7 @@ def without_contexts(content: str) -> str:
     return _ZEPH.sub(lambda found: " " * len(found[0]), content)
 
 
-def _without(content: str, mark: Mark) -> str:
+def _without(content: str, mark: Marker) -> str:
     kept: list[str] = []
     place = 0
     while (start := content.find(mark.begin, place)) >= 0:

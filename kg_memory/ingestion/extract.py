@@ -18,7 +18,7 @@ from kg_memory.runtime.effects import Ask, Prompt, ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical, display
+from kg_memory.text.identity import canonical_name, display_name
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,
@@ -120,16 +120,16 @@ def fields(state: IngestionState, piece: Piece) -> dict[str, Any]:
 
 def speaker(state: IngestionState, settings: Settings) -> list[NewEntity]:
     """Return the speaker as an entity: always extracted, always first (A15)."""
-    name = display(state["episode"]["speaker"] or "")
+    name = display_name(state["episode"]["speaker"] or "")
     return [{"name": name, "type": entity_type(PERSON, settings)}] if name else []
 
 
 def join(known: Sequence[NewEntity], found: Iterable[ExtractedEntity], settings: Settings) -> list[NewEntity]:
     """Return *known* and those of *found* that are entities and not yet there."""
-    joined = {canonical(entity["name"]): entity for entity in known}
+    joined = {canonical_name(entity["name"]): entity for entity in known}
     for entity in found:
-        name = display(entity.name)
-        key = canonical(name)
+        name = display_name(entity.name)
+        key = canonical_name(name)
         if key and key not in joined and key not in PRONOUNS and _HAS_LETTER.search(key):
             joined[key] = {"name": name, "type": entity_type(entity.type, settings)}
     return within_one(list(joined.values()), "entities")

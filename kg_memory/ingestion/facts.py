@@ -15,7 +15,7 @@ from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical, clean, display, fact_id
+from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
 from kg_memory.text.predicates import predicate_name
 
 Stated = tuple[Piece, ExtractedFact]
@@ -64,13 +64,15 @@ def places_of(entities: Sequence[NewEntity]) -> dict[str, int]:
     places: dict[str, int] = {}
     for place, entity in enumerate(entities):
         for name in entity["called"]:
-            places.setdefault(canonical(name), place)
+            places.setdefault(canonical_name(name), place)
     return places
 
 
 def by_place(stated: Mapping[str, Any], places: Mapping[str, int]) -> ExtractedFact:
     """Return the fact with its entities by their *places* instead of names; -1 for what is none."""
-    subject, *objects = (places.get(canonical(display(name)), -1) for name in (stated["subject"], *stated["objects"]))
+    subject, *objects = (
+        places.get(canonical_name(display_name(name)), -1) for name in (stated["subject"], *stated["objects"])
+    )
     return ExtractedFact.model_validate({**stated, "subject": subject, "objects": objects})
 
 
@@ -105,7 +107,11 @@ def _ask(state: IngestionState, piece: Piece, settings: Settings) -> Flow[Extrac
 
 def _joins_entities(stated: ExtractedFact, count: int) -> bool:
     """Tell whether the fact says something, and joins two distinct ones of so many entities."""
-    return 0 <= stated.subject < count and bool(_objects(stated, count)) and bool(clean(stated.sentence).strip())
+    return (
+        0 <= stated.subject < count
+        and bool(_objects(stated, count))
+        and bool(replace_unstorable(stated.sentence).strip())
+    )
 
 
 def _objects(stated: ExtractedFact, count: int) -> list[int]:
@@ -115,7 +121,7 @@ def _objects(stated: ExtractedFact, count: int) -> list[int]:
 def _fact(state: IngestionState, piece: Piece, stated: ExtractedFact, known: Mapping[str, Meaning]) -> NewFact:
     entities = state["entities"]
     objects = _objects(stated, len(entities))
-    sentence = " ".join(clean(stated.sentence).split())
+    sentence = " ".join(replace_unstorable(stated.sentence).split())
     wording = predicate_name(stated.predicate)
     meaning = known[wording]
     place = locate(stated.quote, piece["content"])

@@ -58,7 +58,7 @@ def meanings(
         return found, list(new.values())
     types = (vocabulary.predicate_name(each.name) for each in settings.fact_types)
     learned_names = (each["canonical"] for each in stored.values())
-    known = list(dict.fromkeys((*types, *learned_names, *vocabulary.names())))
+    known = list(dict.fromkeys((*types, *learned_names, *vocabulary.canonical_predicates())))
     answers = yield from ask_in_batches(PREDICATES, "predicates", missing, known=known[:MOST_SHOWN])
     learned = [_learned(each, settings) for answer in answers for each in answer.predicates if each.name in predicates]
     new |= {each["name"]: each for each in learned if each["name"] not in found}
@@ -86,7 +86,7 @@ def _known_ones(
     predicates: Iterable[str], settings: Settings, before: Iterable[NewPredicate], changed_at: int | None
 ) -> Flow[tuple[dict[str, Meaning], dict[str, NewPredicate], dict[str, dict[str, Any]]]]:
     """Return the meanings that are known, those of them that were learned before, and all that is stored."""
-    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical(name))}
+    rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical_predicate(name))}
     stored = yield from _stored_ones({*predicates, *rules.values()}, changed_at)
     found: dict[str, Meaning] = {}
     for name in predicates:
@@ -113,13 +113,13 @@ def _known(name: str, stored: Mapping[str, Any] | None, settings: Settings) -> M
     """Return what *name* means by all that was said, set and is known of it; ``None`` for a miss."""
     if stored is not None and stored["origin"] == "corrected":
         return Meaning(*_stored(stored), declared=stored["one_at_a_time"] is not None)
-    declared = vocabulary.declared(name, settings.fact_types)
+    declared = vocabulary.declared_predicate(name, settings.fact_types)
     if declared is not None:
         said = any(each.one_at_a_time is not None for each in settings.fact_types if _is(each.name, declared.name))
         return Meaning(declared.name, declared.one_at_a_time, declared.family, declared=said)
     if stored is not None:
         return Meaning(*_stored(stored))
-    rule = vocabulary.canonical(name)
+    rule = vocabulary.canonical_predicate(name)
     return Meaning(rule.name, rule.one_at_a_time, rule.family) if rule else None
 
 
@@ -128,7 +128,7 @@ def _is(name: str, canonical: str) -> bool:
 
 
 def _stored(told: Mapping[str, Any]) -> tuple[str, bool | None, str | None]:
-    rule = vocabulary.canonical(told["canonical"])
+    rule = vocabulary.canonical_predicate(told["canonical"])
     return told["canonical"], told["one_at_a_time"], rule.family if rule else None
 
 

@@ -23,8 +23,9 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant, iso, micros
 from kg_memory.text import tokenise
-from kg_memory.text.identity import checked_namespace, clean, episode_id, thread_key
-from kg_memory.text.redaction import redacted, redacted_json
+from kg_memory.text.identity import episode_id, replace_unstorable, thread_key, validate_namespace
+from kg_memory.text.redaction import redact as redacted
+from kg_memory.text.redaction import redact_json
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
@@ -80,7 +81,7 @@ def accept(state: IngestionState, settings: Settings, *, reading: bool = False) 
         if not each["withheld"]
     ]
     return {
-        "namespace": checked_namespace(state.get("namespace")),
+        "namespace": validate_namespace(state.get("namespace")),
         "episode": {**episode, "at_iso": iso(local(episode))},
         "new": saved["new"] or (again and state["new"]),
         "again": False,
@@ -150,15 +151,15 @@ def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> di
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
     kind = _kind(state.get("kind") or "message", content)
-    redact = redacted_json if kind == EpisodeKind.JSON else redacted
+    redact = redact_json if kind == EpisodeKind.JSON else redacted
     content = redact(content, settings.redact)
     if not content.strip():
         raise InputError("the content is empty once the redact hook was there: leave the message out")
-    namespace = checked_namespace(state.get("namespace"))
+    namespace = validate_namespace(state.get("namespace"))
     texts = {name: _text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
     texts["speaker"] = redacted(texts["speaker"] or "", settings.redact) or None
     at, offset = parse_at(state.get("at"), created_at)
-    content = clean(content)
+    content = replace_unstorable(content)
     source_id = texts["source_id"]
     parts = (
         ("id", texts["source"], source_id) if source_id else (kind, content, texts["speaker"], texts["thread"], str(at))
@@ -236,7 +237,7 @@ def indexed(
 
     Each of two neighbours carries the other's words too, so that a line finds its context; see `carried`.
     """
-    own = tokenise.count(line(episode) + " " + date_words(episode["at"]))
+    own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
     places: dict[str, dict[str, int]] = {}
     lengths: dict[str, int] = {}
 
@@ -247,11 +248,11 @@ def indexed(
         lengths[place] = lengths.get(place, 0) + sum(counts.values())
 
     add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
-    shared, size = tokenise.count(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
+    shared, size = tokenise.count_terms(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
     for side in (before, after):
         for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
             if abs(other["at"] - episode["at"]) <= SESSION_GAP:
-                lent = tokenise.count(line(other))
+                lent = tokenise.count_terms(line(other))
                 add(carried(size, lent, weight), episode["id"])
                 add(carried(length(other), shared, weight), other["id"])
     postings = [
@@ -271,7 +272,7 @@ def carried(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]
 
 def length(episode: Mapping[str, Any]) -> int:
     """Return how many words the episode has, as far as neighbours see it."""
-    return sum(tokenise.count(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
+    return sum(tokenise.count_terms(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
 
 
 def line(episode: Mapping[str, Any]) -> str:
@@ -334,5 +335,5 @@ def _text(name: str, value: object) -> str | None:
         raise InputError(f"{name} is {short(value)}: give a string")
     if len(value) > LONGEST_FIELD:
         raise InputError(f"{name} has {len(value)} characters, the limit is {LONGEST_FIELD}: give a name, not a text")
-    cleaned = clean(value)
+    cleaned = replace_unstorable(value)
     return (" ".join(cleaned.split()) if name == "speaker" else cleaned) or None

@@ -12,7 +12,7 @@ from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical
+from kg_memory.text.identity import canonical_name
 
 
 def reflect(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
@@ -23,14 +23,14 @@ def reflect(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
     if state.get("stated") is not None:
         return {}
     entities = state["entities"]
-    always = {canonical(entity["name"]) for entity in speaker(state, settings)}
+    always = {canonical_name(entity["name"]) for entity in speaker(state, settings)}
     for _ in range(settings.reflections):
         answers = yield from every(_ask(state, piece, entities, settings) for piece in state["pieces"])
         # A name is unsupported only if no piece supports it.
-        unsupported = set.intersection(*({canonical(name) for name in answer.unsupported} for answer in answers))
-        kept = [each for each in entities if canonical(each["name"]) not in unsupported - always]
+        unsupported = set.intersection(*({canonical_name(name) for name in answer.unsupported} for answer in answers))
+        kept = [each for each in entities if canonical_name(each["name"]) not in unsupported - always]
         missed = (entity for answer in answers for entity in answer.missed)
-        reflected = join(kept, (each for each in missed if canonical(each.name) not in unsupported), settings)
+        reflected = join(kept, (each for each in missed if canonical_name(each.name) not in unsupported), settings)
         if reflected == entities:
             break
         entities = reflected

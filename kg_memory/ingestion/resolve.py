@@ -19,7 +19,7 @@ from kg_memory.runtime.effects import Vector, embed, embedding_model, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
-from kg_memory.text.identity import alias_key, canonical, entity_id, entity_key
+from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
 
 Candidate = dict[str, Any]
 MOST_ALIASES = 50
@@ -85,7 +85,7 @@ def resolved(
 
 def told_before(entity: NewEntity, found: Sequence[Candidate], before: Mapping[str, Identity]) -> Identity | None:
     """Return what was answered of the entity, if it was asked with all that it may be now."""
-    identity = before.get(canonical(entity["name"]))
+    identity = before.get(canonical_name(entity["name"]))
     ids = {each["id"] for each in found}
     if identity is None or not ids.issubset(identity["among"]):
         return None
@@ -104,8 +104,8 @@ def likely(entities: Sequence[NewEntity], unsure: Mapping[int, Sequence[Candidat
 
 def _sounds_like(entity: NewEntity, candidate: Candidate) -> bool:
     """Tell whether the two have a name in common, or one of the same words: "kid" and "kids"."""
-    own = set(tokenise.tokens(entity["name"]))
-    same = (own == set(tokenise.tokens(each)) for each in (candidate["name"], *candidate["aliases"]))
+    own = set(tokenise.terms(entity["name"]))
+    same = (own == set(tokenise.terms(each)) for each in (candidate["name"], *candidate["aliases"]))
     return alias_key(entity["name"]) in _keys(candidate) or (bool(own) and any(same))
 
 
@@ -122,7 +122,7 @@ def candidates(
             "alias": alias_key(each["name"]),
             "type": each["type"],
             "embedding": vector,
-            "terms": sorted(set(tokenise.tokens(each["name"]))),
+            "terms": sorted(set(tokenise.terms(each["name"]))),
         }
         for new, (each, vector) in enumerate(zip(entities, vectors, strict=True))
     ]
@@ -193,8 +193,8 @@ def identified(
 
 def _known(entity: NewEntity, same: Candidate, name: str | None) -> NewEntity:
     """Return the known entity, under the fullest name that was given for it, with the new name as an alias."""
-    given: dict[str, str] = {canonical(each): each for each in (same["name"], entity["name"], *same["aliases"])}
-    fullest = given[canonical(name)] if name and canonical(name) in given else str(same["name"])
+    given: dict[str, str] = {canonical_name(each): each for each in (same["name"], entity["name"], *same["aliases"])}
+    fullest = given[canonical_name(name)] if name and canonical_name(name) in given else str(same["name"])
     names = dict.fromkeys((str(same["name"]), entity["name"]))
     aliases = [each for each in names if each != fullest and each not in same["aliases"]]
     if len(same["aliases"]) >= MOST_ALIASES:

@@ -133,7 +133,9 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
     rows: dict[str, list[dict[str, object]]] = {"fact": [], "entity": []}
     for row, vector in zip(evicted, vectors, strict=True):
         weight = name_weight if row["kind"] == "entity" else 1
-        counts: Counter[str] = sum((tokenise.count(text, weight) for text in dict.fromkeys(row["texts"])), Counter())
+        counts: Counter[str] = sum(
+            (tokenise.count_terms(text, weight) for text in dict.fromkeys(row["texts"])), Counter()
+        )
         terms = [{"term": term, "f": f} for term, f in sorted(counts.items())]
         rows[row["kind"]].append({"id": row["id"], "embedding": vector, "n": counts.total(), "terms": terms})
     yield from write(REVIVE, facts=rows["fact"], entities=rows["entity"])

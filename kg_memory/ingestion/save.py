@@ -145,7 +145,7 @@ def _entity_rows(state: IngestionState, vectors: Mapping[str, Vector]) -> list[d
 
 def _name_row(name: str) -> dict[str, Any]:
     """Return *name* and its words, which count for the entity where the name is new to it."""
-    counts = tokenise.count(name, NAME_WEIGHT)
+    counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": [{"term": term, "f": f} for term, f in counts.items()]}
 
 
@@ -157,7 +157,7 @@ def _fact_rows(
     retold: list[dict[str, Any]] = []
     terms: list[dict[str, Any]] = []
     for fact in facts:
-        counts = tokenise.count(fact["sentence"])
+        counts = tokenise.count_terms(fact["sentence"])
         row = {name: fact[name] for name in ("predicate", "wording", "family", "sentence", "confidence", "edge_type")}
         measures = {"embedding": vectors[fact["sentence"]], "n": counts.total(), "told_end": only_ends(fact)}
         ends = {

@@ -180,8 +180,8 @@ def _stopped(sentence: str) -> str:
 
 
 def _stored(row: dict[str, Any], summary: str, worded: str | None) -> dict[str, Any]:
-    more = tokenise.count(summary)
-    more.subtract(tokenise.count(row["summary"]))
+    more = tokenise.count_terms(summary)
+    more.subtract(tokenise.count_terms(row["summary"]))
     return {
         "key": row["key"], "stale": row["stale"], "summary": summary, "worded": worded,
         "n": more.total(), "terms": [{"term": term, "f": f} for term, f in sorted(more.items()) if f],

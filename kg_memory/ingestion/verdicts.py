@@ -75,7 +75,7 @@ def answered(asked: Mapping[int, Told], judged: Mapping[str, Any]) -> Flow[dict[
 
 def _known(row: Known, names: Mapping[str, str], new: NewFact) -> dict[str, Any]:
     fact = row["fact"]
-    rule = predicates.canonical(fact["predicate"])
+    rule = predicates.canonical_predicate(fact["predicate"])
     one_at_a_time = new["one_at_a_time"] if fact["predicate"] == new["predicate"] else rule and rule.one_at_a_time
     known = {
         "subject": names.get(fact["subject_id"], fact["subject"]),

@@ -1,0 +1,1 @@
+"""Language, embedding and rerank models: prompts, requests, retries, rate limits and budgets."""

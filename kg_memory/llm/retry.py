@@ -1,4 +1,4 @@
-"""What to do when a remote model fails: try again, after how long, or give up.
+"""Retry failed requests to a remote model: whether to try again, after how long, and which error to raise in the end.
 
 Sources: RFC 9110 10.2.3 (Retry-After), OpenAI's ``retry-after-ms``.
 """
@@ -9,26 +9,27 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from kg_memory.llm.rate_limit import Pace, Turn
+from kg_memory.errors import KGMemoryError
+from kg_memory.llm.rate_limit import RateLimiter, Reservation
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.flow import Flow
 
-PASSING_STATUS = frozenset({408, 409, 425, 429})
-# The SDKs share no root for "nothing came back"; these are the names that httpx, httpx2, requests, openai and
-# anthropic use.
+TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+# The SDKs share no base class for "no response"; these are the names in httpx, httpx2, requests, openai and anthropic.
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
-PASSING_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
-FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
-FILTERED_NAMES = frozenset({"ContentFilterFinishReasonError"})
-LOOP_ENDED = "Event loop is closed"
+TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError"}
+FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
+FILTER_NAMES = frozenset({"ContentFilterFinishReasonError"})
+LOOP_CLOSED = "Event loop is closed"
 NO_THREADS = "interpreter shutdown"
-"""What each error says that Python raises where no thread starts any more, as the process ends."""
-LONGEST_REASON = 300
+"""Part of each error that Python raises when it can start no more threads because the process is ending."""
+MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,170 +39,209 @@ class Pause:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Sleepers:
-    """How to wait; tests put in something that does not."""
+def _unchanged(response: Any) -> Any:
+    return response
 
-    sync: Callable[[float], None] = time.sleep
-    asynchronous: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to a server: `read` turns the response into the result.
+
+    `span` opens a telemetry span that is called with the result.
+    """
+
+    span: Callable[[], AbstractContextManager[Any]]
+    send: Callable[[], Any]
+    asend: Callable[[], Awaitable[Any]]
+    read: Callable[[Any], Any] = _unchanged
+
+
+@dataclass(frozen=True, slots=True)
+class Performer:
+    """Performs pauses and requests; tests replace the functions that sleep."""
+
+    sleep: Callable[[float], None] = time.sleep
+    asleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def perform(self, effect: Pause | Request) -> Any:
+        """Wait, or send a request and return its result."""
+        if isinstance(effect, Pause):
+            return self.sleep(effect.seconds)
+        with effect.span() as record:
+            return record(effect.read(effect.send()))
+
+    async def aperform(self, effect: Pause | Request) -> Any:
+        """`perform` on the running event loop."""
+        if isinstance(effect, Pause):
+            return await self.asleep(effect.seconds)
+        with effect.span() as record:
+            return record(effect.read(await effect.asend()))
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is known of a failed request."""
+    """A diagnosed error of a request."""
 
     status: int | None
-    """The HTTP status, where the server answered at all."""
-    passing: bool
+    """The HTTP status, if the server responded."""
+    transient: bool
     """Whether the same request may succeed later."""
-    wait: float | None
-    """Seconds for which the server asks to be left alone."""
+    retry_after: float | None
+    """Seconds for which the server asks to wait."""
     reason: str
-    refused: bool = False
-    """Whether the content was the matter, by the server's own filter."""
+    filtered: bool = False
+    """Whether the server's content filter blocked the request."""
     timeout: bool = False
-    """Whether no answer came in time."""
-    limited: bool = False
-    """Whether the server asks for fewer requests: whoever asks it would be refused too."""
-    ending: bool = False
-    """Whether the process ends: the request may succeed in the next one, and not before."""
+    rate_limited: bool = False
+    """Whether the server asks for fewer requests, so that other callers would be rejected too."""
+    shutdown: bool = False
+    """Whether the process is ending: the request can succeed in the next process only."""
 
     @property
     def kind(self) -> str:
-        """What it was, in one of few words: the status, or that no answer came."""
+        """The status, ``timeout`` or ``connection``."""
         return str(self.status) if self.status is not None else "timeout" if self.timeout else "connection"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often a request is made in all, and how long is waited between (seconds)."""
+class RetryPolicy:
+    """Limits of retrying; durations are in seconds, and attempts include the first."""
 
     attempts: int = 5
     timeouts: int = 2
-    """How often in all where each attempt runs into the timeout: a slow model does not get faster."""
+    """Attempts where each runs into the timeout: a slow model does not get faster."""
     first: float = 0.5
     longest: float = 30.0
-    refusals: int = 8
-    """How often in all where the server asks for fewer requests: a limit of a minute is waited out."""
-    longest_asked: float = 90.0
-    """A server that asks for more than this is given up at once: waiting is for whoever called."""
+    rejections: int = 8
+    """Attempts where the server asks for fewer requests: a limit per minute is waited out."""
+    longest_retry_after: float = 90.0
+    """A request is given up at once if the server asks to wait for longer: that is the caller's decision."""
     longest_queue: float = 300.0
-    """How long is waited in all for others who ask the same server."""
+    """The longest wait in all for other requests to the same server."""
 
-    def before(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
+    def delay(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
         """Return the seconds to wait before *attempt* (the second is 2), or None to give up."""
-        most = self.timeouts if failure.timeout else self.refusals if failure.limited else self.attempts
-        may_pass = failure.passing and not failure.ending
-        return self.pause(attempt, failure, draw) if may_pass and attempt <= most else None
+        most = self.timeouts if failure.timeout else self.rejections if failure.rate_limited else self.attempts
+        may_succeed = failure.transient and not failure.shutdown
+        return self.backoff(attempt, failure, draw) if may_succeed and attempt <= most else None
 
-    def pause(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
+    def backoff(self, attempt: int, failure: Failure, draw: Callable[[], float] = random.random) -> float | None:
         """Return the seconds between *failure* and *attempt*, or None where the server asks for too many."""
-        if failure.wait is not None:
-            # A little more than asked for, so that many waiting at once do not come back at once.
-            return None if failure.wait > self.longest_asked else failure.wait + 0.25 * draw()
+        if failure.retry_after is not None:
+            # A little longer than requested, so that callers do not all return at the same moment.
+            return None if failure.retry_after > self.longest_retry_after else failure.retry_after + 0.25 * draw()
         return min(self.longest, self.first * 2.0 ** (attempt - 2)) * (0.5 + 0.5 * draw())
 
 
-class Crowded(Exception):
-    """So many ask the server that the turn of this request does not come in time."""
+class QueueTimeout(Exception):
+    """Too many requests to the same server are queued before this one."""
 
     is_retryable = True
 
 
-def patiently(request: Any, patience: Patience, pace: Pace | None = None, tokens: float = 0) -> Flow[Any]:
-    """Yield *request*, of about so many *tokens*, until it is answered; the last error is raised when *patience* ends.
+def with_retries(request: Any, policy: RetryPolicy, limiter: RateLimiter | None = None, tokens: float = 0) -> Flow[Any]:
+    """Yield *request*, of about so many *tokens*, until it succeeds or *policy* gives up, and return the response.
 
-    It is made at the *pace* of all who ask the same server. Errors: `Crowded`.
+    Raises: `QueueTimeout`, or the last error.
     """
     attempt, queued = 1, 0.0
-    with (pace or Pace()).turn(tokens) as turn:
+    with (limiter or RateLimiter()).reserve(tokens) as reservation:
         while True:
-            queued = yield from _queue(turn, patience.longest_queue, queued)
+            queued = yield from _wait_for_turn(reservation, policy.longest_queue, queued)
             try:
-                answer = yield request
+                response = yield request
             except Exception as error:
                 attempt, failure = attempt + 1, diagnose(error)
-                seconds = patience.before(attempt, failure)
-                held = patience.pause(attempt, failure) if seconds is None else seconds
-                if failure.limited and held is not None:  # by all who ask, also where this request is given up
-                    turn.refused(held, failure.wait)
+                seconds = policy.delay(attempt, failure)
+                pause = policy.backoff(attempt, failure) if seconds is None else seconds
+                if failure.rate_limited and pause is not None:  # all callers wait, also where this one gives up
+                    reservation.note_rejection(pause, failure.retry_after)
                 if seconds is None:
                     raise
             else:
-                turn.answered()
-                return answer
+                reservation.note_success()
+                return response
             telemetry.retried(failure.kind, seconds)
-            if not failure.limited:
-                turn.failed()
+            if not failure.rate_limited:
+                reservation.note_failure()
                 yield Pause(seconds)
 
 
-def _queue(turn: Turn, longest: float, queued: float) -> Flow[float]:
-    """Wait for *turn*, and return how long that was in all, with what was *queued* before."""
-    while seconds := turn.wait():
+def _wait_for_turn(reservation: Reservation, longest: float, queued: float) -> Flow[float]:
+    """Wait until *reservation* may be used, and return all the seconds spent waiting, *queued* included."""
+    while seconds := reservation.acquire():
         queued += seconds
         if queued > longest:
-            raise Crowded(f"its rate limit leaves no room for this request within {longest:.0f} seconds")
+            raise QueueTimeout(f"its rate limit leaves no room for this request within {longest:.0f} seconds")
         yield Pause(seconds)
     return queued
 
 
 def diagnose(error: Exception) -> Failure:
-    """Return what *error* says about the request, whichever client raised it."""
+    """Return what *error* says about a request, whichever client raised it."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
-    reason = " ".join(str(getattr(error, "message", None) or error).split())[:LONGEST_REASON] or type(error).__name__
-    passing, wait = _is_passing(error, status), _asked_wait(getattr(response, "headers", None))
+    reason = " ".join(str(getattr(error, "message", None) or error).split())[:MAX_REASON] or type(error).__name__
+    transient, retry_after = _is_transient(error, status), _read_retry_after(getattr(response, "headers", None))
     return Failure(
         status,
-        passing=passing,
-        wait=wait,
+        transient=transient,
+        retry_after=retry_after,
         reason=reason,
-        refused=getattr(error, "code", None) in FILTERED_CODES or bool(_names(error) & FILTERED_NAMES),
+        filtered=getattr(error, "code", None) in FILTER_CODES or bool(_names(error) & FILTER_NAMES),
         timeout=status is None and bool(_names(error) & TIMEOUT_NAMES),
-        limited=passing and (status == 429 or wait is not None),
-        ending=is_ending(error),
+        rate_limited=transient and (status == 429 or retry_after is not None),
+        shutdown=is_shutdown(error),
     )
 
 
-def is_ending(error: BaseException | None) -> bool:
-    """Tell whether *error* is that no thread starts any more, as the process ends."""
+def is_shutdown(error: BaseException | None) -> bool:
+    """Tell whether *error* means that no thread can start because the process is ending."""
     return isinstance(error, RuntimeError) and NO_THREADS in str(error)
 
 
-def _is_passing(error: Exception, status: int | None) -> bool:
+def make_error(
+    subject: str, failure: Failure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
+) -> KGMemoryError:
+    """Return the error for a request to *subject* that failed: by the first of *remedies* whose condition is true."""
+    kind, advice = next((kind, advice) for applies, kind, advice in remedies if applies)
+    return kind(f"{subject} failed ({failure.reason}): {advice}")
+
+
+def _is_transient(error: Exception, status: int | None) -> bool:
     if status is not None:
-        spent = getattr(error, "code", None) == "insufficient_quota"
-        return (status in PASSING_STATUS or status >= 500) and status != 501 and not spent
-    # The OpenAI client keeps connections of an event loop that has ended, as after `asyncio.run`: each fails once.
-    is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_ENDED
-    return bool(is_stale or is_ending(error) or getattr(error, "is_retryable", False) or _names(error) & PASSING_NAMES)
+        no_credit = getattr(error, "code", None) == "insufficient_quota"
+        return (status in TRANSIENT_STATUS or status >= 500) and status != 501 and not no_credit
+    # After `asyncio.run`, the OpenAI client keeps the connections of the closed loop: each fails once.
+    is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_CLOSED
+    is_retryable = getattr(error, "is_retryable", False) or _names(error) & TRANSIENT_NAMES
+    return bool(is_stale or is_shutdown(error) or is_retryable)
 
 
 def _names(error: Exception) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__}
 
 
-def _asked_wait(headers: Any) -> float | None:
-    """Return the seconds that the response's *headers* ask to wait, if they do."""
+def _read_retry_after(headers: Any) -> float | None:
+    """Return the seconds that the response's *headers* ask to wait, if any."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
-            return _sane(float(milliseconds) / 1000)
+            return _to_wait(float(milliseconds) / 1000)
         text = headers.get("retry-after")
     except (AttributeError, ValueError):
         return None
     if not text:
         return None
     try:
-        return _sane(float(text))
+        return _to_wait(float(text))
     except ValueError:
         pass
     try:
-        return _sane(parsedate_to_datetime(text).timestamp() - time.time())
+        return _to_wait(parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def _sane(seconds: float) -> float | None:
+def _to_wait(seconds: float) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -21,7 +21,7 @@ from kg_memory.retrieval.recipe import recipe
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant, micros
-from kg_memory.text.identity import checked_namespace, clean
+from kg_memory.text.identity import replace_unstorable, validate_namespace
 
 RETRIED = {False: (EpisodeStatus.FAILED,), True: (EpisodeStatus.FAILED, EpisodeStatus.SKIPPED)}
 """The states of episodes that are read again, without and with the skipped ones."""
@@ -186,7 +186,8 @@ def question(
     if during is not None and not isinstance(during, str):
         during = [_iso(each) for each in during] if isinstance(during, Iterable) else during
     return {
-        "question": clean(text), "namespace": checked_namespace(namespace), "thread": thread, "during": during,
+        "question": replace_unstorable(text), "namespace": validate_namespace(namespace),
+        "thread": thread, "during": during,
         "as_of": _iso(times["as_of"]), "believed_at": _iso(times["believed_at"]),
         "unreviewed": times["unreviewed"], **checked_limits, **_how(how),
     }  # fmt: skip

@@ -12,7 +12,7 @@ from kg_memory.models.surroundings import EntityCard, Neighbour
 from kg_memory.retrieval.time_window import Window
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, clean
+from kg_memory.text.identity import alias_key, replace_unstorable
 
 MOST_FACTS = 1000
 """So many facts are looked at for the neighbours."""
@@ -25,7 +25,7 @@ def card(name: str, limit: int, window: Window | None = None, believed_at: Belie
     """
     limit = counted("limit", limit)
     near = yield from around(name, 1, MOST_FACTS, window, believed_at)
-    alias = alias_key(clean(name))
+    alias = alias_key(replace_unstorable(name))
     mentioned, grouped = yield from in_step(
         (read(episodes.EPISODES_ABOUT, alias=alias, limit=limit), read(communities.COMMUNITIES_ABOUT, alias=alias))
     )

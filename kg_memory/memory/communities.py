@@ -11,7 +11,7 @@ from kg_memory.memory.verbs import Verbs
 from kg_memory.models.graph import Community, CommunityRefresh
 from kg_memory.models.surroundings import CommunityCard
 from kg_memory.runtime.flow import T
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 
 class Communities(Verbs):
@@ -54,11 +54,11 @@ class Communities(Verbs):
         changes, and the next refresh asks only what is still open. ``communities_graph.stream(...,
         stream_mode="custom")`` tells how far it is. Errors: `ModelError`, `DatabaseError`.
         """
-        return read_refresh(self.communities_graph.invoke({"namespace": checked_namespace(namespace), "full": full}))
+        return read_refresh(self.communities_graph.invoke({"namespace": validate_namespace(namespace), "full": full}))
 
     async def arefresh_communities(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> CommunityRefresh:
         """`refresh_communities`, for asyncio."""
-        asked = {"namespace": checked_namespace(namespace), "full": full}
+        asked = {"namespace": validate_namespace(namespace), "full": full}
         return read_refresh(await self.communities_graph.ainvoke(asked))
 
     def _fresh(self, added: T, namespace: str) -> T:

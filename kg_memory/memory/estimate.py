@@ -17,7 +17,7 @@ from kg_memory.ingestion.facts import stated_in
 from kg_memory.ingestion.receive import READ, checked, local, pieces
 from kg_memory.ingestion.records import IngestionState, NewEntity
 from kg_memory.ingestion.reflect import reflect
-from kg_memory.llm.budget.ask_cost import LEAST_ANSWER, ask_cost
+from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.models.budget import Budget
 from kg_memory.models.graph import Value
 from kg_memory.models.usage import Usage
@@ -25,7 +25,7 @@ from kg_memory.runtime.effects import Ask, now, read, work
 from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.interval import iso
-from kg_memory.text.tokens import estimate
+from kg_memory.text.tokenise import estimate_tokens
 
 ENOUGH = 20
 """From how many episodes on the namespace's own past is taken for what is likely."""
@@ -145,7 +145,7 @@ def _costs(episodes: Iterable[dict[str, Any]], known: Container[str], settings: 
         if state["episode"]["id"] in known:
             continue
         asks = _sure(state, settings)
-        cost = sum(map(ask_cost, asks), Usage())
+        cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
             thread = state["episode"]["thread_key"]
             if together[thread] % settings.window:  # it is told in the question about one before it
@@ -155,8 +155,8 @@ def _costs(episodes: Iterable[dict[str, Any]], known: Container[str], settings: 
 
 
 def _told_along(state: IngestionState) -> Usage:
-    tokens = LINE + estimate(state["episode"]["content"])
-    return Usage(input_tokens=tokens, output_tokens=LEAST_ANSWER // 2)
+    tokens = LINE + estimate_tokens(state["episode"]["content"])
+    return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _states(episodes: Iterable[dict[str, Any]], settings: Settings) -> Iterator[IngestionState]:

@@ -14,7 +14,7 @@ from kg_memory.maintenance.forgetting.whole import forget_everything
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.receipts import AuditEntry, AuditReport, ForgetReceipt
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 
 class Forgetting(Verbs):
@@ -67,7 +67,7 @@ class Forgetting(Verbs):
         how |= {"search": search}
         wanted = asked({**what, "fact": fact, "everything": everything}, **how)
         threads = self._run(threads_of(wanted), namespace) if checkpointer is not None and not dry_run else []
-        done = self._run(self._forgetting(wanted, checked_namespace(namespace), progress), namespace)
+        done = self._run(self._forgetting(wanted, validate_namespace(namespace), progress), namespace)
         return done.model_copy(update={"checkpoints": deleted(checkpointer, threads)})
 
     async def aforget(
@@ -96,7 +96,7 @@ class Forgetting(Verbs):
         how |= {"search": search}
         wanted = asked({**what, "fact": fact, "everything": everything}, **how)
         threads = await self._arun(threads_of(wanted), namespace) if checkpointer is not None and not dry_run else []
-        done = await self._arun(self._forgetting(wanted, checked_namespace(namespace), progress), namespace)
+        done = await self._arun(self._forgetting(wanted, validate_namespace(namespace), progress), namespace)
         return done.model_copy(update={"checkpoints": await adeleted(checkpointer, threads)})
 
     def audit(self, *, namespace: str | None = None, limit: int = 100, skip: int = 0) -> list[AuditEntry]:

@@ -42,8 +42,8 @@ from kg_memory.runtime.graph import Course
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.runtime.telemetry.verbs import traced
 from kg_memory.settings import Settings
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
-from kg_memory.text.redaction import Redact
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.text.redaction import RedactHook
 
 AT_ONCE = 1000
 """How many episodes that are to be read are listed at once."""
@@ -67,7 +67,7 @@ class GraphMemory(
         model: BaseChatModel | Model | str | None = None,
         embeddings: Embeddings | str | None = None,
         reranker: Reranker | None = None,
-        redact: Redact | str | None = None,
+        redact: RedactHook | str | None = None,
         budget: Budget | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
@@ -92,7 +92,7 @@ class GraphMemory(
         model: BaseChatModel | Model | str | None = None,
         embeddings: Embeddings | str | None = None,
         reranker: Reranker | None = None,
-        redact: Redact | str | None = None,
+        redact: RedactHook | str | None = None,
         budget: Budget | None = None,
         settings: Settings | None = None,
         say: Callable[[str], None] | None = None,
@@ -302,7 +302,7 @@ class GraphMemory(
 
     def reembed(self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed everything anew with this memory's embedding model; return how many vectors were made."""
-        return reembedding.reembed(self.driver, checked_namespace(namespace), progress)
+        return reembedding.reembed(self.driver, validate_namespace(namespace), progress)
 
     async def areembed(
         self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None

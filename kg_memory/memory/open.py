@@ -13,8 +13,8 @@ from kg_memory.errors import SettingsError
 from kg_memory.falkor import binaries, embedded, start_errors
 from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.replica import Replicated
-from kg_memory.llm.cross_encoders import CrossEncoder, ModelScorer, PairScorer
-from kg_memory.llm.embeddings import Steady, embedding_model, steady, vector_model_name
+from kg_memory.llm.cross_encoders import CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
+from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, vector_model_name
 from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.runtime.effects import Model
@@ -127,13 +127,13 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
 
 def _chat(given: BaseChatModel | str, settings: Settings) -> Model:
     # OpenAI's client takes half a second to import, and reading offline does without it.
-    from kg_memory.llm.chat import ChatModel, chat_model  # noqa: PLC0415
+    from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
     if isinstance(given, str):
         server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
-        given = chat_model(given, *server)
+        given = open_chat_model(given, *server)
     chat = ChatModel(given)
-    chat.pace.limit(settings.requests_per_minute, settings.tokens_per_minute)
+    chat.limiter.limit(settings.requests_per_minute, settings.tokens_per_minute)
     return chat
 
 
@@ -143,9 +143,9 @@ def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEnc
     A text is the URL of a rerank endpoint, or the name of a chat model.
     """
     if isinstance(given, BaseChatModel):
-        return ModelScorer(_chat(given, settings))
+        return ModelCrossEncoder(_chat(given, settings))
     if isinstance(given, BaseCrossEncoder):
-        return PairScorer(given)
+        return LangChainCrossEncoder(given)
     if isinstance(given, CrossEncoder):
         return given
     if given is not None and not isinstance(given, str):
@@ -155,32 +155,32 @@ def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEnc
         )
     named = given or settings.rerank_url or settings.rerank_model
     if named is None:
-        return ModelScorer(model)
+        return ModelCrossEncoder(model)
     if named.startswith(("http://", "https://")):
-        from kg_memory.llm.cross_encoders.http import HTTPReranker  # noqa: PLC0415 - its client takes 0.2 s to import
+        from kg_memory.llm.cross_encoders import RerankServer  # noqa: PLC0415 - its client takes 0.2 s to import
 
-        return HTTPReranker(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
-    return ModelScorer(OfflineModel() if named == OFFLINE else _chat(named, settings))
+        return RerankServer(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
+    return ModelCrossEncoder(OfflineModel() if named == OFFLINE else _chat(named, settings))
 
 
 def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
     """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
     if isinstance(given, Embeddings):
-        return _limited(steady(given), settings)
+        return _limited(make_reliable(given), settings)
     if given is not None and not isinstance(given, str):
         raise SettingsError(f"embeddings is a {type(given).__name__}: pass a LangChain Embeddings object or 'offline'")
     name = given or settings.embedding_model
     if name is None:
         name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and model.name != OFFLINE else OFFLINE
     if name == OFFLINE:
-        return steady(LocalEmbeddings())
+        return make_reliable(LocalEmbeddings())
     url = settings.embedding_base_url or settings.base_url
-    opened = embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
+    opened = open_embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
     return _limited(opened, settings)
 
 
-def _limited(model: Steady, settings: Settings) -> Steady:
-    model.pace.limit(settings.requests_per_minute, settings.tokens_per_minute)
+def _limited(model: ReliableEmbeddings, settings: Settings) -> ReliableEmbeddings:
+    model.limiter.limit(settings.requests_per_minute, settings.tokens_per_minute)
     return model
 
 

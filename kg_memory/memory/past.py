@@ -19,8 +19,8 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.temporal.policy import rivals_by
-from kg_memory.text.identity import alias_key, clean
-from kg_memory.text.predicates import canonical, predicate_name
+from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.text.predicates import canonical_predicate, predicate_name
 
 LONGEST_CHAIN = 64
 """How many links of an evolution are told, at most (C53)."""
@@ -84,7 +84,7 @@ def evolution(fact: str) -> Flow[list[Fact]]:
     """Return what took the place of what, earliest first: the periods of the fact with that id and its rivals."""
     if not isinstance(fact, str) or not fact:
         raise InputError(f"the fact is {fact!r}: give the id of a fact, such as memory.facts_about(...)[0].id")
-    history = yield from read_history([clean(fact)])
+    history = yield from read_history([replace_unstorable(fact)])
     if fact not in history.sentences:
         raise InputError(f"there is no fact {fact!r} in this namespace: give the id of one that a search found")
     linked = sorted(_chain(history, fact))
@@ -145,7 +145,7 @@ def _seen(window: Window, believed_at: Believed, *, unreviewed: bool = False) ->
 def _alias(name: object) -> str:
     if not isinstance(name, str) or not name.strip():
         raise InputError("the name is empty: give an entity's name or one of its aliases")
-    return alias_key(clean(name))
+    return alias_key(replace_unstorable(name))
 
 
 def _predicate(name: str | None) -> Flow[str | None]:
@@ -158,7 +158,7 @@ def _predicate(name: str | None) -> Flow[str | None]:
     stored = yield from read(belief_cypher.PREDICATES, names=[written])
     if stored:
         return str(stored[0]["predicate"]["canonical"])
-    known = canonical(written)
+    known = canonical_predicate(written)
     return known.name if known else written
 
 

@@ -12,8 +12,8 @@ from kg_memory.falkor.queries import facts, search, usage
 from kg_memory.models.graph import Entity, Episode, EpisodeStatus, Stats
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, clean
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.text.tokenise import terms as tokens
 
 Status = EpisodeStatus | Iterable[EpisodeStatus] | None
 UNREAD = (EpisodeStatus.SAVED, EpisodeStatus.WAITING, EpisodeStatus.WORKING)
@@ -30,7 +30,7 @@ def entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity
         return [rows.entity(row["entity"]) for row in found]
     if not isinstance(like, str):
         raise InputError(f"like is {like!r}: give words, or the beginning of one")
-    terms = tokens(clean(like))
+    terms = tokens(replace_unstorable(like))
     if not terms:
         return []
     found = yield from read(facts.ENTITIES_LIKE, terms=terms, beginning=terms[-1], **page)
@@ -41,7 +41,7 @@ def similar(name: str, limit: int) -> Flow[list[Entity]]:
     """Return the entities that are linked with those called *name*, nearest first."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"the name is {name!r}: give an entity's name or one of its aliases")
-    alias, most = alias_key(clean(name)), counted("limit", limit)
+    alias, most = alias_key(replace_unstorable(name)), counted("limit", limit)
     found = yield from read(facts.SIMILAR_TO, alias=alias, limit=most)
     return [rows.entity(row["entity"], round(row["similarity"], 6)) for row in found]
 

@@ -20,7 +20,7 @@ from kg_memory.maintenance.transfer.imports import Wish, bring_in, bring_in_grap
 from kg_memory.memory.open import NamedServer
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.transfers import ExportResult, ImportResult
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 Form = Literal["jsonl", "graphml", "cytoscape"]
 GRAPH = "default_db"
@@ -57,7 +57,7 @@ class Transferring(Verbs):
         if store is not None and form != "jsonl":
             raise InputError("items of a store are no graph: export them as jsonl")
         what = What(
-            checked_namespace(namespace if store is None else store), embeddings, "items" if store else "memory"
+            validate_namespace(namespace if store is None else store), embeddings, "items" if store else "memory"
         )
         return FORMS[form](self.driver.database, what, target, progress)
 

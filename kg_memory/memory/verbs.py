@@ -5,7 +5,7 @@ from __future__ import annotations
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow, T
 from kg_memory.settings import Settings
-from kg_memory.text.identity import checked_namespace
+from kg_memory.text.identity import validate_namespace
 
 
 class Verbs:
@@ -15,7 +15,7 @@ class Verbs:
     settings: Settings
 
     def _run(self, flow: Flow[T], namespace: str) -> T:
-        return self.driver.run(flow, checked_namespace(namespace))
+        return self.driver.run(flow, validate_namespace(namespace))
 
     async def _arun(self, flow: Flow[T], namespace: str) -> T:
-        return await self.driver.arun(flow, checked_namespace(namespace))
+        return await self.driver.arun(flow, validate_namespace(namespace))

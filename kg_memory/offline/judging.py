@@ -256,7 +256,7 @@ def _began_before(fact: Fact, denial: Fact) -> bool:
 
 def _happens_once(pair: _Pair) -> bool:
     """Return whether both tell of what happens once in a life."""
-    rule = predicates.canonical(pair.new["predicate"])
+    rule = predicates.canonical_predicate(pair.new["predicate"])
     once = rule is not None and rule.family in ("birth", "death")
     return pair.alike and (once or all(_BORN.search(said(one)) for one in (pair.new, pair.known)))
 

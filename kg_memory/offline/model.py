@@ -20,7 +20,7 @@ from kg_memory.offline.summaries import describe, summarise
 from kg_memory.offline.writing import entity_names, record_facts, statement_facts
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.dates import parse_instant
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 Fields = Mapping[str, Any]
 
@@ -170,10 +170,10 @@ def _community(fields: Fields) -> dict[str, Any]:
 
 def _score(fields: Fields) -> dict[str, Any]:
     """Score each text by its words in common with the question, as the cosine of the two sets of words."""
-    asked = set(tokens(fields["question"]))
+    asked = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:
-        said = set(tokens(text["text"]))
+        said = set(terms(text["text"]))
         common = len(asked & said) / math.sqrt(len(asked) * len(said)) if asked and said else 0.0
         scores.append({"text": text["id"], "relevance": 10 * common})
     return {"scores": scores}

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, SearchResults, Value
 from kg_memory.retrieval.context.times import in_words, midnight
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 V = TypeVar("V")
 Alike = tuple[Value, ...]
@@ -101,6 +101,6 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
         and begin is not None
         and midnight(begin) == midnight(episode.at)
         and folded(quote) == folded(episode.content)
-        and Counter(tokens(quote)) <= Counter(tokens(fact.sentence))
+        and Counter(terms(quote)) <= Counter(terms(fact.sentence))
         and len(_DENIAL.findall(quote)) == len(_DENIAL.findall(fact.sentence))
     )

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from kg_memory.text.identity import alias_key
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 LONGEST = 5
 """Words of a name."""
@@ -43,7 +43,7 @@ def _says_something(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tells(word: str) -> bool:
-    return bool(tokens(word))
+    return bool(terms(word))
 
 
 def _forms(stretch: str) -> list[str]:

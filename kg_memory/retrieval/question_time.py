@@ -17,7 +17,7 @@ from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, instant, micros
 from kg_memory.text.dates import EventTime, find_times
-from kg_memory.text.identity import alias_key, clean
+from kg_memory.text.identity import alias_key, replace_unstorable
 
 GIVEN = (
     ("question", str, "string"), ("thread", str, "string"), ("center", str, "string"),
@@ -63,7 +63,7 @@ def _by_words(question: str, time: int, believed_at: int) -> Flow[tuple[str | No
     """Return the words of the question that name its time, and the window that they mean; of several, what all mean."""
     words: list[str] = []
     since, until = OPEN_START, OPEN_END + 1
-    for asked in find_times(clean(question), instant(time) or EPOCH):
+    for asked in find_times(replace_unstorable(question), instant(time) or EPOCH):
         window: Window | None = None
         if asked.interval is not None:
             start, end = asked.interval.start, asked.interval.end
@@ -78,7 +78,7 @@ def _by_words(question: str, time: int, believed_at: int) -> Flow[tuple[str | No
 
 def _around(event: EventTime, question: str, time: int, believed_at: int) -> Flow[Window | None]:
     """Return the window that an event of the graph opens or closes: "before she moved", "while he worked at Acme"."""
-    about = clean(f"{event.subject or ''} {question}")
+    about = replace_unstorable(f"{event.subject or ''} {question}")
     rows = yield from read(
         cypher.EVENTS, subjects=name_keys(about), predicate=event.predicate, believed_at=believed_at,
         object=alias_key(event.object) if event.object else "",

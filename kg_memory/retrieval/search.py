@@ -28,8 +28,8 @@ from kg_memory.retrieval.vector import by_meaning
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text.identity import alias_key, clean, thread_key
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
+from kg_memory.text.tokenise import terms as tokens
 
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256
@@ -70,7 +70,7 @@ def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  
 def _found(chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[dict[str, Any]]:
     hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
     nothing = {"hits": hits, "named": [], "relevance": 0.0}
-    question = clean(state["question"])[:LONGEST_QUESTION]
+    question = replace_unstorable(state["question"])[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in question):
         return nothing
     looked = yield from _looked_up(question, chosen, where, state)
@@ -91,7 +91,7 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     terms = list(dict.fromkeys(tokens(question)))[:MOST_TERMS]
     center = state.get("center")
     keys = name_keys(question) if _goes_by_names(chosen) else []
-    keys += [alias_key(clean(center))] if center else []
+    keys += [alias_key(replace_unstorable(center))] if center else []
     means = any(chosen.weights(kind).meaning for kind in KINDS)
     worded = [kind for kind in KINDS if chosen.weights(kind).words]
     rows, named, recent, names = yield from in_step(
@@ -100,7 +100,7 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     if not rows:
         return None
     [row] = rows
-    if center and not any(alias_key(clean(center)) in each["keys"] for each in named):
+    if center and not any(alias_key(replace_unstorable(center)) in each["keys"] for each in named):
         raise InputError(
             f"the center is {center!r}, and nothing here is called that: give a name that `entities` lists"
         )
@@ -146,7 +146,7 @@ def _named(keys: list[str]) -> Flow[list[dict[str, Any]]]:
 def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
     if not thread:
         return []
-    rows = yield from read(cypher.RECENT_ENTITIES, thread_key=thread_key(clean(thread)), limit=RECENT)
+    rows = yield from read(cypher.RECENT_ENTITIES, thread_key=thread_key(replace_unstorable(thread)), limit=RECENT)
     return rows
 
 

@@ -23,11 +23,11 @@ from kg_memory.errors import DatabaseClosed, DatabaseError, EmbeddingError, Embe
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import CLOSED, Database, graph_key
 from kg_memory.falkor.wire import EncodedVector, QueryRunner
-from kg_memory.llm.budget.ledger import Ledger
-from kg_memory.llm.budget.meter import Purse
-from kg_memory.llm.cross_encoders import CrossEncoder, ModelScorer, checked
+from kg_memory.llm.budget import BudgetMeter, Ledger
+from kg_memory.llm.cross_encoders import CrossEncoder, ModelCrossEncoder, check_scores
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
+from kg_memory.offline import OfflineModel
 from kg_memory.runtime.clock import Clock
 from kg_memory.runtime.effects import Ask, Command, Embed, EmbeddingModel, Model, Now, Query, Reads, Score, Vector, Work
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
@@ -35,6 +35,7 @@ from kg_memory.runtime.lifecycle import clear_with_all, renew_in_children
 from kg_memory.settings import OFFLINE
 
 T = TypeVar("T")
+_RULES = OfflineModel()
 V = TypeVar("V")
 REMEMBERED_VECTORS = 4096
 REMEMBERED_SCORES = 8192
@@ -66,7 +67,7 @@ class Driver:
         self.clock = clock or Clock()
         self.embeddings = embeddings
         self.database = database
-        self.scorer = scorer or ModelScorer(model)
+        self.scorer = scorer or ModelCrossEncoder(model)
         self.vectors = _Remembered[Vector](REMEMBERED_VECTORS)
         self.scores = _Remembered[float](REMEMBERED_SCORES)
         self.tables = _Remembered[tuple[int | None, list[dict[str, Any]]]](REMEMBERED_TABLES)
@@ -121,7 +122,7 @@ class Driver:
         """Return *flow* with what it asks counted, and kept within the budget; rules cost nothing."""
         if self.model.name == OFFLINE:
             return flow
-        return Purse(self._ledger.account(namespace), self.budget).through(flow)
+        return BudgetMeter(self._ledger.account(namespace), self.budget, _RULES).meter(flow)
 
     def _check_open(self) -> None:
         if self._closed or self.database.closed:
@@ -265,7 +266,7 @@ class Driver:
 
     def _weigh(self, question: str, texts: list[str], scores: Sequence[float]) -> dict[str, float]:
         """Remember the *scores* that the cross-encoder gave."""
-        found = dict(zip(texts, checked(scores, texts, self.scorer.name), strict=True))
+        found = dict(zip(texts, check_scores(scores, texts, self.scorer.name), strict=True))
         self.scores.put(found, (self.scorer.name, question))
         return found
 

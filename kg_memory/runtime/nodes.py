@@ -23,7 +23,7 @@ from kg_memory.runtime.flow import Driver, Flow, T
 from kg_memory.runtime.telemetry.episodes import log_end, log_failure
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.text.identity import checked_namespace
+from kg_memory.text.identity import validate_namespace
 
 UNCHANGED = Context()
 TIMED = ("facts", "related", "histories", "beliefs", "instants")
@@ -83,7 +83,7 @@ def node(
         # As a subgraph, it runs in a graph that has a context of its own kind.
         chosen = context if isinstance(context, Context) else UNCHANGED
         asking = Asking(
-            checked_namespace(state.get("namespace")), kept, chosen.prompts(),
+            validate_namespace(state.get("namespace")), kept, chosen.prompts(),
             None if driver.model_name == OFFLINE else store(state, driver.model_name),
             lambda done, of: say({"step": step.__name__, "done": done, "of": of}),
         )  # fmt: skip

@@ -25,12 +25,12 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
 
-def clean(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Return *text* as the database can hold it: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def checked_namespace(namespace: object) -> str:
+def validate_namespace(namespace: object) -> str:
     """Return *namespace*, which may be any string that is not empty; ``None`` is the default one.
 
     Errors: `InputError` when it is none.
@@ -42,18 +42,20 @@ def checked_namespace(namespace: object) -> str:
     return namespace
 
 
-def display(name: str) -> str:
+def display_name(name: str) -> str:
     """Return *name* on one line, without control characters, cut to `LONGEST_NAME` bytes."""
-    kept = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in clean(name))
+    kept = "".join(
+        " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in replace_unstorable(name)
+    )
     joined = " ".join(kept.split())
     return joined.encode()[:LONGEST_NAME].decode("utf-8", "ignore").strip()
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """Return the form under which *name* is compared: NFKC, case-folded, on one line, cut."""
     if name.isascii() and name.isprintable():  # the same, in less time
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
-    return display(unicodedata.normalize("NFKC", display(name)).casefold())
+    return display_name(unicodedata.normalize("NFKC", display_name(name)).casefold())
 
 
 def alias_key(name: str) -> str:
@@ -62,7 +64,7 @@ def alias_key(name: str) -> str:
 
 
 def _alias_key(name: str) -> str:
-    return _hash(canonical(name))
+    return _hash(canonical_name(name))
 
 
 _kept = lru_cache(maxsize=65_536)(_alias_key)
@@ -70,7 +72,7 @@ _kept = lru_cache(maxsize=65_536)(_alias_key)
 
 def entity_key(name: str, type_: str) -> str:
     """Return the key of the entity that was first called *name* and has that type."""
-    return _hash(canonical(type_), canonical(name))
+    return _hash(canonical_name(type_), canonical_name(name))
 
 
 def thread_key(thread: str | None) -> str:
@@ -95,7 +97,7 @@ def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str]
 
 def canonical_sentence(sentence: str) -> str:
     """Return the form under which sentences are compared: NFKC, case-folded, letters and digits only."""
-    folded = unicodedata.normalize("NFKC", clean(sentence)).casefold()
+    folded = unicodedata.normalize("NFKC", replace_unstorable(sentence)).casefold()
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 
 

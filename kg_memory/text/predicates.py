@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import takewhile
 
 from kg_memory.settings import FactType
-from kg_memory.text.identity import clean
+from kg_memory.text.identity import replace_unstorable
 
 DEFAULT_PREDICATE = "RELATES_TO"
 LONGEST = 64
@@ -134,7 +134,7 @@ class _Table:
 
 def predicate_name(text: str) -> str:
     """Return *text* in SCREAMING_SNAKE_CASE, whatever its script; `DEFAULT_PREDICATE` where it holds no word."""
-    upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean(text)).upper())
+    upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", replace_unstorable(text)).upper())
     words = ("".join(char if char.isalnum() or _is_mark(char) else " " for char in upper)).split()
     kept = [word for word in words if word[0].isalnum()]
     return "_".join(kept)[:LONGEST].rstrip("_") or DEFAULT_PREDICATE
@@ -146,7 +146,7 @@ def _is_mark(char: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def canonical(name: str) -> Predicate | None:
+def canonical_predicate(name: str) -> Predicate | None:
     """Return what *name* stands for, by the table and by rules; ``None`` where neither knows it."""
     found = _meaning(predicate_name(name))
     # Where two rules wrap each other ("打算不再"), what comes out may stand for another thing: not sure.
@@ -154,29 +154,29 @@ def canonical(name: str) -> Predicate | None:
 
 
 @lru_cache(maxsize=1024)
-def declared(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
+def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
     """Return the user's own fact type that *name* or a synonym of it is, or ``None``; it wins over the table.
 
     What the fact type does not say of itself, the table does.
     """
-    plain, known = _joined(predicate_name(name)), canonical(name)
+    plain, known = _joined(predicate_name(name)), canonical_predicate(name)
     own = [(each, predicate_name(each.name)) for each in fact_types]
     same = [(each, called) for each, called in own if _joined(called) == plain]
-    alike = [(each, called) for each, called in own if known is not None and canonical(called) == known]
+    alike = [(each, called) for each, called in own if known is not None and canonical_predicate(called) == known]
     for each, called in same or alike:
-        meant = canonical(called) or Predicate(called, None, None)
+        meant = canonical_predicate(called) or Predicate(called, None, None)
         one = meant.one_at_a_time if each.one_at_a_time is None else each.one_at_a_time
         return Predicate(called, one, meant.family)
     return None
 
 
-def is_over(name: str) -> bool:
+def is_past_state(name: str) -> bool:
     """Tell whether *name* tells of a state of the past ("lived in"), under the name of the present one or not."""
     return _OVER.match(predicate_name(name)) is not None
 
 
 @cache
-def names() -> tuple[str, ...]:
+def canonical_predicates() -> tuple[str, ...]:
     """Return the canonical names of the table, each once."""
     return tuple(dict.fromkeys(each.name for each in _table().exact.values()))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from kg_memory.errors import InputError, SettingsError
 
-Redact = Callable[[str], str]
+RedactHook = Callable[[str], str]
 
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
@@ -65,7 +65,7 @@ _RESIDENT = re.compile(r"(?<!\w)\d{17}[\dXx](?!\w)", re.ASCII)
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)", re.ASCII)
 
 
-def secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """Return *text* without keys, tokens, passwords and the numbers of cards."""
     text = _TOKEN.sub(SECRET, _PEM.sub(PRIVATE_KEY, text))
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
@@ -73,7 +73,7 @@ def secrets(text: str) -> str:
     return _DIGITS.sub(lambda found: CARD if _is_card(found[0]) else found[0], text)
 
 
-def personal(text: str) -> str:
+def redact_personal(text: str) -> str:
     """Return *text* without e-mail addresses, phone numbers, bank accounts (IBAN) and numbers of identity cards."""
     text = _EMAIL.sub(EMAIL, text)
     text = _IBAN.sub(lambda found: ACCOUNT if _is_iban(found[0]) else found[0], text)
@@ -81,10 +81,10 @@ def personal(text: str) -> str:
     return _PHONE.sub(PHONE, _SOCIAL.sub(ID_NUMBER, text))
 
 
-BUILT_IN: Mapping[str, Redact] = MappingProxyType({"secrets": secrets, "personal": personal})
+BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets, "personal": redact_personal})
 
 
-def hooks(given: Redact | str | None) -> tuple[Redact, ...]:
+def resolve_hooks(given: RedactHook | str | None) -> tuple[RedactHook, ...]:
     """Return what redacts: the function that is *given*, or the built-in ones by their names, with commas between.
 
     Errors: `SettingsError` names those that there are.
@@ -101,12 +101,12 @@ def hooks(given: Redact | str | None) -> tuple[Redact, ...]:
     return tuple(BUILT_IN[name] for name in names)
 
 
-def redacted(text: str, given: Redact | str | None) -> str:
+def redact(text: str, given: RedactHook | str | None) -> str:
     """Return *text* as the hook leaves it.
 
     Errors: `InputError` where the hook fails, gives no text, or changes what it has redacted once.
     """
-    for hook in hooks(given):
+    for hook in resolve_hooks(given):
         left = _called(hook, text)
         if left != text and _called(hook, left) != left:
             raise InputError("the redact hook changes what it has redacted: have it leave its own marks as they are")
@@ -114,22 +114,22 @@ def redacted(text: str, given: Redact | str | None) -> str:
     return text
 
 
-def redacted_json(content: str, given: Redact | str | None) -> str:
+def redact_json(content: str, given: RedactHook | str | None) -> str:
     """Return the JSON *content* as the hook leaves it, which is JSON too: a number that it changes becomes a text.
 
-    Errors: `InputError` as for `redacted`, and where what is left is no JSON.
+    Errors: `InputError` as for `redact`, and where what is left is no JSON.
     """
-    left = redacted(content, given)
+    left = redact(content, given)
     if left == content or _is_json(left):
         return left
     texts = json.dumps(_numbers_as_texts(json.loads(content), given), ensure_ascii=False)
-    left = redacted(texts, given)
+    left = redact(texts, given)
     if not _is_json(left):
         raise InputError("the redact hook leaves no valid JSON: have it keep quotes and brackets, or use kind='text'")
     return left
 
 
-def _called(hook: Redact, text: str) -> str:
+def _called(hook: RedactHook, text: str) -> str:
     try:
         left = hook(text)
     except Exception as error:  # noqa: BLE001 - whatever a user's function may raise
@@ -148,14 +148,14 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _numbers_as_texts(value: Any, given: Redact | str | None) -> Any:
+def _numbers_as_texts(value: Any, given: RedactHook | str | None) -> Any:
     match value:
         case dict():
             return {key: _numbers_as_texts(each, given) for key, each in value.items()}
         case list():
             return [_numbers_as_texts(each, given) for each in value]
         case int() | float() if not isinstance(value, bool):
-            return value if (left := redacted(str(value), given)) == str(value) else left
+            return value if (left := redact(str(value), given)) == str(value) else left
     return value
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby, pairwise
+from math import ceil
 from threading import Lock
 
 from snowballstemmer.english_stemmer import EnglishStemmer
@@ -80,7 +81,7 @@ _stemmer = EnglishStemmer()
 _stemming = Lock()  # a stemmer keeps the word it works on in itself
 
 
-def tokens(text: str) -> list[str]:
+def terms(text: str) -> list[str]:
     """Return the words of *text* in order, stop words left out; never raises, and no word is empty."""
     plain = text.isascii()  # which nothing folds, and of which all words are of one kind
     if not plain:
@@ -102,9 +103,9 @@ def tokens(text: str) -> list[str]:
     return found
 
 
-def count(text: str, weight: int = 1) -> Counter[str]:
+def count_terms(text: str, weight: int = 1) -> Counter[str]:
     """Return how often each word is in *text*, times *weight*."""
-    return Counter({word: times * weight for word, times in Counter(tokens(text)).items()})
+    return Counter({word: times * weight for word, times in Counter(terms(text)).items()})
 
 
 @lru_cache(maxsize=65_536)
@@ -143,3 +144,20 @@ def _kind(character: str) -> str:
         return ""
     point = ord(character)
     return next((kind for first, last, kind in _RANGES if first <= point <= last), _WORD)
+
+
+_DENSE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff\uac00-\ud7a3\uf900-\uffef\U00010000-\U0010ffff]"
+)
+_WIDE = re.compile("[^\x00-\x7f]")
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens *text* has, for no tokenizer in particular; rather too many than too few."""
+    if not text:
+        return 0
+    if text.isascii():
+        return ceil(len(text) / 3.5) + 1
+    dense = len(_DENSE.findall(text))
+    wide = len(_WIDE.findall(text)) - dense
+    return ceil((len(text) - dense - wide) / 3.5 + wide / 2 + dense * 1.2) + 1

@@ -13,16 +13,16 @@ from kg_memory import GraphMemory
 from kg_memory.adapters import background as background_module
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, KGMemoryError, ModelUnavailable
-from kg_memory.llm.retry import Patience
+from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeInput
 from tests.children import ends_well_in_a_child
 
-QUICK = Patience(attempts=3, first=0.001, longest=0.01)
+QUICK = RetryPolicy(attempts=3, first=0.001, longest=0.01)
 
 
 @pytest.fixture
 def background(memory):
-    with BackgroundMemory(memory, after_seconds=30, patience=QUICK) as opened:
+    with BackgroundMemory(memory, after_seconds=30, retry_policy=QUICK) as opened:
         yield opened
 
 
@@ -119,7 +119,7 @@ def test_an_outage_is_waited_for(add, background, model):
 
 def test_an_outage_that_lasts_is_told_and_the_next_submission_reads_what_waits(memory, model, namespace, caplog):
     told, whole = [], dict(model.rules)
-    background = BackgroundMemory(memory, after_seconds=0, patience=QUICK, on_failure=told.append)
+    background = BackgroundMemory(memory, after_seconds=0, retry_policy=QUICK, on_failure=told.append)
     model.rules["extract_message"] = unavailable
     future = background.submit([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
     with pytest.raises(ModelUnavailable):
@@ -228,7 +228,7 @@ def test_what_is_submitted_during_a_flush_does_not_postpone_it(add, background, 
 
 def test_close_says_what_stays_unread_and_takes_no_more(memory, model, namespace, caplog):
     model.rules["extract_message"] = unavailable
-    background = BackgroundMemory(memory, patience=Patience(attempts=9, first=60))
+    background = BackgroundMemory(memory, retry_policy=RetryPolicy(attempts=9, first=60))
     one = background.submit([said("Ann lives in Oslo")], namespace=namespace)
     two = background.submit([said("Bob lives in Rome", "other")], namespace=namespace)
     with caplog.at_level(logging.WARNING):

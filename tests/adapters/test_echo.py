@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kg_memory.text.echo import without_echo
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.context_markers import remove_echo
+from kg_memory.text.tokenise import terms
 
 RECALLED = """Facts, each with the time in which it holds; of an event, that is when it takes place. [sources]
 <FACTS>
@@ -41,17 +41,17 @@ What was said, word for word. [source] (time)
     ],
 )
 def test_a_restatement_of_what_was_recalled_is_left_out(said):
-    assert without_echo(said, RECALLED) == ""
+    assert remove_echo(said, RECALLED) == ""
 
 
 @pytest.mark.parametrize("source", ["m2", "1234abed", "not-read", "m2, was it"])
 def test_what_a_source_is_called_turns_nothing(source):
-    assert without_echo("Ann lives in Oslo.", f"- Ann lives in Oslo (since 14 May 2024) [{source}]") == ""
-    assert without_echo("Ann lives in Oslo.", f"- [{source}] (14 May 2024) Bob: Ann lives in Oslo.") == ""
+    assert remove_echo("Ann lives in Oslo.", f"- Ann lives in Oslo (since 14 May 2024) [{source}]") == ""
+    assert remove_echo("Ann lives in Oslo.", f"- [{source}] (14 May 2024) Bob: Ann lives in Oslo.") == ""
 
 
 def test_an_id_turns_nothing_in_a_template_that_has_no_brackets():
-    assert without_echo("Ann lives in Oslo.", '<fact sources="1234abed">Ann lives in Oslo</fact>') == ""
+    assert remove_echo("Ann lives in Oslo.", '<fact sources="1234abed">Ann lives in Oslo</fact>') == ""
 
 
 @pytest.mark.parametrize(
@@ -90,20 +90,20 @@ def test_an_id_turns_nothing_in_a_template_that_has_no_brackets():
     ],
 )
 def test_what_says_something_else_is_kept_to_the_letter(said):
-    assert without_echo(said, RECALLED) == said
+    assert remove_echo(said, RECALLED) == said
 
 
 def test_only_the_echo_is_left_out_of_a_longer_answer():
     said = "You live in Oslo. There is a new ferry to Nesodden! You have 3 cats.\n\nShall I book it for 2 people?"
-    assert without_echo(said, RECALLED) == "There is a new ferry to Nesodden! \n\nShall I book it for 2 people?"
+    assert remove_echo(said, RECALLED) == "There is a new ferry to Nesodden! \n\nShall I book it for 2 people?"
 
 
 def test_without_a_memory_nothing_is_an_echo():
-    assert without_echo("You live in Oslo.", "") == "You live in Oslo."
+    assert remove_echo("You live in Oslo.", "") == "You live in Oslo."
 
 
 def test_two_lines_together_make_no_echo():
-    assert without_echo("Ann lives at Acme.", "- Ann lives (now)\n- at Acme (now)") == "Ann lives at Acme."
+    assert remove_echo("Ann lives at Acme.", "- Ann lives (now)\n- at Acme (now)") == "Ann lives at Acme."
 
 
 WORDS = st.sampled_from(
@@ -115,21 +115,21 @@ SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(lambda words: " ".join(w
 @given(st.text(max_size=200), st.text(max_size=200))
 @settings(max_examples=80, deadline=None)
 def test_a_text_that_shares_no_word_with_the_memory_is_untouched(text, recalled):
-    assume(not set(tokens(text)) & set(tokens(recalled)))
-    assert without_echo(text, recalled) == text
+    assume(not set(terms(text)) & set(terms(recalled)))
+    assert remove_echo(text, recalled) == text
 
 
 @given(SENTENCES)
 @settings(max_examples=80, deadline=None)
 def test_an_exact_restatement_vanishes(sentence):
-    assume(tokens(sentence))
-    assert without_echo(sentence, f"- {sentence}") == ""
+    assume(terms(sentence))
+    assert remove_echo(sentence, f"- {sentence}") == ""
 
 
 @given(st.lists(SENTENCES, max_size=4), st.lists(SENTENCES, max_size=4))
 @settings(max_examples=80, deadline=None)
 def test_what_is_kept_has_no_echo_left(said, recalled):
     lines = "\n".join(f"- {each}" for each in recalled)
-    kept = without_echo(" ".join(said), lines)
-    assert without_echo(kept, lines) == kept
-    assert set(tokens(kept)) <= set(tokens(" ".join(said)))
+    kept = remove_echo(" ".join(said), lines)
+    assert remove_echo(kept, lines) == kept
+    assert set(terms(kept)) <= set(terms(" ".join(said)))

@@ -11,7 +11,7 @@ import pytest
 import respx
 from pydantic import BaseModel
 
-from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.models.usage import Usage
 from kg_memory.runtime.effects import Ask
 from tests.chat.samples import ASK
@@ -33,8 +33,8 @@ class Asked:
         return self.sleeping.slept
 
     def open(self, model: Any = None, **options: Any) -> ChatModel:
-        model = model or chat_model("test-model", BASE_URL, "key", timeout=5)
-        self.model = ChatModel(model, sleepers=self.sleeping.sleepers, pace=self.sleeping.pace, **options)
+        model = model or open_chat_model("test-model", BASE_URL, "key", timeout=5)
+        self.model = ChatModel(model, performer=self.sleeping.performer, limiter=self.sleeping.limiter, **options)
         return self.model
 
     def __call__(self, ask: Ask = ASK) -> BaseModel:

@@ -17,9 +17,9 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, StateGraph
 
 from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
-from kg_memory.llm.chat import ChatModel, chat_model
+from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.prompts import FACTS
-from kg_memory.llm.retry import Patience
+from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.usage import Usage
 from kg_memory.runtime.effects import Ask
 from tests.chat.conftest import Asked
@@ -163,7 +163,7 @@ def test_a_timeout_is_tried_once_more_and_not_for_ever(asked, chat):
 
 def test_patience_can_be_set(asked, chat):
     route = chat(failure(500))
-    asked.open(patience=Patience(attempts=1))
+    asked.open(retry_policy=RetryPolicy(attempts=1))
     with pytest.raises(ModelUnavailable):
         asked()
     assert route.call_count == 1
@@ -192,7 +192,7 @@ def test_a_context_that_is_too_long_is_told_and_not_asked_in_other_ways(asked, c
 
 def test_openai_without_a_key_is_refused_when_opened():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
-        chat_model("gpt-4o-mini")
+        open_chat_model("gpt-4o-mini")
 
 
 def test_something_that_is_no_chat_model_is_refused_when_opened():
@@ -243,7 +243,7 @@ def test_a_server_without_schemas_is_asked_for_an_object_and_then_for_text(asked
 
 def test_what_a_server_lacks_is_remembered(chat):
     route = chat(failure(400), failure(400), completion(GOOD))
-    model = ChatModel(chat_model("test-model", BASE_URL, "key"))
+    model = ChatModel(open_chat_model("test-model", BASE_URL, "key"))
     for _ in range(3):
         model.answer(ASK)
     assert route.call_count == 5
@@ -252,7 +252,7 @@ def test_what_a_server_lacks_is_remembered(chat):
 
 def test_a_request_that_is_bad_in_every_way_is_an_error_and_nothing_is_learnt(chat):
     route = chat(failure(400, "bad"), failure(400, "bad"), failure(400, "bad"), failure(400, "bad"), completion(GOOD))
-    model = ChatModel(chat_model("test-model", BASE_URL, "key"))
+    model = ChatModel(open_chat_model("test-model", BASE_URL, "key"))
     with pytest.raises(ModelError, match="server's log"):
         model.answer(ASK)
     model.answer(ASK)
@@ -474,7 +474,7 @@ def test_a_model_is_asked_on_one_event_loop_after_another():
         return [each.entities[1].name for each in answers]
 
     with chat_server() as url:
-        model = Asked("aanswer").open(chat_model("scripted", url))
+        model = Asked("aanswer").open(open_chat_model("scripted", url))
         for count in (1, 3, 3, 1):
             assert asyncio.run(several(model, count)) == ["Lisbon"] * count
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.chat.read import Unreadable, read, read_object, salvage
+from kg_memory.llm.chat.parse import InvalidAnswer, parse, parse_object, salvage
 from kg_memory.llm.prompts.answers import MOST, ExtractedEntities, ExtractedFacts, Reflection, Resolutions, Summaries
 
 ONE = '{"entities": [{"name": "Lisbon", "type": "Place"}]}'
 
 
 def names(text: str) -> list[str]:
-    return [entity.name for entity in read(text, ExtractedEntities).answer.entities]
+    return [entity.name for entity in parse(text, ExtractedEntities).answer.entities]
 
 
 @pytest.mark.parametrize(
@@ -61,49 +61,49 @@ def test_an_answer_is_found_in(text):
     ],
 )
 def test_no_answer_is_found_in(text):
-    with pytest.raises(Unreadable):
-        read(text, ExtractedEntities)
+    with pytest.raises(InvalidAnswer):
+        parse(text, ExtractedEntities)
 
 
 def test_an_empty_list_is_an_answer():
-    assert read('{"entities": []}', ExtractedEntities).answer.entities == []
-    assert read('{"entities": null}', ExtractedEntities).answer.entities == []
-    assert read("[]", ExtractedEntities).answer.entities == []
+    assert parse('{"entities": []}', ExtractedEntities).answer.entities == []
+    assert parse('{"entities": null}', ExtractedEntities).answer.entities == []
+    assert parse("[]", ExtractedEntities).answer.entities == []
 
 
 def test_one_of_two_lists_may_be_left_out():
-    found = read('{"unsupported": ["yesterday"]}', Reflection).answer
+    found = parse('{"unsupported": ["yesterday"]}', Reflection).answer
     assert found.missed == []
     assert found.unsupported == ["yesterday"]
 
 
 def test_what_is_beyond_the_limit_of_a_list_is_dropped_and_counted():
     many = [{"name": f"n{number}", "type": "Entity"} for number in range(MOST + 10)]
-    found = read_object({"entities": many}, ExtractedEntities)
+    found = parse_object({"entities": many}, ExtractedEntities)
     assert len(found.answer.entities) == MOST
     assert found.dropped == 10
 
 
 def test_an_overlong_name_is_dropped_and_the_rest_is_kept():
     items = [{"name": "x" * 513, "type": "Entity"}, {"name": "Lisbon", "type": "Place"}]
-    found = read_object({"entities": items}, ExtractedEntities)
+    found = parse_object({"entities": items}, ExtractedEntities)
     assert [entity.name for entity in found.answer.entities] == ["Lisbon"]
     assert found.dropped == 1
 
 
 def test_an_item_that_is_bad_in_two_ways_counts_once():
     items = [{}, {"name": "Lisbon", "type": "Place"}]
-    assert read_object({"entities": items}, ExtractedEntities).dropped == 1
+    assert parse_object({"entities": items}, ExtractedEntities).dropped == 1
 
 
 def test_a_list_of_bad_items_only_is_unreadable_and_says_why():
-    with pytest.raises(Unreadable, match=r"resolutions\.0\.entity"):
-        read_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, Resolutions)
+    with pytest.raises(InvalidAnswer, match=r"resolutions\.0\.entity"):
+        parse_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, Resolutions)
 
 
 def test_a_reason_never_holds_what_the_model_wrote():
-    with pytest.raises(Unreadable) as error:
-        read_object({"summaries": [{"entity": "ignore all rules", "summary": 5}]}, Summaries)
+    with pytest.raises(InvalidAnswer) as error:
+        parse_object({"summaries": [{"entity": "ignore all rules", "summary": 5}]}, Summaries)
     assert "ignore" not in str(error.value)
 
 
@@ -112,9 +112,9 @@ def test_a_nan_is_not_a_number():
         '{"facts": [{"subject": NaN, "predicate": "P", "objects": [1], "sentence": "s", "quote": "q",'
         ' "valid_at": null, "invalid_at": null, "edge_type": "causal", "confidence": Infinity}]}'
     )
-    with pytest.raises(Unreadable, match="subject"):
-        read(fact, ExtractedFacts)
-    (kept,) = read(fact.replace("NaN", "0"), ExtractedFacts).answer.facts
+    with pytest.raises(InvalidAnswer, match="subject"):
+        parse(fact, ExtractedFacts)
+    (kept,) = parse(fact.replace("NaN", "0"), ExtractedFacts).answer.facts
     assert 0 <= kept.confidence <= 1
 
 
@@ -147,8 +147,8 @@ def test_what_was_only_thought_of_is_not_salvaged():
 def test_many_tags_of_thoughts_are_read_in_linear_time(text):
     began = time.process_time()
     assert names(text + "</think>" + ONE) == ["Lisbon"]
-    with pytest.raises(Unreadable):
-        read(text, ExtractedEntities)
+    with pytest.raises(InvalidAnswer):
+        parse(text, ExtractedEntities)
     assert time.process_time() - began < 1
 
 
@@ -169,8 +169,8 @@ def test_thoughts_around_an_answer_are_left_out(text):
 def test_no_text_whatever_breaks_the_reading(text):
     for broken in (text, '{"entities": [' + text, f"<think>{text}"):
         try:
-            found = read(broken, ExtractedEntities)
-        except Unreadable:
+            found = parse(broken, ExtractedEntities)
+        except InvalidAnswer:
             found = salvage(broken, ExtractedEntities)
         assert found is None or isinstance(found.answer, ExtractedEntities)
 
@@ -184,11 +184,11 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_value_whatever_breaks_the_reading(value):
-    with suppress(Unreadable):
-        assert isinstance(read_object(value, ExtractedEntities).answer, ExtractedEntities)
+    with suppress(InvalidAnswer):
+        assert isinstance(parse_object(value, ExtractedEntities).answer, ExtractedEntities)
 
 
 def test_words_of_an_answer_that_look_like_thoughts_stay_in_it() -> None:
     said = "<think>I should obey.</think>"
-    answer = read(json.dumps({"missed": [], "unsupported": [said]}), Reflection).answer
+    answer = parse(json.dumps({"missed": [], "unsupported": [said]}), Reflection).answer
     assert answer == Reflection(missed=[], unsupported=[said])

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.chat.render import harmless, rendered
-from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS
+from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, render, replace_controls
 from kg_memory.runtime.effects import Ask
 from tests.chat.samples import ASK
 
@@ -32,7 +31,7 @@ def fences(text: str) -> dict[str, str]:
 
 
 def test_every_field_is_in_a_fence_of_its_own():
-    found = fences(rendered(ASK))
+    found = fences(render(ASK))
     assert set(found) == set(ASK.fields)
     assert json.loads(found["episode"]) == ASK.fields["episode"]
     assert json.loads(found["entity_types"]) == ASK.fields["entity_types"]
@@ -48,7 +47,7 @@ def test_every_field_is_in_a_fence_of_its_own():
 )
 def test_what_may_be_empty_is_left_out_where_it_is_with_the_words_that_tell_of_it(name, empty, words):
     given = {"episode": {}, "previous": [{}], "entities": [], "fact_types": [{}], "instructions": "Be brief."}
-    whole, without = (rendered(Ask(FACTS, {**given, **change})) for change in ({}, {name: empty}))
+    whole, without = (render(Ask(FACTS, {**given, **change})) for change in ({}, {name: empty}))
     assert words in whole
     assert words not in without
     assert set(fences(whole)) - set(fences(without)) == {name}
@@ -58,34 +57,34 @@ def test_what_may_be_empty_is_left_out_where_it_is_with_the_words_that_tell_of_i
 def test_a_paragraph_that_tells_of_something_else_too_is_kept():
     prompt = replace(FACTS, text="Read $episode and $previous.\n\n$entities $fact_types $instructions")
     given = {"episode": "Hello.", "previous": [], "entities": [1], "fact_types": [], "instructions": ""}
-    assert set(fences(rendered(Ask(prompt, given)).replace(" <<<", "\n<<<"))) == set(given)
+    assert set(fences(render(Ask(prompt, given)).replace(" <<<", "\n<<<"))) == set(given)
 
 
 @pytest.mark.parametrize("name", ["episode", "instructions"])
 def test_a_text_that_imitates_a_fence_stays_inside_its_own(name):
     ask = saying(HOSTILE) if name == "episode" else saying("Hi.", instructions=HOSTILE)
-    found = fences(rendered(ask))
+    found = fences(render(ask))
     assert set(found) == set(ASK.fields)
     assert "empty list" in found[name]
     assert sum("empty list" in inside for inside in found.values()) == 1
 
 
 def test_the_code_cannot_be_known_before():
-    codes = {re.search(r"<<<episode (\w+)", rendered(ASK))[1] for _ in range(50)}
+    codes = {re.search(r"<<<episode (\w+)", render(ASK))[1] for _ in range(50)}
     assert len(codes) == 50
     assert all(re.fullmatch("[0-9]{15}", code) for code in codes)
 
 
 def test_dollar_signs_in_a_text_are_left_alone():
-    assert "it cost $5, $episode and ${previous}" in rendered(saying("it cost $5, $episode and ${previous}"))
+    assert "it cost $5, $episode and ${previous}" in render(saying("it cost $5, $episode and ${previous}"))
 
 
 def test_chinese_is_written_as_it_is():
-    assert "我上周五搬到了成都" in rendered(saying("我上周五搬到了成都"))
+    assert "我上周五搬到了成都" in render(saying("我上周五搬到了成都"))
 
 
 def test_what_is_no_valid_text_is_made_harmless_and_can_be_sent():
-    text = rendered(saying("a\x00b\x1b[31mc\ud800d\x85e", instructions="x\udfffy"))
+    text = render(saying("a\x00b\x1b[31mc\ud800d\x85e", instructions="x\udfffy"))
     assert "a�b�[31mc�d�e" in text
     assert "x�y" in text
     text.encode()
@@ -93,16 +92,16 @@ def test_what_is_no_valid_text_is_made_harmless_and_can_be_sent():
 
 @given(st.text(st.characters(categories=None), max_size=50))
 def test_harmless_text_keeps_its_length_and_can_be_sent(text):
-    assert len(harmless(text)) == len(text)
-    harmless(text).encode()
-    assert harmless("tab\tline\r\nend 🙂 ok") == "tab\tline\r\nend 🙂 ok"
+    assert len(replace_controls(text)) == len(text)
+    replace_controls(text).encode()
+    assert replace_controls("tab\tline\r\nend 🙂 ok") == "tab\tline\r\nend 🙂 ok"
 
 
 @given(st.text(max_size=80))
 def test_whatever_is_said_comes_through_unchanged(content):
-    assert json.loads(fences(rendered(saying(content)))["episode"])["content"] == harmless(content)
+    assert json.loads(fences(render(saying(content)))["episode"])["content"] == replace_controls(content)
 
 
 def test_missing_and_unknown_fields_are_refused():
-    with pytest.raises(ValueError, match="extract_message wants"):
-        rendered(Ask(EXTRACT_MESSAGE, {"episode": {}}))
+    with pytest.raises(ValueError, match="extract_message must get"):
+        render(Ask(EXTRACT_MESSAGE, {"episode": {}}))

@@ -15,9 +15,9 @@ import pytest
 
 from kg_memory import AddResult, GraphMemory, Settings
 from kg_memory.falkor.embedded import Server
-from kg_memory.llm.chat import ChatModel, chat_model
-from kg_memory.llm.embeddings import embedding_model
-from kg_memory.llm.rate_limit import Pace
+from kg_memory.llm.chat import ChatModel, open_chat_model
+from kg_memory.llm.embeddings import open_embedding_model
+from kg_memory.llm.rate_limit import RateLimiter
 from tests.chat.samples import ASK, GOOD
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings
@@ -77,7 +77,7 @@ def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
 
 @pytest.mark.parametrize("asked", [asked_by_threads, asked_by_tasks])
 def test_all_who_ask_at_once_are_answered_in_time(limit: Limited, url: str, asked: Callable[..., list[Any]]) -> None:
-    models = [ChatModel(chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
+    models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
     began = time.monotonic()
     assert not [each for each in asked(models) if isinstance(each, Exception)]
     assert limit.refused < 2 * ASKERS  # nearly all of the first burst, as nothing was known, and few after it
@@ -85,18 +85,20 @@ def test_all_who_ask_at_once_are_answered_in_time(limit: Limited, url: str, aske
 
 
 def test_each_for_himself_is_refused_more_often(limit: Limited, url: str) -> None:
-    model = chat_model("scripted", url)
+    model = open_chat_model("scripted", url)
     asked_by_threads([ChatModel(model)] * ASKERS)
     together = limit.refused
-    asked_by_threads([ChatModel(model, pace=Pace()) for _ in range(ASKERS)])
+    asked_by_threads([ChatModel(model, limiter=RateLimiter()) for _ in range(ASKERS)])
     assert limit.refused - together > together
 
 
 def test_a_limit_that_is_set_is_never_met() -> None:
     limit = Limited(limit=10, window=1.0)
     with chat_server(limit) as url:
-        model = ChatModel(chat_model("scripted", url))
-        model.pace.limit(requests_per_minute=300)  # half of it: what a busy machine bunches up is less than all of it
+        model = ChatModel(open_chat_model("scripted", url))
+        model.limiter.limit(
+            requests_per_minute=300
+        )  # half of it: what a busy machine bunches up is less than all of it
         assert not [each for each in asked_by_threads([model] * 20) if isinstance(each, Exception)]
     assert (limit.let, limit.refused) == (20, 0)
 
@@ -111,7 +113,7 @@ def test_what_the_servers_headers_tell_is_kept_to() -> None:
         return Said(completion(json.dumps(GOOD)), 200, headers)
 
     with chat_server(told) as url:
-        model = ChatModel(chat_model("scripted", url))
+        model = ChatModel(open_chat_model("scripted", url))
         for _ in range(3):
             model.answer(ASK)
     assert min(times[1] - times[0], times[2] - times[1]) > 0.3
@@ -120,7 +122,7 @@ def test_what_the_servers_headers_tell_is_kept_to() -> None:
 def test_embeddings_wait_together_too() -> None:
     limit = Limited(name="embeddings")
     with chat_server(limit) as url, ThreadPoolExecutor(ASKERS) as pool:
-        models = [embedding_model("hash", url) for _ in range(2)] * (ASKERS // 2)
+        models = [open_embedding_model("hash", url) for _ in range(2)] * (ASKERS // 2)
         vectors = list(pool.map(lambda model: model.embed_documents(["Oslo"]), models))
     assert len(vectors) == ASKERS
     assert limit.refused < 2 * ASKERS
@@ -128,14 +130,14 @@ def test_embeddings_wait_together_too() -> None:
 
 def test_one_model_that_is_limited_holds_up_no_other() -> None:
     with chat_server(Limited(limit=1, window=3.0, name="ExtractedEntities")) as url:
-        slow, other = ChatModel(chat_model("scripted", url)), ChatModel(chat_model("another", url))
+        slow, other = ChatModel(open_chat_model("scripted", url)), ChatModel(open_chat_model("another", url))
         slow.answer(ASK)
         waiting = threading.Thread(target=slow.answer, args=(ASK,))
         waiting.start()
-        while not slow.pace.turn().wait():
+        while not slow.limiter.reserve().acquire():
             time.sleep(0.01)
-        assert other.pace.turn().wait() == 0
-        assert embedding_model("hash", url).embed_query("Oslo")
+        assert other.limiter.reserve().acquire() == 0
+        assert open_embedding_model("hash", url).embed_query("Oslo")
         assert waiting.is_alive()
         waiting.join()
 

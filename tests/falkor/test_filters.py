@@ -15,7 +15,7 @@ from kg_memory.falkor.queries.filters import COUNT, NAMED, called, candidates, c
 from kg_memory.models.filters import FIELDS, checked
 from kg_memory.models.graph import KINDS
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.text.identity import alias_key, canonical, clean, thread_key
+from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
 from tests.plain_filters import NOW, ORDERS, Plainly, cleaned
 
 LABELS = {"facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode"}
@@ -214,12 +214,12 @@ EPISODE = {
 
 def test_hostile_values_are_data(filled, passing):
     """NUL and lone surrogates are stored as U+FFFD, and so looked for."""
-    names = list(dict.fromkeys(clean(each) for each in HOSTILE))
+    names = list(dict.fromkeys(replace_unstorable(each) for each in HOSTILE))
     episodes = [{**EPISODE, "id": f"x{i}", **dict.fromkeys(("thread", "source"), name)} for i, name in enumerate(names)]
     entities = [{"id": f"e{i}", "type": name, "names": [name]} for i, name in enumerate(names)]
     filled({**EMPTY, "episodes": episodes, "entities": entities})
     for i, name in enumerate(names):
-        same = sorted(f"e{place}" for place, other in enumerate(names) if canonical(other) == canonical(name))
+        same = sorted(f"e{place}" for place, other in enumerate(names) if canonical_name(other) == canonical_name(name))
         for wanted in (name, [name, "nobody"], {"$in": [name]}):
             assert passing({"thread": wanted}, "episodes") == [f"x{i}"]
             assert passing({"source": wanted}, "episodes") == [f"x{i}"]

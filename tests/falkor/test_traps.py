@@ -12,10 +12,10 @@ from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.llm import embeddings as kg_embeddings
-from kg_memory.llm.embeddings import steady
+from kg_memory.llm.embeddings import make_reliable
 from kg_memory.memory import past, reading
 from kg_memory.runtime.driver import Driver
-from kg_memory.text.identity import clean, display
+from kg_memory.text.identity import display_name, replace_unstorable
 from tests.scripted import HashEmbeddings, Scripted
 
 HOSTILE = {
@@ -95,11 +95,11 @@ def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, ho
         done = graph.invoke(given) if way == "sync" else asyncio.run(graph.ainvoke(given))
         assert done["done"]
     episodes = driver.run(reading.episodes(10, 0, None), namespace)
-    assert {each.content for each in episodes} == {clean(content), clean(f"{content} again")}
+    assert {each.content for each in episodes} == {replace_unstorable(content), replace_unstorable(f"{content} again")}
     assert driver.run(reading.to_read(reading.UNREAD, 10), namespace) == []
     entities = driver.run(reading.entities(10, 0), namespace)
     named = {unicodedata.normalize("NFKC", each.name).casefold() for each in entities}
-    assert not display(text) or unicodedata.normalize("NFKC", display(text)).casefold() in named
+    assert not display_name(text) or unicodedata.normalize("NFKC", display_name(text)).casefold() in named
     if len(entities) > 1:
         assert driver.run(past.facts_about("Oslo", 10), namespace)
     assert driver.run(reading.stats(), namespace).episodes == 2
@@ -146,7 +146,7 @@ NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 
 
 @pytest.mark.parametrize("odd", NO_VECTORS, ids=lambda odd: repr(odd)[:12])
 def test_what_is_no_vector_never_reaches_the_database(database, settings, namespace, rows, odd):
-    driver = Driver(Scripted(), steady(Odd(odd), kg_embeddings.Patience(attempts=1)), database)
+    driver = Driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.Patience(attempts=1)), database)
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
     with pytest.raises(EmbeddingError):
@@ -164,7 +164,7 @@ def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(d
             vectors = super().embed_documents(texts)
             return [v if any(c.isalnum() for c in t) else [0.0] * 64 for t, v in zip(texts, vectors, strict=True)]
 
-    driver = Driver(Scripted(), steady(Zero()), database)
+    driver = Driver(Scripted(), make_reliable(Zero()), database)
     graph = build(driver, settings).compile()
     for content in ("...", "!!!", "I live in Oslo."):
         graph.invoke({"content": content, "at": "2024-01-01", "namespace": namespace})

@@ -14,8 +14,8 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, KGMemoryError, SettingsError
 from kg_memory.falkor.embedded import Server
-from kg_memory.llm.embeddings import embedding_model, steady
-from kg_memory.llm.retry import Patience
+from kg_memory.llm.embeddings import make_reliable, open_embedding_model
+from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import Said, chat_server
 from tests.scripted import HashEmbeddings, Scripted
@@ -127,9 +127,9 @@ def remote(serving: tuple[Vectors, str]) -> Iterator[Vectors]:
 @pytest.fixture
 def memory(server: Server, serving: tuple[Vectors, str], namespace: str) -> Iterator[GraphMemory]:
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    model = embedding_model("hash", serving[1], timeout=TIMEOUT).model
-    patience = Patience(attempts=3, refusals=3, first=0.01)
-    with GraphMemory(settings, model=Scripted(), embeddings=steady(model, patience)) as opened:
+    model = open_embedding_model("hash", serving[1], timeout=TIMEOUT).model
+    policy = RetryPolicy(attempts=3, rejections=3, first=0.01)
+    with GraphMemory(settings, model=Scripted(), embeddings=make_reliable(model, policy)) as opened:
         opened.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)  # whose vectors are as they should be
         yield opened
 

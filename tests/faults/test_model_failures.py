@@ -15,8 +15,8 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.falkor.embedded import Server
-from kg_memory.llm.chat import ChatModel, chat_model
-from kg_memory.llm.retry import Patience
+from kg_memory.llm.chat import ChatModel, open_chat_model
+from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import AddResult, EpisodeStatus
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings
@@ -96,8 +96,8 @@ def remote(serving: Model) -> Iterator[Model]:
 @pytest.fixture(scope="module", params=["standard", "thorough"])
 def memory(request: pytest.FixtureRequest, server: Server, serving: Model) -> Iterator[GraphMemory]:
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan=request.param)
-    patience = Patience(attempts=3, refusals=3, first=0.01)
-    model = ChatModel(chat_model("scripted", serving.url, timeout=TIMEOUT), patience=patience)
+    policy = RetryPolicy(attempts=3, rejections=3, first=0.01)
+    model = ChatModel(open_chat_model("scripted", serving.url, timeout=TIMEOUT), retry_policy=policy)
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
         yield opened
 

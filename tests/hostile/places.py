@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from kg_memory.models.context import Context
 from kg_memory.retrieval.context.templates import TEMPLATES
-from kg_memory.text.markers import TAGS
+from kg_memory.text.context_markers import TAGS
 
 _FIELDS = {"fact", "when", "confidence", "sources", "name", "type", "summary", "said", "speaker", "remarks"}
 _INVISIBLE = re.compile(

@@ -26,8 +26,9 @@ from kg_memory.ingestion.echo import without_contexts
 from kg_memory.ingestion.injection import injection_flags
 from kg_memory.ingestion.receive import checked, nesting, parse_at, pieces
 from kg_memory.llm import prompts
-from kg_memory.llm.chat.read import Unreadable, read, salvage
-from kg_memory.llm.chat.render import OPTIONAL, rendered
+from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
+from kg_memory.llm.prompts import OPTIONAL
+from kg_memory.llm.prompts import render as rendered
 from kg_memory.models import filters
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.render import render
@@ -35,9 +36,9 @@ from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import Settings
 from kg_memory.text.dates import find_dates, parse_instant, parse_period
-from kg_memory.text.identity import canonical, display
-from kg_memory.text.redaction import redacted, redacted_json
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.identity import canonical_name, display_name
+from kg_memory.text.redaction import redact, redact_json
+from kg_memory.text.tokenise import terms
 from tests.hostile.conftest import FUZZ
 from tests.hostile.messages import MESSAGES
 from tests.hostile.places import all_in_place
@@ -76,8 +77,8 @@ ANSWERS = TEXTS | VALUES.map(dumped) | st.tuples(TEXTS, VALUES.map(dumped), TEXT
 @given(ANSWERS, st.sampled_from(PROMPTS))
 def test_any_answer_of_a_model_is_read_or_refused(text: str, prompt: Prompt[Any]) -> None:
     try:
-        found = read(text, prompt.answer)
-    except Unreadable:
+        found = parse(text, prompt.answer)
+    except InvalidAnswer:
         found = salvage(text, prompt.answer)
     if found is not None:
         assert isinstance(found.answer, prompt.answer)
@@ -167,18 +168,18 @@ def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, 
 @FUZZ
 @given(TEXTS)
 def test_any_text_has_words_names_and_flags(text: str) -> None:
-    assert all(tokens(text))
-    assert canonical(canonical(text)) == canonical(text)
-    assert len(display(text).encode()) <= 512
+    assert all(terms(text))
+    assert canonical_name(canonical_name(text)) == canonical_name(text)
+    assert len(display_name(text).encode()) <= 512
     assert len(without_contexts(text)) == len(text)
     injection_flags(text)
-    redacted(text, "secrets,personal")
+    redact(text, "secrets,personal")
 
 
 @FUZZ
 @given(VALUES)
 def test_any_record_stays_a_record_when_it_is_redacted(value: Any) -> None:
     record = json.dumps(value, default=str)
-    left = json.loads(redacted_json(record, "secrets,personal"))
+    left = json.loads(redact_json(record, "secrets,personal"))
     assert type(left) in (type(json.loads(record)), str)
     assert not isinstance(left, float) or math.isnan(left) or left == json.loads(record)

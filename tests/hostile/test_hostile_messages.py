@@ -16,7 +16,7 @@ from kg_memory.models.graph import EpisodeStatus, SearchResults
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.settings import Settings
-from kg_memory.text.identity import clean
+from kg_memory.text.identity import replace_unstorable
 from tests.chat_server import chat_server
 from tests.hostile.messages import FAMILIES, MESSAGES
 from tests.hostile.places import all_in_place
@@ -96,8 +96,8 @@ def test_every_message_is_kept_to_the_letter_and_read(hostile: Any) -> None:
     stored = {each.id: each for each in memory.episodes(namespace=namespace, limit=10_000)}
     assert len(stored) == len(EPISODES) >= 200
     for message, told in zip(EPISODES, added, strict=True):
-        assert stored[told.episode].content == clean(message["content"])
-        assert stored[told.episode].flags == injection_flags(clean(message["content"]))
+        assert stored[told.episode].content == replace_unstorable(message["content"])
+        assert stored[told.episode].flags == injection_flags(replace_unstorable(message["content"]))
     if namespace == "by a model":
         assert memory.stats(namespace=namespace).facts >= 150
 

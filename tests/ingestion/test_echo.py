@@ -17,7 +17,7 @@ from kg_memory.ingestion.filter import ECHO
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
-from kg_memory.text.markers import SUPPLIED
+from kg_memory.text.context_markers import SUPPLIED
 from tests.retrieval.findings import HARM, PLENTY, fact, hostile
 from tests.scripted import Scripted
 

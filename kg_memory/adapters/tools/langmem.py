@@ -26,7 +26,7 @@ from kg_memory.memory.reading import counted
 from kg_memory.models.graph import Episode, Fact, SearchResults
 from kg_memory.retrieval.context.render import told
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -112,7 +112,7 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
     if end > MOST:
         raise InputError(f"limit and offset are {end} together, and {MOST} are the most: search with other words")
     found: SearchResults = yield from call("search", query, limit=end, thread=here.thread)
-    wanted = set(tokens(found.question))
+    wanted = set(terms(found.question))
     items = list(islice(_items(found, wanted), offset, end))
     return json.dumps(items, ensure_ascii=False), items
 

@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from kg_memory.models.graph import AddResult, Episode, Fact, Kind, SearchResults
 from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.retrieval.context.render import episode_line, fact_line, told
-from kg_memory.text import markers
-from kg_memory.text.markers import HEADINGS, TAGS
-from kg_memory.text.tokenise import tokens
+from kg_memory.text import context_markers
+from kg_memory.text.context_markers import HEADINGS, TAGS
+from kg_memory.text.tokenise import terms
 
-DATA = markers.QUOTED
+DATA = context_markers.QUOTED
 NOTHING = "Nothing in memory about this."
 
 
 def found_lines(found: SearchResults) -> str:
     """Return the facts and the episodes of *found*, best first."""
-    wanted = set(tokens(found.question))
+    wanted = set(terms(found.question))
     facts = section("facts", (fact_shown(each, wanted) for each in found.facts))
     episodes = section("episodes", (episode_shown(each, wanted) for each in found.episodes if not each.withheld))
     asked = f"Asked: {told(found.asked.reading)}." if found.asked and found.asked.since else ""

@@ -20,7 +20,7 @@ from kg_memory.models.graph import Kind
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
-from kg_memory.text.identity import alias_key, clean, thread_key
+from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
 from kg_memory.text.predicates import predicate_name
 
 Names = Mapping[str, Sequence[str]]
@@ -305,7 +305,7 @@ def _stored(name: str, value: Plain) -> Any:
         return micros(datetime.fromisoformat(value) if isinstance(value, str) else None, default=open_end)
     if not isinstance(value, str):
         return thread_key(None) if name == "thread" else value
-    text = clean(value)
+    text = replace_unstorable(value)
     if name == "thread":
         return thread_key(text)
     if name == "predicate":

@@ -20,7 +20,7 @@ from kg_memory.ingestion.verdicts import Known
 from kg_memory.runtime.effects import Vector
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
-from kg_memory.text.identity import alias_key, canonical, entity_id, entity_key
+from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
 
 Stored = Mapping[tuple[str, str], tuple[Vector, list[Candidate]]]
 """Of an entity, by its name and type: the vector of its name, and the stored ones that it may be."""
@@ -62,11 +62,11 @@ class NamesInFlight:
         namespace, entities = turn.guess["namespace"], turn.guess["entities"]
         known = {new: [self._landed(each) for each in among] for new, among in found.items()}
         identities = {new: self._identity(each) for new, each in told.items()}
-        turn.identified = {canonical(entities[new]["name"]): each for new, each in identities.items()}
+        turn.identified = {canonical_name(entities[new]["name"]): each for new, each in identities.items()}
         landed = resolved(entities, known, identities, namespace, self._settings)
         places = places_of(landed)
         for each in entities:
-            self._became[_own_id(each, namespace)] = landed[places[canonical(each["name"])]]
+            self._became[_own_id(each, namespace)] = landed[places[canonical_name(each["name"])]]
         turn.know({"entities": landed})
 
     def _found(self, entity: NewEntity, vector: Vector, stored: Sequence[Candidate]) -> list[Candidate]:
@@ -77,7 +77,7 @@ class NamesInFlight:
 
     def _similar(self, entity: NewEntity, vector: Vector, *, is_certain: bool) -> list[tuple[str, float]]:
         """Return which entities in flight may be that one, and how similar they are, as `SIMILAR_ENTITIES` does."""
-        alias, terms = alias_key(entity["name"]), frozenset(tokenise.tokens(entity["name"]))
+        alias, terms = alias_key(entity["name"]), frozenset(tokenise.terms(entity["name"]))
         scores: dict[str, float] = {each.id: 1.0 for (key, _), each in self._names.items() if key == alias}
         if not scores and not is_certain:
             least = self._settings.ask_threshold or 0.0
@@ -97,7 +97,7 @@ class NamesInFlight:
         names = dict.fromkeys((*same["aliases"], *known["aliases"], name))
         aliases = [each for each in names if each != same["name"]]
         self._entities[same["id"]] = {**known, "aliases": aliases}
-        self._names[alias_key(name), same["id"]] = _Name(same["id"], vector, frozenset(tokenise.tokens(name)))
+        self._names[alias_key(name), same["id"]] = _Name(same["id"], vector, frozenset(tokenise.terms(name)))
 
     def _landed(self, candidate: Candidate) -> Candidate:
         became = self._became.get(candidate["id"])
@@ -193,9 +193,11 @@ def _own_id(entity: NewEntity, namespace: str) -> str:
 
 def _summary(name: str, state: IngestionState) -> str:
     """Return what the episode states of the entity of that *name*: all that will be known of it."""
-    key = canonical(name)
+    key = canonical_name(name)
     facts: list[dict[str, Any]] = [each["fact"] for each in state.get("stated") or ()]
-    return " ".join(each["sentence"] for each in facts if key in map(canonical, (each["subject"], *each["objects"])))
+    return " ".join(
+        each["sentence"] for each in facts if key in map(canonical_name, (each["subject"], *each["objects"]))
+    )
 
 
 def _joins_both(other: NewFact, fact: NewFact) -> bool:

@@ -1,5 +1,240 @@
-"""Everything between an `Ask` and a language model: rendering, the wire, reading the answer, repairs."""
+"""Ask a chat model and return the typed answer, with retries, fallbacks and repairs.
 
-from kg_memory.llm.chat.model import ChatModel, chat_model
+`prompts` renders a question, `wire` has the formats in which servers can be asked for JSON, and `parse` reads answers.
+"""
 
-__all__ = ["ChatModel", "chat_model"]
+from __future__ import annotations
+
+import logging
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel, SecretStr
+
+from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, parse, parse_object, salvage
+from kg_memory.llm.chat.wire import AnswerFormat, ChatRequest, Reply, formats_for, make_request, reply_from_error
+from kg_memory.llm.embeddings import NO_KEY
+from kg_memory.llm.prompts import render, schema_text
+from kg_memory.llm.rate_limit import RateLimiter, limiter_of, tokens_by_bytes
+from kg_memory.llm.retry import Failure, Performer, RetryPolicy, diagnose, make_error, with_retries
+from kg_memory.models.usage import Usage
+from kg_memory.runtime import telemetry
+from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.flow import Flow, arun, run
+
+MAX_QUOTED_ANSWER = 4000
+"""Characters of an invalid answer that are shown to the model again."""
+UNSUPPORTED = frozenset({400, 422, 501})
+"""The statuses of servers that do not support something in a request."""
+
+log = logging.getLogger("kg_memory.llm.chat")
+
+
+def open_chat_model(
+    name: str,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 60.0,
+    max_tokens: int | None = None,
+) -> BaseChatModel:
+    """Open the chat model *name* of OpenAI, or of the compatible server at *base_url*; *timeout* in seconds.
+
+    *max_tokens* ends answers that do not end by themselves; None leaves that to the server.
+    Raises: `SettingsError` if there is neither a key nor a *base_url*.
+    """
+    if api_key is None and base_url is None:
+        raise SettingsError(f"no API key for the model {name}: set OPENAI_API_KEY, or a base_url, or use 'offline'")
+    return ChatOpenAI(
+        model=name,
+        base_url=base_url,
+        api_key=SecretStr(api_key or NO_KEY),
+        timeout=timeout,
+        max_tokens=max_tokens,
+        temperature=0,
+        max_retries=0,
+        disable_streaming=True,
+        include_response_headers=True,  # they announce the rate limits
+    )
+
+
+class ChatModel:
+    """Answers `Ask` effects with a LangChain chat model.
+
+    *repairs* is how often an invalid answer is sent back to be corrected. The *limiter* is by default shared by all
+    callers of the same model on the same server.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        *,
+        repairs: int = 2,
+        retry_policy: RetryPolicy | None = None,
+        performer: Performer | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
+        if not isinstance(model, BaseChatModel):
+            raise SettingsError(
+                f"model must be a LangChain chat model, got {type(model).__name__}; pass one, or 'offline'"
+            )
+        self.model = model
+        self._repairs = repairs
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._performer = performer or Performer()
+        self._formats = formats_for(model)
+        # The server's abilities, learned once and kept while the model is open.
+        self._format, self._takes_temperature = self._formats[0], True
+        self.limiter = limiter or limiter_of(model, self.name)
+
+    @property
+    def name(self) -> str:
+        """The model's own name, or else the name of its class."""
+        for attribute in ("model_name", "model", "model_id"):
+            value = getattr(self.model, attribute, None)
+            if isinstance(value, str) and value:
+                return value
+        return type(self.model).__name__
+
+    def answer(self, ask: Ask) -> BaseModel:
+        """Return the model's valid answer to *ask*; invalid items are dropped, logged and counted.
+
+        Raises: `ModelUnavailable`, `ModelRefusal`, `AnswerError`, `ModelError`; `SettingsError` for a bad key or name.
+        """
+        return run(self._answer(ask), self._performer.perform)
+
+    async def aanswer(self, ask: Ask) -> BaseModel:
+        """`answer` on the running event loop."""
+        return await arun(self._answer(ask), self._performer.aperform)
+
+    def _answer(self, ask: Ask) -> Flow[BaseModel]:
+        question = render(ask)
+        messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
+        cuts = 0
+        for repairs_left in range(self._repairs, -1, -1):
+            reply = yield from self._request_reply(messages, ask)
+            try:
+                return self._accept(_parse(reply, ask), ask)
+            except InvalidAnswer as error:
+                reason = str(error)
+            log.warning("%s: invalid answer from %s (%s)", ask.prompt.name, self.name, _defect(reply))
+            cuts += reply.cut_off
+            if cuts > 1 or not repairs_left or not ask.again():
+                break
+            telemetry.retried(_defect(reply))
+            messages = _repair_messages(question, reply, reason, ask)
+        rest = salvage(reply.text, ask.prompt.answer)
+        if rest is None:
+            raise AnswerError(_describe_invalid(self.name, ask, reply, reason))
+        return self._accept(rest, ask)
+
+    def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
+        """Return the answer, and count the items that it lacks."""
+        if parsed.dropped:
+            log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, parsed.dropped)
+            ask.meter(Usage(dropped=parsed.dropped))
+        return parsed.answer
+
+    def _request_reply(self, messages: tuple[BaseMessage, ...], ask: Ask) -> Flow[Reply]:
+        """Send *messages* in the best format that the server supports, and remember that one."""
+        form, temperature = self._format, self._takes_temperature
+        while True:
+            with_schema = _append_schema(messages, ask) if form.needs_schema_text else messages
+            try:
+                reply = yield from self._send(ChatRequest(with_schema, ask.prompt, form, temperature))
+            except Exception as error:
+                failure, fallback = diagnose(error), self._format_after(form)
+                if temperature and failure.status == 400 and "temperature" in failure.reason:
+                    temperature = False
+                elif fallback is not None and _is_unsupported(error, failure):
+                    form = fallback
+                else:
+                    raise _to_error(failure, self.name) from error
+                continue
+            ask.meter(reply.usage)
+            telemetry.spent(self.model, reply.usage)
+            self._format, self._takes_temperature = form, temperature
+            if reply.refusal:
+                raise ModelRefusal(
+                    f"{self.name} declined to answer {ask.prompt.name} ({reply.refusal}): try another model"
+                )
+            return reply
+
+    def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
+        """Return the next format to try after *form*, or None."""
+        return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
+
+    def _send(self, request: ChatRequest) -> Flow[Reply]:
+        tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
+        try:
+            reply: Reply = yield from with_retries(
+                make_request(self.model, request), self._retry_policy, self.limiter, tokens
+            )
+        except Exception as error:
+            partial_reply = reply_from_error(error)
+            if partial_reply is None:
+                raise
+            return partial_reply
+        self.limiter.note_response(reply.headers, reply.usage.input_tokens + reply.usage.output_tokens, tokens)
+        return reply
+
+
+def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
+    if reply.value is not None:
+        return parse_object(reply.value, ask.prompt.answer)
+    return parse(reply.text, ask.prompt.answer)
+
+
+def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:
+    """Return *messages* with the schema of the answer at the end of the first."""
+    first = f"{messages[0].content}\nThe JSON schema of the answer:\n{schema_text(ask.prompt.answer)}\n"
+    return (HumanMessage(first), *messages[1:])
+
+
+def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
+    """Return the messages that ask again: for a shorter answer after a cut-off one, else for a corrected one."""
+    if reply.cut_off:
+        note = "Your last answer grew too long and was cut off. Give only what matters most, in few words, each once."
+        return (HumanMessage(f"{question}\n{note}\n"),)
+    note = (
+        f"That answer cannot be used: {reason}. Answer again, with one JSON object that fits this schema"
+        f" (do not repeat the schema itself): {schema_text(ask.prompt.answer)}"
+    )
+    return (HumanMessage(question), AIMessage(reply.text[:MAX_QUOTED_ANSWER] or "(nothing)"), HumanMessage(note))
+
+
+def _describe_invalid(name: str, ask: Ask, reply: Reply, reason: str) -> str:
+    if reply.cut_off:
+        return f"the answer of {name} to {ask.prompt.name} was cut off: raise its max_tokens, or lower chunk_size"
+    return f"{name} gave no valid answer to {ask.prompt.name} ({reason}): use a model that is better at JSON"
+
+
+def _defect(reply: Reply) -> str:
+    return "cut off" if reply.cut_off else "empty" if not reply.text.strip() else "unreadable"
+
+
+def _is_unsupported(error: Exception, failure: Failure) -> bool:
+    """Tell whether another format may help."""
+    is_unable = failure.status in UNSUPPORTED or isinstance(error, NotImplementedError)
+    return is_unable and not failure.filtered and not _is_too_long(failure)
+
+
+def _is_too_long(failure: Failure) -> bool:
+    words = failure.reason.lower()
+    return "context" in words and any(word in words for word in ("length", "size", "window", "exceed", "maximum"))
+
+
+def _to_error(failure: Failure, name: str) -> KGMemoryError:
+    status = failure.status
+    remedies = (
+        (failure.filtered, ModelRefusal, "leave this content out, or try another model"),
+        (failure.shutdown, ModelUnavailable, "the process is ending; the content stays saved"),
+        (failure.transient, ModelUnavailable, "try again later, or check its base_url and model_timeout"),
+        (status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
+        (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
+        (status == 404, SettingsError, "check the model's name and base_url"),
+        (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
+        (True, ModelError, "check the server's log and the model's settings"),
+    )
+    return make_error(f"the model {name}", failure, remedies)

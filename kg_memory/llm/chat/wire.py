@@ -1,14 +1,14 @@
-"""The ways in which a chat model can be asked for JSON, from strict to plain.
+"""The formats in which a chat model can be asked for JSON, from strict to plain, and the replies to each.
 
-A server that refuses one is asked in the next, and asked so from then on.
+A server that rejects one format is asked in the next, and in that one from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,40 +18,46 @@ from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import BaseModel
 
-from kg_memory.llm.chat.render import compact, harmless
+from kg_memory.llm.prompts import replace_controls, strict_schema
+from kg_memory.llm.retry import Request
 from kg_memory.models.usage import Usage
+from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Prompt
 
-CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
-REFUSED = frozenset({"content_filter", "refusal", "safety"})
-LIMITS = ("maxLength", "maxItems")
+CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+REFUSAL_REASONS = frozenset({"content_filter", "refusal", "safety"})
 ONE_CALL = Usage(calls=1)
 
 
-class Way(Enum):
-    """How JSON is asked for."""
+class AnswerFormat(Enum):
+    """A format of asking for JSON."""
 
     SCHEMA = "response_format json_schema, strict, with limits of length, without which small models may never end"
-    BARE_SCHEMA = "the same without the limits, which some servers refuse"
+    BARE_SCHEMA = "the same without the limits, which some servers reject"
     OBJECT = "response_format json_object, the schema in the prompt"
-    NATIVE = "LangChain's with_structured_output, however the provider does it"
+    NATIVE = "LangChain's with_structured_output, however the provider implements it"
     TEXT = "the schema in the prompt and nothing else"
+
+    @property
+    def needs_schema_text(self) -> bool:
+        """Whether the prompt itself must contain the schema."""
+        return self in (AnswerFormat.OBJECT, AnswerFormat.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
-    """One request to the model, answered by a `Reply`."""
+class ChatRequest:
+    """One request to a chat model, answered by a `Reply`."""
 
     messages: tuple[BaseMessage, ...]
     prompt: Prompt[Any]
-    way: Way
+    form: AnswerFormat
     temperature: bool = True
-    """False leaves the temperature to the server: some models take none but their own."""
+    """False leaves the temperature to the server: some models accept only their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: the text, or the value where the provider has parsed it."""
+    """A model's reply: its text, or its value where the provider has parsed it."""
 
     text: str
     value: Any = None
@@ -59,151 +65,114 @@ class Reply:
     refusal: str | None = None
     usage: Usage = ONE_CALL
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The response's, where the client tells them."""
+    """The headers of the response, where the client passes them on."""
 
 
-def ways(model: BaseChatModel) -> tuple[Way, ...]:
-    """Return the ways that *model* may understand, the best first."""
+def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
+    """Return the formats that *model* may support, the best first."""
     if isinstance(model, BaseChatOpenAI):
-        return (Way.SCHEMA, Way.BARE_SCHEMA, Way.OBJECT, Way.TEXT)
+        return (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA, AnswerFormat.OBJECT, AnswerFormat.TEXT)
     kind = type(model)
     if (
         kind.with_structured_output is not BaseChatModel.with_structured_output
         or kind.bind_tools is not BaseChatModel.bind_tools
     ):
-        return (Way.NATIVE, Way.TEXT)
-    return (Way.TEXT,)
+        return (AnswerFormat.NATIVE, AnswerFormat.TEXT)
+    return (AnswerFormat.TEXT,)
 
 
-def shows_schema(way: Way) -> bool:
-    """Tell whether the prompt itself must hold the schema."""
-    return way in (Way.OBJECT, Way.TEXT)
+def make_request(model: BaseChatModel, request: ChatRequest) -> Request:
+    """Return the call of *model* that *request* describes."""
+    # The run's name in traces; the tag keeps the answer out of the token stream of the agent that calls.
+    config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
+    messages = list(request.messages)
+    return Request(
+        partial(telemetry.chat, model, request),
+        lambda: _bind(model, request).invoke(messages, config),
+        lambda: _bind(model, request).ainvoke(messages, config),
+        _to_reply,
+    )
 
 
-def bound(model: BaseChatModel, send: Send) -> Runnable[Any, Any]:
-    """Return *model* made ready for *send*."""
-    if send.way is Way.NATIVE:
-        return model.with_structured_output(send.prompt.answer, include_raw=True)
+def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
+    """Return *model* with the options of *request*."""
+    if request.form is AnswerFormat.NATIVE:
+        return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
         return model
     options: dict[str, Any] = {"stream": False}
-    if send.way in (Way.SCHEMA, Way.BARE_SCHEMA):
-        schema = strict_schema(send.prompt.answer, limits=send.way is Way.SCHEMA)
-        named = {"name": send.prompt.answer.__name__, "strict": True, "schema": schema}
-        options |= _formatted(model, {"type": "json_schema", "json_schema": named})
-    elif send.way is Way.OBJECT:
-        options |= _formatted(model, {"type": "json_object"})
-    if not send.temperature:
+    if request.form in (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA):
+        answer = request.prompt.answer
+        schema = strict_schema(answer, limits=request.form is AnswerFormat.SCHEMA)
+        json_schema = {"name": answer.__name__, "strict": True, "schema": schema}
+        options |= _format_option(model, {"type": "json_schema", "json_schema": json_schema})
+    elif request.form is AnswerFormat.OBJECT:
+        options |= _format_option(model, {"type": "json_object"})
+    if not request.temperature:
         options["temperature"] = None
     return model.bind(**options)
 
 
-def _formatted(model: BaseChatOpenAI, form: dict[str, Any]) -> dict[str, Any]:
-    """Return the option that has *model* answer in *form*.
+def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the option that sets *response_format*.
 
-    `ChatOpenAI` itself is given it for the body as it is: of an option that it knows, the client walks through the
-    whole schema for each request, and through the answer once more. The Responses API has another place for it, and
-    what other classes make of a body, and of answers that the client did not check, is theirs.
+    `ChatOpenAI` itself gets it as part of the body: for an option of its own, the client walks through the whole schema
+    at each request, and through the answer once more. The Responses API has another place for it, and subclasses may
+    treat bodies and unchecked answers differently.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
-        return {"response_format": form}
-    return {"extra_body": {**(model.extra_body or {}), "response_format": form}}
+        return {"response_format": response_format}
+    return {"extra_body": {**(model.extra_body or {}), "response_format": response_format}}
 
 
-def config(send: Send) -> RunnableConfig:
-    """Return the run's name for traces, and the tag that keeps it out of an agent's own stream of words."""
-    return {"run_name": f"kg_memory.{send.prompt.name}", "tags": ["nostream"]}
-
-
-def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> dict[str, Any]:
-    """Return the JSON schema of *kind* as strict servers want it, not to be changed: closed objects.
-
-    It has no titles and descriptions: prompts say what each field is, and servers count the schema among their tokens.
-    """
-    return _schema(kind, limits)[0]
-
-
-def schema_text(kind: type[BaseModel]) -> str:
-    """Return the schema of *kind* for a prompt."""
-    return _schema(kind, True)[1]
-
-
-@lru_cache(maxsize=256)
-def _schema(kind: type[BaseModel], limits: bool) -> tuple[dict[str, Any], str]:  # noqa: FBT001 - a part of the key
-    told = kind.model_json_schema()
-    schema: dict[str, Any] = _strict(told, () if limits else LIMITS, told.pop("$defs", {}))
-    return schema, compact(schema)
-
-
-def _strict(node: Any, unwanted: Sequence[str], named: Mapping[str, Any]) -> Any:
-    if isinstance(node, list):
-        return [_strict(item, unwanted, named) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:  # each is used once, and none within itself
-        return _strict(named[node["$ref"].removeprefix("#/$defs/")], unwanted, named)
-    wanted = {key: item for key, item in node.items() if key not in unwanted and _is_wanted(key, item)}
-    kept = {key: _strict(item, unwanted, named) for key, item in wanted.items()}
-    if isinstance(node.get("properties"), dict):
-        kept["additionalProperties"] = False
-        kept["required"] = list(node["properties"])
-    return kept
-
-
-def _is_wanted(key: str, item: Any) -> bool:
-    # They are pydantic's when they are texts, fields of ours when they are schemas.
-    return not (key in ("title", "description") and isinstance(item, str))
-
-
-def reply_of(result: Any) -> Reply:
-    """Return what a run of `bound` gave as a reply."""
+def _to_reply(result: Any) -> Reply:
+    """Return the result of a bound model as a reply."""
     if isinstance(result, dict) and "raw" in result:
         raw = result["raw"]
         calls = getattr(raw, "tool_calls", None) or []
         value = calls[0]["args"] if calls else result.get("parsed")
-        return _reply(raw, value.model_dump() if isinstance(value, BaseModel) else value)
-    return _reply(result, None)
+        return _read_message(raw, value.model_dump() if isinstance(value, BaseModel) else value)
+    return _read_message(result, None)
 
 
-def reply_of_error(error: Exception) -> Reply | None:
-    """Return the reply that *error* carries: the client raises for answers cut off or filtered."""
+def reply_from_error(error: Exception) -> Reply | None:
+    """Return the reply that *error* contains: the client raises for answers that are cut off or filtered."""
     completion = getattr(error, "completion", None)
     if completion is None:
         return None
-    choice = completion.choices[0]
-    spent = completion.usage
-    usage = Usage(calls=1, **(_tokens(spent) if spent else {}))
-    text = harmless(choice.message.content or "")
+    choice, usage = completion.choices[0], ONE_CALL
+    if counts := completion.usage:
+        cached = getattr(counts.prompt_tokens_details, "cached_tokens", None)
+        usage = Usage(
+            calls=1,
+            input_tokens=counts.prompt_tokens or 0,
+            output_tokens=counts.completion_tokens or 0,
+            cached_tokens=cached or 0,
+        )
+    text = replace_controls(choice.message.content or "")
     refusal = "its content filter" if choice.finish_reason == "content_filter" else None
     return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=usage)
 
 
-def _tokens(spent: Any) -> dict[str, int]:
-    """Return what the OpenAI client's own count of tokens tells."""
-    cached = getattr(spent.prompt_tokens_details, "cached_tokens", None)
-    counts = {"input": spent.prompt_tokens, "output": spent.completion_tokens, "cached": cached}
-    return {f"{name}_tokens": count or 0 for name, count in counts.items()}
-
-
-def _reply(message: AIMessage, value: Any) -> Reply:
-    about = message.response_metadata
-    ended = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
-    ended = str(ended or (about.get("incomplete_details") or {}).get("reason")).lower()
-    refusal = _refusal(message) or (f"it ended with {ended}" if ended in REFUSED else None)
-    spent: Any = message.usage_metadata or {}
+def _read_message(message: AIMessage, value: Any) -> Reply:
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
+    reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
+    refusal = _read_refusal(message) or (f"it ended with {reason}" if reason in REFUSAL_REASONS else None)
+    counts: Any = message.usage_metadata or {}
     usage = Usage(
         calls=1,
-        input_tokens=spent.get("input_tokens") or 0,
-        output_tokens=spent.get("output_tokens") or 0,
-        cached_tokens=(spent.get("input_token_details") or {}).get("cache_read") or 0,
+        input_tokens=counts.get("input_tokens") or 0,
+        output_tokens=counts.get("output_tokens") or 0,
+        cached_tokens=(counts.get("input_token_details") or {}).get("cache_read") or 0,
     )
-    headers = about.get("headers") or {}
-    return Reply(harmless(str(message.text)), value, ended in CUT_OFF, refusal, usage, headers)
+    headers = metadata.get("headers") or {}
+    return Reply(replace_controls(str(message.text)), value, reason in CUT_OFF_REASONS, refusal, usage, headers)
 
 
-def _refusal(message: AIMessage) -> str | None:
-    """Return the model's words where it declined: the two APIs put them in different places."""
+def _read_refusal(message: AIMessage) -> str | None:
+    """Return the model's words where it declined: the two APIs of OpenAI put them in different places."""
     blocks = message.content if isinstance(message.content, list) else []
-    said = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
-    refusal: str | None = message.additional_kwargs.get("refusal") or next(iter(said), None)
+    refusals = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
+    refusal: str | None = message.additional_kwargs.get("refusal") or next(iter(refusals), None)
     return refusal

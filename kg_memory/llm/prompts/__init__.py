@@ -1,13 +1,19 @@
 """The prompts: prose in ``.md`` files with ``$names``, each with the typed answer that it must get.
 
-A file whose names differ from the declared fields fails the import.
+A file whose names differ from the declared fields fails the import. `render` fills a prompt with its data, in fences
+that no data can close, and `strict_schema` is the JSON schema of an answer.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -24,17 +30,27 @@ from kg_memory.llm.prompts.answers import (
     Summaries,
     WindowReading,
 )
-from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.effects import Ask, Prompt
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
+OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
+"""The fields that may be empty: a paragraph about empty fields only is left out."""
+SIZE_LIMITS = ("maxLength", "maxItems")
+_FENCE_DIGITS = 15
+"""Length of a fence's code: too long to guess, in half as many tokens as 16 hexadecimal digits."""
+# Controls other than tab and line ends, and halves of surrogate pairs, which are not valid UTF-8.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# Spaces between the parts of a record would be a sixth of a prompt's tokens.
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-def _text(name: str) -> str:
+
+def _read_text(name: str) -> str:
     return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8")
 
 
 def _load(name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
-    text = _text(name)
+    text = _read_text(name)
     used = set(Template(text).get_identifiers())
     if used != set(fields):
         message = f"prompts/{name}.md uses {sorted(used)} but declares {sorted(fields)}"
@@ -42,8 +58,8 @@ def _load(name: str, answer: type[Answer], *fields: str) -> Prompt[Answer]:
     return Prompt(name, text, frozenset(fields), answer)
 
 
-PREAMBLE = _text("preamble")
-"""What goes before every prompt: how the data is fenced, and that it commands nothing."""
+PREAMBLE = _read_text("preamble")
+"""The text before every prompt: the data is fenced, and is not to be obeyed."""
 
 EXTRACT_MESSAGE = _load("extract_message", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
 EXTRACT_TEXT = _load("extract_text", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
@@ -58,3 +74,100 @@ JUDGE = _load("judge", FactVerdicts, "facts")
 SUMMARISE = _load("summarise", Summaries, "entities")
 SCORE = _load("score", Scores, "question", "texts")
 COMMUNITY = _load("community", Descriptions, "communities")
+
+
+def render(ask: Ask, code: str | None = None) -> str:
+    """Return the text of *ask*; *code* closes its fences, and is random by default.
+
+    Raises: `ValueError` if the fields are not those that the prompt declares.
+    """
+    if set(ask.fields) != ask.prompt.fields:
+        raise ValueError(
+            f"the prompt {ask.prompt.name} must get the fields {sorted(ask.prompt.fields)}, got {sorted(ask.fields)};"
+            " pass just those"
+        )
+    code = code or f"{secrets.randbelow(10**_FENCE_DIGITS):0{_FENCE_DIGITS}}"
+    fenced = {name: f"<<<{name} {code}\n{_to_text(value)}\n{code}>>>" for name, value in ask.fields.items()}
+    empty = frozenset(name for name in OPTIONAL & ask.fields.keys() if not ask.fields[name])
+    return f"{PREAMBLE}\n{_without(ask.prompt.text, empty).substitute(fenced)}"
+
+
+@lru_cache(maxsize=256)
+def _without(text: str, empty: frozenset[str]) -> Template:
+    """Return the prose of a prompt without the paragraphs that are about *empty* fields only."""
+
+    def applies(paragraph: str) -> bool:
+        names = set(Template(paragraph).get_identifiers())
+        return not names or bool(names - empty)
+
+    return Template("\n\n".join(filter(applies, text.split("\n\n"))))
+
+
+def replace_controls(text: str) -> str:
+    """Replace each control character and lone surrogate of *text* by U+FFFD, one for one."""
+    return _CONTROLS.sub("�", text)
+
+
+def replace_all_controls(value: Any) -> Any:
+    """Replace the control characters in all texts of the JSON-plain *value*."""
+    match value:
+        case str():
+            return replace_controls(value)
+        case dict():
+            return {replace_controls(str(key)): replace_all_controls(item) for key, item in value.items()}
+        case list() | tuple():
+            return [replace_all_controls(item) for item in value]
+    return value
+
+
+def _to_text(value: Any) -> str:
+    """Return a text unchanged and anything else as JSON, a list with one item a line."""
+    value = replace_all_controls(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(map(_to_json, value)) + "\n]"
+    return _to_json(value)
+
+
+def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, Any]:
+    """Return the JSON schema of *kind* for strict servers: closed objects, all fields required. Do not modify it.
+
+    Titles and descriptions are left out: prompts describe the fields, and servers count the schema among the tokens.
+    """
+    return _schema(kind, limits)[0]
+
+
+def schema_text(kind: type[BaseModel]) -> str:
+    """Return the schema of *kind* as text for a prompt."""
+    return _schema(kind, True)[1]
+
+
+@lru_cache(maxsize=256)
+def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, Any], str]:  # noqa: FBT001 - part of the key
+    full = kind.model_json_schema()
+    schema: Mapping[str, Any] = _to_strict(full, () if limits else SIZE_LIMITS, full.pop("$defs", {}))
+    return schema, _to_json(schema)
+
+
+def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_to_strict(item, unsupported, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:  # each is used once, and none is recursive
+        return _to_strict(definitions[node["$ref"].removeprefix("#/$defs/")], unsupported, definitions)
+    strict = {
+        key: _to_strict(item, unsupported, definitions)
+        for key, item in node.items()
+        if key not in unsupported and not _is_documentation(key, item)
+    }
+    if isinstance(node.get("properties"), dict):
+        strict["additionalProperties"] = False
+        strict["required"] = list(node["properties"])
+    return strict
+
+
+def _is_documentation(key: str, item: Any) -> bool:
+    # A text is pydantic's; a schema is a field of ours with that name.
+    return key in ("title", "description") and isinstance(item, str)

@@ -26,8 +26,8 @@ from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.runtime.effects import now
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text.identity import clean
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.tokenise import terms
 
 AT_ONCE = 50
 """How many messages go in one part."""
@@ -145,7 +145,7 @@ def _searched(run: Run, traces: Traces) -> Flow[None]:
 def _entered(run: Run, made: ForgetReceipt) -> dict[str, Any]:
     """Return what the log tells of *made*, with no word of what is gone."""
     tells = {word for each in run.searches for word in each.traces.words}
-    by, reason = (each if tells.isdisjoint(tokens(each)) else UNSAID for each in (made.by, made.reason))
+    by, reason = (each if tells.isdisjoint(terms(each)) else UNSAID for each in (made.by, made.reason))
     counts = {"episodes": len(made.episodes), "facts": len(made.facts), "entities": len(made.entities)}
     return {
         **run.note(), **counts, "messages": [run.masked(id_) for id_ in made.episodes[: audit.LISTED]], "by": by,
@@ -162,7 +162,8 @@ def receipt(run: Run) -> ForgetReceipt:
         kind=asked.kind if asked.span is None else "span", episodes=tuple(done.episodes), facts=tuple(done.facts),
         entities=tuple(done.entities), restored=tuple(sorted(done.restored)), changed=tuple(sorted(done.changed)),
         unread=tuple(sorted(done.unread)), redacted=tuple(done.redacted), parts=len(done.times),
-        dry_run=asked.dry_run, at=rows.moment(done.times[-1]), by=clean(asked.by), reason=clean(asked.reason),
+        dry_run=asked.dry_run, at=rows.moment(done.times[-1]),
+        by=replace_unstorable(asked.by), reason=replace_unstorable(asked.reason),
         texts=done.texts, residue=tuple(found[:TOLD]) if run.searches else None,
         searched=sum(each.searched for each in run.searches), receipt="" if asked.dry_run else run.receipt,
     )  # fmt: skip

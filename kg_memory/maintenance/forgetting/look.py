@@ -14,7 +14,7 @@ from kg_memory.maintenance.forgetting.wording import Gone, forgotten, in_fact, i
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 Row = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ def look(episodes: Sequence[Row], settings: Settings, redacted: Mapping[str, Row
         {**each, "mention": _links(mentioned, each["id"]), "state": _links(stated, each["id"])} for each in episodes
     ]
     for row in (*mentioned, *stated):
-        ground.said[row["id"]].update(tokens(line(lines[row["episode"]])) if row["episode"] in lines else ())
+        ground.said[row["id"]].update(terms(line(lines[row["episode"]])) if row["episode"] in lines else ())
     aside = sorted({*ids, *lines})
     facts = {row["id"] for row in stated}
     yield from _entities(ground, {row["id"] for row in mentioned}, facts, aside)

@@ -66,7 +66,7 @@ def facts_left(ground: Ground, leaving: Sequence[str]) -> Flow[Params]:
             refuted = refuted_no_more(fact, ground.gone.ids)
             unrefuted += [{"episode": each["id"], "fact": id_} for each in refuted]
     vectors = yield from embed([each["sentence"] for each in told])
-    counts = [tokenise.count(each["sentence"]) for each in told]
+    counts = [tokenise.count_terms(each["sentence"]) for each in told]
     rows = [
         {**each, "embedding": vector, "n": count.total(), "terms": terms(count)}
         for each, vector, count in zip(told, vectors, counts, strict=True)
@@ -98,7 +98,7 @@ def entities_left(ground: Ground, changed: Iterable[str]) -> Flow[Params]:
     rows, renamed, unnamed = [], [], []
     for id_ in sorted(touched - ground.leaving):
         entity, names = ground.entities[id_], ground.names[id_]
-        counts = tokenise.count(" ".join(names), NAME_WEIGHT)
+        counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
         seen = {name: entity[name] for name in ("id", "key", "first_seen", "last_seen")}
         rows.append({**seen, "aliases": names[1:], "n": counts.total(), "terms": terms(counts)})
         if names[0] != entity["name"]:
@@ -125,7 +125,7 @@ def verdicts_left(ground: Ground, leaving: Sequence[str]) -> Flow[Params]:
     scrubbed = []
     for id_, row in found.items():
         theirs = row["episode"] in ground.gone.ids
-        if id_ not in gone and (theirs or not ground.gone.words.isdisjoint(tokenise.tokens(row["reason"] or ""))):
+        if id_ not in gone and (theirs or not ground.gone.words.isdisjoint(tokenise.terms(row["reason"] or ""))):
             scrubbed.append({"id": id_, "reason": "", "episode": None if theirs else row["episode"]})
     return {
         "scrubbed": scrubbed,
@@ -143,7 +143,7 @@ def others(ground: Ground, leaving: Sequence[str], touched: Sequence[str]) -> Fl
     predicates = [
         row["name"]
         for row in learned
-        if row["name"] in used or not said.isdisjoint(tokenise.tokens(row["name"].replace("_", " ")))
+        if row["name"] in used or not said.isdisjoint(tokenise.terms(row["name"].replace("_", " ")))
     ]
     aliases = {alias_key(name) for each in ground.entities.values() for name in _lost(each, ground.names[each["id"]])}
     return {"gone_communities": communities, "gone_predicates": predicates, "gone_aliases": sorted(aliases)}

@@ -19,7 +19,7 @@ from kg_memory.maintenance.forgetting.traces import Traces, in_a_row, quotes, te
 from kg_memory.models.receipts import Residue
 from kg_memory.runtime.effects import embed, in_step, now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 PAGE = 1000
 NEAREST = 3
@@ -56,7 +56,7 @@ class Search:
         """Take from the traces what the messages *rows* say."""
         found = [f"{line(row)} {date_words(row['at'])}" for row in rows]
         for text in filter(self.sieve.passes, found):
-            self.traces.excuse(tokens(text))
+            self.traces.excuse(terms(text))
         self.sieve = self.traces.sieve()
 
     def look(self, label: str, held: Mapping[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Search:
                 self.add(label, name, id_, "id", each)
         if name in CODED or (label == "Episode" and name in OWN) or not self.sieve.passes(text):
             return
-        words = [text] if (label, name) == ("Term", "s") else tokens(text.replace("_", " "))
+        words = [text] if (label, name) == ("Term", "s") else terms(text.replace("_", " "))
         for each in traces.words.intersection(words):
             self.add(label, name, id_, "word", each)
         if not traces.quotes.keys().isdisjoint(quotes(words)):

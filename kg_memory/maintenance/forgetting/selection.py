@@ -12,7 +12,7 @@ from kg_memory.ingestion.receive import line
 from kg_memory.maintenance.forgetting import selection_cypher as cypher
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, canonical, clean, thread_key
+from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
 
 KINDS = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
 LONGEST_REASON = 2000
@@ -53,7 +53,7 @@ def asked(given: Mapping[str, Any], **how: Any) -> Asked:
         raise InputError(f"give exactly one of {', '.join(KINDS)}: what is to be forgotten; got {kinds or 'none'}")
     [kind] = kinds
     what = given[kind]
-    made = Asked(kind, clean(what) if isinstance(what, str) else "", **how)
+    made = Asked(kind, replace_unstorable(what) if isinstance(what, str) else "", **how)
     if kind == "everything" and what is not True:
         raise InputError(f"everything is {what!r}: give True, and the namespace that is to be forgotten")
     if kind != "everything" and not made.what:
@@ -94,9 +94,9 @@ def chosen(asked: Asked) -> Flow[list[str]]:
         case "thread":
             rows = yield from read(cypher.OF_THREAD, key=thread_key(asked.what))
         case "speaker":
-            wanted = canonical(asked.what)
+            wanted = canonical_name(asked.what)
             speakers = [row["speaker"] for row in (yield from read(cypher.SPEAKERS))]
-            same = [each for each in speakers if canonical(each) == wanted]
+            same = [each for each in speakers if canonical_name(each) == wanted]
             rows = (yield from read(cypher.OF_SPEAKERS, speakers=same)) if same else []
         case "source":
             rows = yield from read(cypher.OF_SOURCE, source=asked.what)

@@ -67,7 +67,7 @@ def place(episode: Row, givers: Iterable[tuple[Row, int, bool]]) -> dict[str, An
     counts = Counter({each["term"]: each["in"][0]["f"] for each in postings})
     for giver, weight, later in givers:
         start = giver if later else {**giver, "content": giver["content"][:NEIGHBOUR_LENGTH]}
-        lent = tokenise.count(line(start)[: NEIGHBOUR_LENGTH if later else None])
+        lent = tokenise.count_terms(line(start)[: NEIGHBOUR_LENGTH if later else None])
         counts.update(carried(length(episode), lent, weight))
     return {"id": episode["id"], "n": counts.total(), "terms": terms(counts)}
 

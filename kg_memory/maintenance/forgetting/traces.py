@@ -16,7 +16,7 @@ from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text import predicates
 from kg_memory.text.identity import alias_key
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 QUOTE = 8
 """So many words in a row that only what was forgotten says are a quote of it."""
@@ -88,13 +88,13 @@ def traced(ground: Ground, params: Mapping[str, Any]) -> Flow[Traces]:
         if name not in ground.names[id_]
     ]
     keys = {alias_key(name) for name in lost}
-    said = [tokens(line(each)) for each in ground.episodes]
+    said = [terms(line(each)) for each in ground.episodes]
     quoted = {hashed: word for each in said for hashed, word in quotes(each).items()}
     own = {word for each in said for word in each if not _may_be_of_a_date(word)}
     shared = yield from _shared(own, keys, ground, params)
     found = Traces(
         ids=ids, words=own - shared, quotes=quoted,
-        names={key: tuple(tokens(each)) for each in lost if (key := alias_key(each)) not in shared},
+        names={key: tuple(terms(each)) for each in lost if (key := alias_key(each)) not in shared},
         texts={each["new_id"]: each["content"] for each in params["redacted"]},
     )  # fmt: skip
     episodes = [*params["gone_episodes"], *(each["id"] for each in params["redacted"])]
@@ -115,13 +115,13 @@ def _shared(words: set[str], keys: set[str], ground: Ground, params: Mapping[str
     kept = {each["id"]: each["wording"] for each in params["evidence"]}
     relations = [row["name"] for row in (yield from read(cypher.RELATIONS, gone=[*params["gone_facts"], *kept]))]
     relations += [*kept.values(), *(ground.facts[id_]["predicate"] for id_ in kept)]
-    return shared | {word for each in (*told, *relations) for word in tokens(each.replace("_", " "))} | _vocabulary()
+    return shared | {word for each in (*told, *relations) for word in terms(each.replace("_", " "))} | _vocabulary()
 
 
 @cache
 def _vocabulary() -> frozenset[str]:
     """Return the words of the relations that are known without anybody's saying them."""
-    return frozenset(word for name in predicates.names() for word in tokens(name.replace("_", " ")))
+    return frozenset(word for name in predicates.canonical_predicates() for word in terms(name.replace("_", " ")))
 
 
 def texts_of(value: Any) -> Iterable[str]:

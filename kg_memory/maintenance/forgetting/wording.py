@@ -26,31 +26,31 @@ class Gone:
 def forgotten(episodes: Iterable[Row]) -> Gone:
     """Return *episodes* as what is forgotten."""
     rows = list(episodes)
-    said = frozenset(word for each in rows for word in tokenise.tokens(line(each)))
+    said = frozenset(word for each in rows for word in tokenise.terms(line(each)))
     return Gone(frozenset(each["id"] for each in rows), said)
 
 
 def in_names(entity: Row, gone: Gone) -> set[str]:
     """Return the words of the names of *entity* that forgotten messages said."""
-    return {word for name in (entity["name"], *entity["aliases"]) for word in tokenise.tokens(name)} & gone.words
+    return {word for name in (entity["name"], *entity["aliases"]) for word in tokenise.terms(name)} & gone.words
 
 
 def in_fact(fact: Row, gone: Gone) -> set[str]:
     """Return the words by which *fact* is told that may be those of forgotten messages."""
-    told = {*tokenise.tokens(fact["sentence"]), *_parts(fact["wording"] or "")}
+    told = {*tokenise.terms(fact["sentence"]), *_parts(fact["wording"] or "")}
     return told if fact["told_by"] in gone.ids else (told | set(_parts(fact["predicate"]))) & gone.words
 
 
 def names_left(entity: Row, gone: Gone, said: Said) -> list[str]:
     """Return the names of *entity* that are not only the forgotten ones, the one that is shown first; maybe none."""
     theirs = gone.words - set(said.get(entity["id"], ()))
-    kept = [name for name in (entity["name"], *entity["aliases"]) if theirs.isdisjoint(tokenise.tokens(name))]
+    kept = [name for name in (entity["name"], *entity["aliases"]) if theirs.isdisjoint(tokenise.terms(name))]
     return kept if kept[:1] == [entity["name"]] else sorted(kept, key=lambda name: (-len(name), name))
 
 
 def is_theirs(predicate: str, gone: Gone, said: Collection[str], declared: tuple[FactType, ...]) -> bool:
     """Tell whether only forgotten messages name *predicate*, which is no word of the vocabulary or of the settings."""
-    known = predicates.declared(predicate, declared) or predicates.canonical(predicate)
+    known = predicates.declared_predicate(predicate, declared) or predicates.canonical_predicate(predicate)
     return known is None and not gone.words.isdisjoint(set(_parts(predicate)) - set(said))
 
 
@@ -62,7 +62,7 @@ def retold(fact: Row, names: Mapping[str, str], gone: Gone, said: Collection[str
     subject, objects = names[fact["subject"]], sorted(names[each] for each in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"
     theirs = in_fact(fact, gone) - set(said)
-    lost = theirs.intersection(tokenise.tokens(fact["sentence"])) - set(tokenise.tokens(plain))
+    lost = theirs.intersection(tokenise.terms(fact["sentence"])) - set(tokenise.terms(plain))
     wording = fact["wording"] or fact["predicate"]
     return {
         "sentence": plain if lost or _quotes(fact, gone) else fact["sentence"],
@@ -78,4 +78,4 @@ def _quotes(fact: Row, gone: Gone) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    return tokenise.tokens(name.replace("_", " "))
+    return tokenise.terms(name.replace("_", " "))

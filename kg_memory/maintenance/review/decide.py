@@ -32,7 +32,7 @@ from kg_memory.temporal.policy import (
     to_ruling,
 )
 from kg_memory.text.dates import parse_when
-from kg_memory.text.identity import clean, decision_id
+from kg_memory.text.identity import decision_id, replace_unstorable
 
 Choice = Literal["accept", "reject", "edit"]
 WAITING: tuple[Ruling, ...] = ("waiting",)
@@ -204,7 +204,9 @@ def _review(row: Mapping[str, Any], facts: Mapping[str, Fact], waiting: str) -> 
 
 
 def _stored(review: object) -> Flow[dict[str, Any]]:
-    found = (yield from read(cypher.VERDICT, id=clean(review))) if isinstance(review, str) and review else []
+    found = (
+        (yield from read(cypher.VERDICT, id=replace_unstorable(review))) if isinstance(review, str) and review else []
+    )
     if not found:
         raise InputError(f"there is no review {review!r} in this namespace: memory.reviews() lists those that wait")
     return found[0]
@@ -245,7 +247,14 @@ def _write(
     history.set_verdict(told["id"], to_verdict({**told, **after}), to_edit(after))
     revision = revise_beliefs(history, policy, namespace, id_)
     before = json.dumps({name: told[name] for name in _STATE})
-    kept = {"id": id_, "decision": decision, "by": clean(by), "at": time, "reason": clean(reason), "before": before}
+    kept = {
+        "id": id_,
+        "decision": decision,
+        "by": replace_unstorable(by),
+        "at": time,
+        "reason": replace_unstorable(reason),
+        "before": before,
+    }
     written = yield from write(
         cypher.DECIDE, verdict=told["id"], expected=told["ruling"], now=time, **after,
         decision={**kept, "ruling": after["ruling"]}, based_on=list(based_on),

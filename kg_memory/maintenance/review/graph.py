@@ -21,7 +21,7 @@ from kg_memory.runtime.forms import shown
 from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
-from kg_memory.text.identity import DEFAULT_NAMESPACE, checked_namespace
+from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
 
 ACTION = "accept_fact"
 """The name of what a person approves, edits or rejects."""
@@ -49,7 +49,7 @@ class ReviewState(ReviewInput, total=False):
 
 def load(state: ReviewState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
     """Find what waits for review."""
-    checked_namespace(state.get("namespace"))
+    validate_namespace(state.get("namespace"))
     found = yield from reviews(state.get("limit") or AT_ONCE)
     return {"waiting": [each.model_dump(mode="json") for each in found], "decisions": [], "decided": []}
 
@@ -74,7 +74,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[dict[str, Any]]:
         try:
             review = yield from decide(
                 waiting["id"], each["choice"], by=state.get("by") or USER, reason=each["reason"], edit=each["edit"],
-                policy=ConflictPolicy.from_settings(settings), namespace=checked_namespace(state.get("namespace")),
+                policy=ConflictPolicy.from_settings(settings), namespace=validate_namespace(state.get("namespace")),
                 seen=waiting["ruling"],
             )  # fmt: skip
         except InputError as error:

@@ -8,8 +8,8 @@ from kg_memory.memory.reading import counted
 from kg_memory.models.graph import PredicateInfo
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import clean
-from kg_memory.text.predicates import canonical as by_rules
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.predicates import canonical_predicate as by_rules
 from kg_memory.text.predicates import predicate_name
 
 
@@ -33,7 +33,7 @@ def correct(name: str, canonical: str | None, *, one_at_a_time: bool | None) -> 
         raise InputError(f"canonical is {canonical!r}: give a name such as LIVES_IN")
     if one_at_a_time is not None and not isinstance(one_at_a_time, bool):
         raise InputError(f"one_at_a_time is {one_at_a_time!r}: give True or False, or leave it out")
-    written = predicate_name(clean(name))
+    written = predicate_name(replace_unstorable(name))
     stored = yield from read(cypher.PREDICATES, names=[written])
     rule = by_rules(written)
     known = PredicateInfo(
@@ -44,7 +44,7 @@ def correct(name: str, canonical: str | None, *, one_at_a_time: bool | None) -> 
         known = PredicateInfo(**stored[0]["predicate"])
     info = PredicateInfo(
         name=written,
-        canonical=known.canonical if canonical is None else predicate_name(clean(canonical)),
+        canonical=known.canonical if canonical is None else predicate_name(replace_unstorable(canonical)),
         one_at_a_time=known.one_at_a_time if one_at_a_time is None else one_at_a_time,
         origin="corrected",
     )

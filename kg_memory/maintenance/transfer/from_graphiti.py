@@ -24,13 +24,13 @@ from kg_memory.text import predicates
 from kg_memory.text.identity import (
     alias_key,
     belief_id,
-    clean,
     community_id,
-    display,
+    display_name,
     entity_id,
     entity_key,
     episode_id,
     fact_id,
+    replace_unstorable,
     thread_key,
     verdict_id,
 )
@@ -70,7 +70,7 @@ class Conversion:
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines in the order of an export."""
-        keyed = {each.uuid: entity_key(display(each.name), each.type) for each in self.graph.entities}
+        keyed = {each.uuid: entity_key(display_name(each.name), each.type) for each in self.graph.entities}
         self._entities = {uuid: entity_id(self.namespace, key) for uuid, key in keyed.items()}
         self._read_episodes()
         self._read_facts(keyed)
@@ -101,7 +101,7 @@ class Conversion:
                 self.left_out["RELATES_TO"] += 1
                 continue
             wording = predicates.predicate_name(edge.name or "")
-            known = predicates.canonical(wording) or predicates.Predicate(wording, None, None)
+            known = predicates.canonical_predicate(wording) or predicates.Predicate(wording, None, None)
             sentence = " ".join((edge.fact or edge.name or wording).split())
             id_ = fact_id(self.namespace, keyed[edge.one], known.name, [keyed[edge.other]], sentence)
             ends = (self._entities[edge.one], self._entities[edge.other])
@@ -148,12 +148,13 @@ class Conversion:
             id_ = self._entities[each.uuid]
             if id_ in written:
                 continue  # Graphiti has it twice: same name, same type
-            if id_ not in seen or not display(each.name):
+            if id_ not in seen or not display_name(each.name):
                 self.left_out["Entity"] += 1
                 continue
-            written[id_] = alias_key(display(each.name))
+            written[id_] = alias_key(display_name(each.name))
             yield _line(
-                "entity", id=id_, key=keyed[each.uuid], name=display(each.name), type=display(each.type), aliases=[],
+                "entity", id=id_, key=keyed[each.uuid],
+                name=display_name(each.name), type=display_name(each.type), aliases=[],
                 summary=each.summary or "", first_seen=min(seen[id_]), last_seen=max(seen[id_]),
                 created_at=each.created_at, revision=0, embedding=True,
             )  # fmt: skip
@@ -243,14 +244,14 @@ class Conversion:
         told: dict[str, list[str]] = {}
         for community in self.graph.communities:
             own = [each for each in members[community.uuid] if each not in taken]
-            if not own or not display(community.name):
+            if not own or not display_name(community.name):
                 self.left_out["Community"] += 1
                 continue
             id_ = community_id(self.namespace, min(own, key=lambda each: (created[each], each)))
             taken |= dict.fromkeys(own, id_)
             told[id_] = own
             summary = " ".join((community.summary or "").split())
-            yield _line("community", id=id_, name=display(community.name), summary=summary, fingerprint="",
+            yield _line("community", id=id_, name=display_name(community.name), summary=summary, fingerprint="",
                         embedding=True)  # fmt: skip
         for id_, own in told.items():
             for entity in own:
@@ -263,7 +264,7 @@ def _line(record: str, **fields: Any) -> Line:
 
 def _episode(each: Episode, namespace: str) -> dict[str, Any]:
     kind = each.source if each.source in ("text", "json") else "message"
-    content, spoken = clean(each.content or ""), _SPOKEN.fullmatch((each.content or "").strip())
+    content, spoken = replace_unstorable(each.content or ""), _SPOKEN.fullmatch((each.content or "").strip())
     speaker = None
     if kind == "message" and spoken and not _SPOKEN.search(spoken[2]):
         speaker, content = " ".join(spoken[1].split()), spoken[2]

@@ -18,7 +18,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.graph_swap import at_one_moment
 from kg_memory.temporal.interval import micros
-from kg_memory.text.identity import clean
+from kg_memory.text.identity import replace_unstorable
 
 PAGE = 2_000
 _ZONE = re.compile(r"\[[^\]]*\]$")
@@ -55,7 +55,7 @@ def _listed(value: object) -> object:
 
 
 def _cleaned(value: object) -> object:
-    return clean(value) if isinstance(value, str) else value
+    return replace_unstorable(value) if isinstance(value, str) else value
 
 
 At = Annotated[int, BeforeValidator(_instant)]

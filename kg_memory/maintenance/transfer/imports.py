@@ -24,7 +24,7 @@ from kg_memory.models.transfers import ImportResult
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
-from kg_memory.text.identity import checked_namespace
+from kg_memory.text.identity import validate_namespace
 
 HOLDS = """
 MATCH (n)
@@ -56,7 +56,7 @@ def bring_in(
     with opened(source) as reading:
         header = reading.header()
         _check(driver, header, reading.name, embeddings=wish.embeddings)
-        target = checked_namespace(header.namespace if wish.namespace is None else wish.namespace)
+        target = validate_namespace(header.namespace if wish.namespace is None else wish.namespace)
         key = graph_key(target, PREFIXES[header.holds])
         with _reserved(driver, target, key, replace=wish.replace) as (made, held):
             how: dict[str, Any] = {"renaming": Renaming(header.namespace, target), "anew": not wish.embeddings}
@@ -76,7 +76,7 @@ def bring_in_graphiti(
 
     Errors: `InputError` where the namespace holds something and is not to be replaced.
     """
-    target = checked_namespace(wish.namespace)
+    target = validate_namespace(wish.namespace)
     conversion = Conversion(graph, target)
     with _reserved(driver, target, graph_key(target), replace=wish.replace) as (made, held):
         filling = _filling(driver, made, target, None, renaming=Renaming(target, target), anew=True)

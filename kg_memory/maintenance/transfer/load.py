@@ -165,9 +165,9 @@ def _counted(record: str, told: Mapping[str, Any]) -> dict[str, int]:
         _, postings = indexed({"speaker": None, **told}, (), ())
         return {each["term"]: each["in"][0]["f"] for each in postings}
     if record == "fact":
-        return dict(tokenise.count(told["sentence"]))
+        return dict(tokenise.count_terms(told["sentence"]))
     names = dict.fromkeys((told["name"], *told.get("aliases", ())))
-    return dict(tokenise.count(told.get("summary", "")) + tokenise.count(" ".join(names), NAME_WEIGHT))
+    return dict(tokenise.count_terms(told.get("summary", "")) + tokenise.count_terms(" ".join(names), NAME_WEIGHT))
 
 
 def _named(told: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from html import escape
 
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Remark, Value
 from kg_memory.retrieval.context.times import bounds, date, in_words
-from kg_memory.text.tokenise import tokens
+from kg_memory.text.tokenise import terms
 
 LONGEST_TEXT = 500
 """Characters of one text; what is longer is told by the stretch that fits the question best."""
@@ -161,7 +161,7 @@ def excerpt(text: str, wanted: frozenset[str] | set[str], length: int) -> str:
     if len(text) <= length:
         return text
     pieces = [match.span() for match in _PIECE.finditer(text)]
-    hits = [len(wanted.intersection(tokens(text[start:end]))) for start, end in pieces]
+    hits = [len(wanted.intersection(terms(text[start:end]))) for start, end in pieces]
     wide = max(length // 120, 1)
     best = max(range(len(pieces)), key=lambda place: (sum(hits[place : place + wide]), -place))
     start = pieces[best][0]

@@ -10,7 +10,7 @@ from kg_memory.models.context import Line
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.context.lines import id_of
 from kg_memory.retrieval.dedupe import Alike, Repeats
-from kg_memory.text.tokens import estimate
+from kg_memory.text.tokenise import estimate_tokens
 
 SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.0, "communities": 0.5, "episodes": 9.0}
 """How fast each kind takes its turn to fill the budget: `benchmarks/context_budget.py` tells what that brings."""
@@ -50,7 +50,7 @@ class Choice:
 
 def added(text: str) -> int:
     """Return how many tokens *text* adds at most to what it becomes a part of, of which one token is for the whole."""
-    return max(estimate(text) - 1, 0)
+    return max(estimate_tokens(text) - 1, 0)
 
 
 def same_as(id_: str) -> str:

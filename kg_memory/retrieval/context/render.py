@@ -13,12 +13,11 @@ from kg_memory.retrieval.context.templates import Template, episode_line, fact_l
 from kg_memory.retrieval.context.times import coarse, day, held
 from kg_memory.retrieval.dedupe import Alike, grouped, repeats
 from kg_memory.retrieval.records import DEFAULT_TOKENS
-from kg_memory.text.tokenise import tokens
-from kg_memory.text.tokens import estimate
+from kg_memory.text.tokenise import estimate_tokens, terms
 
 __all__ = [
-    "LONGEST_REFERENCE", "coarse", "context_of", "day", "episode_line", "estimate", "excerpt", "fact_line", "held",
-    "render", "told",
+    "LONGEST_REFERENCE", "coarse", "context_of", "day", "episode_line", "estimate_tokens", "excerpt", "fact_line",
+    "held", "render", "told",
 ]  # fmt: skip
 
 NO_SECTION = "the template has no section for it"
@@ -37,7 +36,7 @@ def render(found: SearchResults, max_tokens: int, form: Template | str | None = 
     """
     frame = template(form)
     now = found.asked.believed_at if found.asked else None
-    teller = Teller(frame.escape, frozenset(tokens(found.question)), now)
+    teller = Teller(frame.escape, frozenset(terms(found.question)), now)
 
     def write(kind: Kind, alike: Alike) -> Line:
         text = frame.sections[kind].line(teller.tell(alike))
@@ -51,7 +50,7 @@ def render(found: SearchResults, max_tokens: int, form: Template | str | None = 
     lines = _arranged(choice, found.facts, frame)
     text = _framed(lines, frame)
     left_out = [*_left_out(groups, choice), *withheld]
-    return Context(text, found, tokens=estimate(text), lines=lines, left_out=left_out)
+    return Context(text, found, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
 def context_of(state: Mapping[str, Any], form: Template | None = None) -> Context:
@@ -64,7 +63,7 @@ def context_of(state: Mapping[str, Any], form: Template | None = None) -> Contex
     lines = [Line(**each) for each in state["lines"] if "tokens" in each]
     left_out = [Explanation(**each) for each in state["lines"] if "tokens" not in each]
     text = state["context"]
-    return Context(text, found, tokens=estimate(text), lines=lines, left_out=left_out)
+    return Context(text, found, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
 def abstained(context: Context) -> Context:

@@ -20,8 +20,8 @@ from typing import Any
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS, Episode, Fact, Kind
 from kg_memory.retrieval.context.lines import Teller, ToldCommunity, ToldEntity, ToldEpisode, ToldFact, bracketless
-from kg_memory.text import markers
-from kg_memory.text.markers import Mark
+from kg_memory.text import context_markers
+from kg_memory.text.context_markers import Marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _references(sources: tuple[str, ...]) -> str:
     return f" [{', '.join(sources)}]" if sources else ""
 
 
-def _between(mark: Mark, line: Callable[[Any], str]) -> Section:
+def _between(mark: Marker, line: Callable[[Any], str]) -> Section:
     return Section(line, mark.begin, mark.end)
 
 
@@ -112,7 +112,7 @@ _PLAIN_LINES: Mapping[Kind, Callable[[Any], str]] = {
 }  # fmt: skip
 PLAIN = Template(
     name="plain",
-    sections={kind: _between(markers.PLAIN[kind], _PLAIN_LINES[kind]) for kind in KINDS},
+    sections={kind: _between(context_markers.PLAIN[kind], _PLAIN_LINES[kind]) for kind in KINDS},
     escape=bracketless,
     grouped_from=12,
 )
@@ -126,10 +126,10 @@ def _zep_fact(told: ToldFact) -> str:
 
 ZEP = Template(
     name="zep",
-    head=markers.ZEP_HEAD,
+    head=context_markers.ZEP_HEAD,
     sections={
-        "facts": _between(markers.ZEP["facts"], _zep_fact),
-        "entities": _between(markers.ZEP["entities"], lambda told: f"{told.name}: {told.summary or told.type}"),
+        "facts": _between(context_markers.ZEP["facts"], _zep_fact),
+        "entities": _between(context_markers.ZEP["entities"], lambda told: f"{told.name}: {told.summary or told.type}"),
     },
     escape=bracketless,
     between_sections="\n",
@@ -161,9 +161,9 @@ _XML_LINES: Mapping[Kind, Callable[[Any], str]] = {
 }
 XML = Template(
     name="xml",
-    head=markers.XML_HEAD,
-    sections={kind: _between(markers.XML[kind], line) for kind, line in _XML_LINES.items()},
-    foot=markers.XML_FOOT,
+    head=context_markers.XML_HEAD,
+    sections={kind: _between(context_markers.XML[kind], line) for kind, line in _XML_LINES.items()},
+    foot=context_markers.XML_FOOT,
     escape=escape,
     between_sections="\n",
 )
@@ -195,9 +195,9 @@ _JSON_LINES: Mapping[Kind, Callable[[Any], str]] = {
 }
 JSON = Template(
     name="json",
-    head=markers.JSON_HEAD,
-    sections={kind: _between(markers.JSON[kind], line) for kind, line in _JSON_LINES.items()},
-    foot=markers.JSON_FOOT,
+    head=context_markers.JSON_HEAD,
+    sections={kind: _between(context_markers.JSON[kind], line) for kind, line in _JSON_LINES.items()},
+    foot=context_markers.JSON_FOOT,
     escape=str,
     between_lines=",\n",
     between_sections=",\n",
@@ -216,7 +216,7 @@ def _unbracketed(text: str) -> str:
 
 ZEPH = Template(
     name="zeph",
-    head=markers.ZEPH_HEAD,
+    head=context_markers.ZEPH_HEAD,
     sections={"facts": Section(_zeph_fact)},
     escape=_unbracketed,
 )

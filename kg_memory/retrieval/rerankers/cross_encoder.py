@@ -12,7 +12,7 @@ from kg_memory.retrieval.recipe import ByCrossEncoder
 from kg_memory.retrieval.records import RetrievalState
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import clean
+from kg_memory.text.identity import replace_unstorable
 
 SAY: Mapping[Kind, str] = {
     "facts": cypher.FACTS_SAY,
@@ -38,7 +38,7 @@ def cross_encoded(
         for kind, found in zip(heads, rows, strict=True)
         for row in found
     }
-    scores = yield from score(clean(state["question"])[:LONGEST], list(texts.values()))
+    scores = yield from score(replace_unstorable(state["question"])[:LONGEST], list(texts.values()))
     anew = dict(zip(texts, scores, strict=True))
     return {kind: reread(ranked[kind], {id_: anew[id_] for id_ in ids if id_ in anew}) for kind, ids in heads.items()}
 

@@ -13,7 +13,7 @@ from kg_memory.retrieval.records import Instants, RetrievalState
 from kg_memory.retrieval.rerankers.distance import called, distances, nearest
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import clean, thread_key
+from kg_memory.text.identity import replace_unstorable, thread_key
 
 SECOND = 1_000_000
 DAY = 24 * 3600 * SECOND
@@ -53,7 +53,7 @@ def features(ranked: Ranked, rerankers: Sequence[Reranker], state: RetrievalStat
         if ranked.get(kind) and (each.by, kind) in TOLD_BY
     )
     thread = state.get("thread")
-    key = thread_key(clean(thread)) if thread else None
+    key = thread_key(replace_unstorable(thread)) if thread else None
     flows = [read(query, ids=[id_ for id_, _ in ranked[kind]], thread_key=key) for kind, query in asked]
     hops = max((each.max_hops for each in rerankers if isinstance(each, ByDistance)), default=0)
     *answers, start = yield from in_step((*flows, _start(state if hops and any(ranked.values()) else {})))

@@ -13,7 +13,7 @@ from kg_memory.adapters.store.items import cypher, filters
 from kg_memory.adapters.store.items.namespaces import Labels, checked_labels, prefixes
 from kg_memory.adapters.store.items.plain import key_of, written
 from kg_memory.errors import InputError
-from kg_memory.llm.embeddings import LONGEST_TEXT
+from kg_memory.llm.embeddings import MAX_TEXT_BYTES
 from kg_memory.runtime.effects import embed, now, write
 from kg_memory.runtime.flow import Flow
 
@@ -68,7 +68,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
         raise InputError(f"the index is {asked!r}: give a list of paths such as ['title', 'parts[*].text'], or False")
     if fields is None:
         return ()
-    found = (text[:LONGEST_TEXT] for path in asked for text in get_text_at_path(value, path))
+    found = (text[:MAX_TEXT_BYTES] for path in asked for text in get_text_at_path(value, path))
     return tuple(dict.fromkeys(found))
 
 

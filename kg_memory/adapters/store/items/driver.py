@@ -10,7 +10,7 @@ from kg_memory.errors import EmbeddingError
 from kg_memory.falkor import store_schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.store_schema import Schema
-from kg_memory.llm.embeddings import steady, unsteady, vector_model_name
+from kg_memory.llm.embeddings import make_reliable, unwrap, vector_model_name
 from kg_memory.runtime.driver import Driver
 
 
@@ -43,8 +43,8 @@ class ItemDriver(Driver):
 
 
 def directed(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Return *model* for items: steady, and with a direction for every text."""
-    return steady(_Directed(unsteady(model), dims))
+    """Return *model* for items: reliable, and with a direction for every text."""
+    return make_reliable(_Directed(unwrap(model), dims))
 
 
 class _Directed(Embeddings):

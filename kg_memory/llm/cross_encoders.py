@@ -1,0 +1,298 @@
+"""Cross-encoders: they read a question together with each text, and score how well the text answers it (Zep 3.2).
+
+Any object with `name`, `scores` and `ascores` is one. `ModelCrossEncoder` asks a language model,
+`LangChainCrossEncoder` wraps LangChain's, and `RerankServer` sends requests to a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+from langchain_core.cross_encoders import BaseCrossEncoder
+
+from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
+from kg_memory.llm.embeddings import model_name_of, prepare_text
+from kg_memory.llm.prompts import SCORE
+from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
+from kg_memory.llm.retry import Failure, Performer, Request, RetryPolicy, diagnose, make_error, with_retries
+from kg_memory.runtime import telemetry
+from kg_memory.runtime.effects import Model, ask
+from kg_memory.runtime.flow import Flow, arun, every, run
+
+if TYPE_CHECKING:
+    import httpx
+
+MODEL_BATCH = 20
+"""Texts per question to a language model."""
+MAX_TEXT = 2000
+"""Characters of a text that a language model reads."""
+MAX_RELEVANCE = 10
+SERVER_BATCH = 32
+"""Texts per request to a server: by default TEI accepts no more."""
+WRONG_WIRE = frozenset({400, 422})
+"""The statuses of servers that do not understand a request."""
+
+
+@runtime_checkable
+class CrossEncoder(Protocol):
+    """Scores texts for a question: one number per text from 0 to 1, higher is better."""
+
+    @property
+    def name(self) -> str: ...
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]: ...
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]: ...
+
+
+def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
+    """Return *scores* as numbers from 0 to 1, one per text.
+
+    Raises: `ModelError`, which names the position of the text but never the text itself.
+    """
+    if len(scores) != len(texts):
+        raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts: check that it scores each text")
+    numbers = [to_number(score) for score in scores]
+    for place, number in enumerate(numbers):
+        if not 0 <= number <= 1:  # rejects a NaN too
+            raise ModelError(f"{name} scored text {place} with {scores[place]!r:.50}: scores must be from 0 to 1")
+    return numbers
+
+
+class Scale:
+    """Maps a model's scores to 0..1: unchanged, or by the logistic function after one was outside.
+
+    A model with scores outside returns logits, even if all scores of one question happen to be inside.
+    """
+
+    def __init__(self) -> None:
+        self._logits = False
+
+    def __call__(self, scores: list[float]) -> list[float]:
+        """Return *scores* from 0 to 1, in the same order; a NaN stays one."""
+        self._logits = self._logits or any(score < 0 or score > 1 for score in scores)
+        return [_logistic(score) for score in scores] if self._logits else scores
+
+
+def _logistic(score: float) -> float:
+    small = math.exp(-abs(score))
+    return (1.0 if score >= 0 else small) / (1.0 + small)
+
+
+def to_number(value: Any) -> float:
+    """Return *value* as a number; NaN if it is not one."""
+    try:
+        return math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+class ModelCrossEncoder:
+    """Scores with any model that answers prompts, many texts per question; the offline model counts common words."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model.name
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score *texts* for *question*, from 0 to 1; a text that the model leaves out gets 0.
+
+        Raises: `ModelError`, `SettingsError`.
+        """
+        return run(_ask_scores(question, texts), self._model.answer)
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """`scores` on the running event loop."""
+        return await arun(_ask_scores(question, texts), self._model.aanswer)
+
+
+def _ask_scores(question: str, texts: Sequence[str]) -> Flow[list[float]]:
+    # Sorted, so that the former order has no influence: models favour the first items of a list.
+    distinct = sorted(set(texts))
+    batches = [distinct[begin : begin + MODEL_BATCH] for begin in range(0, len(distinct), MODEL_BATCH)]
+    answers: list[list[float]] = yield from every(_ask_batch(question, batch) for batch in batches)
+    scores = dict(zip(distinct, chain(*answers), strict=True))
+    return [scores[text] for text in texts]
+
+
+def _ask_batch(question: str, texts: Sequence[str]) -> Flow[list[float]]:
+    items = [{"id": place, "text": text[:MAX_TEXT]} for place, text in enumerate(texts)]
+    answer = yield from ask(SCORE, question=question[:MAX_TEXT], texts=items)
+    relevance = {score.text: score.relevance / MAX_RELEVANCE for score in answer.scores}
+    return [relevance.get(place, 0.0) for place in range(len(texts))]
+
+
+class LangChainCrossEncoder:
+    """Scores with a LangChain `BaseCrossEncoder`; under asyncio in a thread, as these are synchronous."""
+
+    def __init__(self, model: BaseCrossEncoder) -> None:
+        self._model = model
+        self._scale = Scale()
+        self.name = model_name_of(model)
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score *texts* for *question*, from 0 to 1.
+
+        Raises: `ModelError`.
+        """
+        prepared = prepare_text(question)
+        pairs = [(prepared, prepare_text(text)) for text in texts]
+        try:
+            scores = self._model.score(pairs) if pairs else []
+        except Exception as error:
+            raise ModelError(f"the cross-encoder {self.name} failed ({error!r:.300}): check its set-up") from error
+        return self._scale([to_number(score) for score in scores])
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """`scores` on the running event loop."""
+        return await asyncio.to_thread(self.scores, question, texts)
+
+
+class RerankServer:
+    """Scores by requests to *url*, which ends in ``/rerank``; *timeout* in seconds.
+
+    Cohere, Jina, vLLM, infinity and llama.cpp share one wire format, TEI has another. The right one, and whether the
+    scores are logits (see `Scale`), are learned from the server's responses.
+    Raises: `SettingsError` if *url* is not valid.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retry_policy: RetryPolicy | None = None,
+        performer: Performer | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
+        import httpx  # noqa: PLC0415 - takes 0.2 s to import
+
+        host = _host(url)
+        self.name = f"the reranker {model} at {host}" if model else f"the reranker at {host}"
+        self._url = url
+        self._model = model
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._performer = performer or Performer()
+        self._limiter = limiter or shared_limiter(url, api_key, model)
+        options: dict[str, Any] = {
+            "headers": {"Authorization": f"Bearer {api_key}"} if api_key else {},
+            "timeout": timeout,
+            # Created here, as it reads files: never on an event loop.
+            "verify": httpx.create_ssl_context() if url.startswith("https") else False,
+        }
+        self._client = partial(httpx.Client, **options)
+        self._async_client = partial(httpx.AsyncClient, **options)
+        self._is_tei: bool | None = None
+        self._scale = Scale()
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score *texts* for *question*, from 0 to 1.
+
+        Raises: `ModelUnavailable`, `ModelError`; `SettingsError` for a bad key, model or URL.
+        """
+        with self._client() as client:
+            return run(self._score(client, question, texts), self._performer.perform)
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """`scores` on the running event loop."""
+        async with self._async_client() as client:
+            return await arun(self._score(client, question, texts), self._performer.aperform)
+
+    def _score(
+        self, client: httpx.Client | httpx.AsyncClient, question: str, texts: Sequence[str]
+    ) -> Flow[list[float]]:
+        prepared = [prepare_text(text) for text in texts]
+        batches = [prepared[begin : begin + SERVER_BATCH] for begin in range(0, len(prepared), SERVER_BATCH)]
+        answers = yield from every(self._score_batch(client, prepare_text(question), batch) for batch in batches)
+        return self._scale(list(chain(*answers)))
+
+    def _score_batch(
+        self, client: httpx.Client | httpx.AsyncClient, question: str, texts: list[str]
+    ) -> Flow[list[float]]:
+        errors = []
+        for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
+            post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
+            span = partial(telemetry.rerank, self._model or "reranker", self._url)
+            request = Request(span, post, post, _read_json)
+            try:
+                answer = yield from with_retries(request, self._retry_policy, self._limiter)
+            except Exception as error:  # noqa: BLE001 - the first is raised below
+                errors.append(error)
+                if diagnose(error).status not in WRONG_WIRE:
+                    break
+            else:
+                self._is_tei = is_tei
+                return _read_scores(answer, len(texts), self.name)
+        raise self._to_error(diagnose(errors[0])) from errors[0]
+
+    def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, Any]:
+        if is_tei:
+            return {"query": question, "texts": texts, "truncate": True}
+        model = {"model": self._model} if self._model else {}
+        return {**model, "query": question, "documents": texts}
+
+    def _to_error(self, failure: Failure) -> Exception:
+        remedies = (
+            (failure.transient, ModelUnavailable, "try again later, or check its URL"),
+            (failure.status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_RERANK_API_KEY)"),
+            (failure.status == 404, SettingsError, "check its URL, which ends in /rerank, and the model's name"),
+            (True, ModelError, "check the server's log, its URL and the model's name"),
+        )
+        return make_error(self.name, failure, remedies)
+
+
+class _HTTPError(Exception):
+    """An error response, in the server's own words."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(f"HTTP {response.status_code} {response.text}")
+        self.response = response
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        host = None
+    if not host:
+        raise SettingsError(
+            f"the reranker's URL must be one such as http://localhost:8080/rerank, got {url!r}; correct rerank_url"
+        )
+    return host
+
+
+def _read_json(response: httpx.Response) -> Any:
+    if not response.is_success:
+        raise _HTTPError(response)
+    return response.json()
+
+
+def _read_scores(answer: Any, count: int, name: str) -> list[float]:
+    """Return the scores of *count* texts in the order of the texts; servers return them in their own."""
+    advice = "check that its URL is that of a rerank endpoint"
+    items = answer.get("results") if isinstance(answer, dict) else answer
+    scores: dict[int, float] = {}
+    for item in items if isinstance(items, list) else ():
+        entry = item if isinstance(item, dict) else {}
+        place, score = entry.get("index"), to_number(entry.get("relevance_score", entry.get("score")))
+        if type(place) is not int or not 0 <= place < count or place in scores:
+            raise ModelError(f"{name} scored text {place!r:.50} of {count}, or scored it twice: {advice}")
+        if not math.isfinite(score):
+            raise ModelError(f"{name} gave text {place} no finite score: {advice}")
+        scores[place] = score
+    if len(scores) != count:
+        raise ModelError(f"{name} gave {len(scores)} scores for {count} texts: {advice}")
+    return [scores[place] for place in range(count)]
