@@ -177,7 +177,7 @@ def test_what_is_no_vector_is_an_error_that_names_the_place_and_not_the_text(vec
 def test_vectors_of_different_lengths_are_an_error():
     with pytest.raises(EmbeddingError, match="must have 2 dimensions, got 1"):
         to_unit_vectors([[1.0, 0.0], [1.0]], ["a", "b"])
-    with pytest.raises(EmbeddingError, match="2 dimensions instead of 3"):
+    with pytest.raises(EmbeddingError, match="must have 3 dimensions, got 2"):
         to_unit_vectors([[1.0, 0.0]], ["a"], 3)
 
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 Given = EpisodeInput | dict[str, Any] | str
 UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)
 """What passes: it is waited for."""
-PATIENCE = RetryPolicy(attempts=8, first=1.0, longest=60.0)
+RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
 PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
 AT_ONCE = 1000
@@ -84,7 +84,7 @@ class BackgroundMemory(Closing):
 
     An episode is read *after_seconds* without another submission for its thread of conversation, or when the first
     of them has waited *at_most_seconds*. Where the model or the database is unavailable, it is tried again with
-    *patience*. What could not be read is told to *on_failure* and listed in `failures`; it stays saved.
+    *retry_policy*. What could not be read is told to *on_failure* and listed in `failures`; it stays saved.
     What an earlier process left unread in a namespace is read at the first submission to it, unless *resume* is off.
     When the *memory* is closed, and at the exit of the process, reading goes on for *exit_seconds* at most; the next
     start reads the rest.
@@ -98,7 +98,7 @@ class BackgroundMemory(Closing):
         at_most_seconds: float = 60.0,
         on_failure: Callable[[Failure], None] | None = None,
         resume: bool = True,
-        patience: RetryPolicy = PATIENCE,
+        retry_policy: RetryPolicy = RETRY_POLICY,
         exit_seconds: float = 10.0,
     ) -> None:
         self.memory = checked_memory(memory)
@@ -107,7 +107,7 @@ class BackgroundMemory(Closing):
         self.exit_seconds = _seconds("exit_seconds", exit_seconds)
         self._on_failure = on_failure
         self._resume = resume
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self._closed = False
         """Whether no more is taken."""
@@ -331,7 +331,7 @@ class BackgroundMemory(Closing):
             known.update(each.id for each in found)
 
     def _patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Return what *call* returns, and call it again after each outage while there is patience."""
+        """Return what *call* returns, and call it again after each outage as long as the retry policy allows."""
         attempt = 1
         while True:
             try:
@@ -339,7 +339,7 @@ class BackgroundMemory(Closing):
             except Exception as error:
                 ended = self.memory.driver.database.closed or is_shutdown(error.__cause__)
                 passes = isinstance(error, UNAVAILABLE) and not ended
-                seconds = self._patience.delay(attempt + 1, PASSING) if passes else None
+                seconds = self._retry_policy.delay(attempt + 1, PASSING) if passes else None
                 if seconds is None or self._ends_within(seconds):
                     self._fail(id_, namespace, error, attempt)
                     raise

@@ -146,7 +146,7 @@ NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 
 
 @pytest.mark.parametrize("odd", NO_VECTORS, ids=lambda odd: repr(odd)[:12])
 def test_what_is_no_vector_never_reaches_the_database(database, settings, namespace, rows, odd):
-    driver = Driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.Patience(attempts=1)), database)
+    driver = Driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.RetryPolicy(attempts=1)), database)
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
     with pytest.raises(EmbeddingError):
