@@ -38,7 +38,7 @@ from benchmarks.search_scale_load import Writer
 from kg_memory.communities.detect import find_communities, load_links
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.graph_swap import Aside
+from kg_memory.falkor.graph_swap import ShadowGraph
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
@@ -202,10 +202,10 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
     with opened(url) as memory:
         memory.refresh_communities(namespace=namespace)
         connection = memory.driver.database.client().connection
-        Aside(before, connection).copy(key)
+        ShadowGraph(before, connection).copy(key)
         for one, other in unknown(data, count):
             memory.driver.database.command("DEL", key)
-            Aside(key, connection).copy(before)
+            ShadowGraph(key, connection).copy(before)
             memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
             asked[memory.refresh_communities(namespace=namespace).asked] += 1
     return {f"{questions} asked": asked[questions] for questions in range(max(asked) + 1)}

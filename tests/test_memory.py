@@ -256,7 +256,7 @@ BAD = {
     "a status that is a list": ("episodes", (), {"status": ["x"]}, "saved, waiting, working, done, failed, skipped"),
     "an unknown status": ("episodes", (), {"status": "lost"}, "saved, waiting, working, done, failed, skipped"),
     "an empty name": ("facts_about", (" ",), {}, "name is empty"),
-    "nothing to embed anew": ("reembed", (), {}, "holds nothing"),
+    "nothing to embed anew": ("reembed", (), {}, "is empty or does not exist"),
 }
 
 

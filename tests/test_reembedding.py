@@ -113,7 +113,7 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
     reembed(other, filled, lambda *_: say(2) if not told else None)
     embedded = vectors(database, filled)
     say(3)
-    assert ["anew: try again" in told[0], f"'small' ({dimensions} dimensions)" in told[-1]] == [True, True]
+    assert ["re-embedded; try again" in told[0], f"'small' ({dimensions} dimensions)" in told[-1]] == [True, True]
     assert vectors(database, filled) == embedded
     assert len(other.run(reading.episodes(9, 0, "waiting"), filled)) == 2
     other.close()

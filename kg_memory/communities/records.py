@@ -126,19 +126,19 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     if not stored:
         return None
     [row] = stored
-    parts = tuple(map(rows.community, row["parts"]))
+    parts = tuple(map(rows.to_community, row["parts"]))
     instant = yield from now()
     facts = yield from read(
         cypher.TELL_FACTS_AMONG, ids=row["ids"], now=instant, limit=counted("limit", limit), sources=SOURCES
     )
     return CommunityCard(
         community=_community({**row, "parts": [part.name for part in parts]}),
-        facts=tuple(map(rows.fact, facts)),
+        facts=tuple(map(rows.to_fact, facts)),
         parts=parts,
-        part_of=rows.community(row["above"][0]) if row["above"] else None,
+        part_of=rows.to_community(row["above"][0]) if row["above"] else None,
     )
 
 
 def _community(row: Mapping[str, Any]) -> Community:
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
-    return rows.community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})
+    return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})

@@ -1,8 +1,8 @@
-"""Graphs made aside: copied or filled where no reader looks, and then at once in another's place.
+"""Shadow graphs: filled or copied where no reader looks, and then swapped in for another graph at once.
 
-Each belongs to a connection that bears its name. One that is killed lets go of it, and what it left is removed by the
-next that works aside. FalkorDB 4.22.1: RENAME takes the place of a graph at once and outlives restarts; WATCH notices
-every write to a graph; a copy needs the server to fork, which it cannot while it forks for something else.
+Each belongs to a connection that bears its name, so that the next user of a shadow graph removes those of processes
+that were killed. FalkorDB 4.22.1: RENAME replaces a graph at once and outlives restarts; WATCH notices every write to a
+graph; GRAPH.COPY needs the server to fork, which it cannot do while it forks for something else.
 """
 
 from __future__ import annotations
@@ -16,61 +16,60 @@ from uuid import uuid4
 import redis
 
 from kg_memory.errors import DatabaseUnavailable
-from kg_memory.falkor.connect import ADVICE, LOST, Database
+from kg_memory.falkor.connect import ADVICE, LOST_CONNECTION, Database
 from kg_memory.falkor.wire import translate_error
 
 T = TypeVar("T")
 PREFIX = "kg-aside:"
-NO_FORK = "could not fork"
-FORKS = 600
-PAUSE = 0.05
-"""How often it is tried to copy a graph, and the seconds between."""
+CANNOT_FORK = "could not fork"
+COPY_ATTEMPTS = 600
+COPY_PAUSE = 0.05
 
 
-class Aside:
-    """A graph aside, by the key of its own, on a connection that nothing else uses."""
+class ShadowGraph:
+    """A graph that no reader looks at, and the connection that owns it."""
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key
         self._connection = connection
 
     def copy(self, source: str) -> None:
-        """Make it a copy of the graph *source*, as that is at one moment.
+        """Make it a copy of the graph *source* at one moment.
 
-        Errors: `DatabaseUnavailable` where the server never comes to it.
+        Errors: `DatabaseUnavailable` when the server stays too busy.
         """
-        for _ in range(FORKS):
+        for _ in range(COPY_ATTEMPTS):
             try:
-                with _translated():
+                with _map_errors():
                     self._connection.execute_command("GRAPH.COPY", source, self.key)
             except DatabaseUnavailable:
                 raise
             except Exception as error:
-                if NO_FORK not in str(error):
+                if CANNOT_FORK not in str(error):
                     raise
-                time.sleep(PAUSE)
+                time.sleep(COPY_PAUSE)
             else:
                 return
-        raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph: try again later")
+        raise DatabaseUnavailable("the server is busy writing its data to disk and copies no graph; try again later")
 
     def watch(self, key: str) -> None:
-        """Notice from now on whether the graph *key* is written."""
-        with _translated():
+        """Notice writes to the graph *key* from now on."""
+        with _map_errors():
             self._connection.execute_command("WATCH", key)
 
-    def unwritten(self) -> bool:
-        """Tell whether what is watched was not written, and watch no more."""
-        return self._executed() is not None
+    def is_unchanged(self) -> bool:
+        """Return whether the watched graph was not written, and stop watching."""
+        return self._execute() is not None
 
-    def take_place(self, key: str) -> bool:
-        """Put the graph in the place of *key*, unless that is watched and was written meanwhile; tell whether it was.
+    def replace(self, key: str) -> bool:
+        """Replace the graph *key*, unless it is watched and was written; return whether it was replaced.
 
-        Readers of *key* see all of the former one before, and all of this one after.
+        Readers of *key* see the whole former graph before, and the whole of this one after.
         """
-        return self._executed("RENAME", self.key, key) is not None
+        return self._execute("RENAME", self.key, key) is not None
 
-    def _executed(self, *command: str) -> Any:
-        with _translated():
+    def _execute(self, *command: str) -> Any:
+        with _map_errors():
             self._connection.execute_command("MULTI")
             if command:
                 self._connection.execute_command(*command)
@@ -78,18 +77,18 @@ class Aside:
 
 
 @contextmanager
-def aside(database: Database) -> Iterator[Aside]:
-    """Have a graph aside, which is removed in the end unless it took another's place."""
-    with _translated():
+def shadow_graph(database: Database) -> Iterator[ShadowGraph]:
+    """Yield a shadow graph, and remove it at the end unless it replaced another graph."""
+    with _map_errors():
         shared = database.client().connection
         connection = shared.client()
     name = PREFIX + uuid4().hex
     try:
-        with _translated():
+        with _map_errors():
             connection.client_setname(name)
             for key in orphans(connection.execute_command("GRAPH.LIST"), connection.client_list()):
                 connection.delete(key)
-        yield Aside(name, connection)
+        yield ShadowGraph(name, connection)
     finally:
         with suppress(redis.RedisError, OSError):
             connection.execute_command("UNWATCH")
@@ -98,30 +97,30 @@ def aside(database: Database) -> Iterator[Aside]:
         connection.close()
 
 
-def at_one_moment(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return what *take* makes of the graph *key* as it is at one moment, while others may write it.
+def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
+    """Return the result of *take* for the graph *key* as it is at one moment, while others may write it.
 
-    It is called with the key; where somebody wrote meanwhile, once more with that of a copy: to copy a graph with
-    vectors takes the server longer than to read it, and as much memory again.
+    *take* gets the key, and is called again with the key of a copy if somebody wrote meanwhile. A copy at once would
+    take longer for a graph with vectors than to read it, and as much memory again.
     """
-    with aside(database) as copy:
+    with shadow_graph(database) as copy:
         copy.watch(key)
-        taken = take(key)
-        if not copy.unwritten():
+        result = take(key)
+        if not copy.is_unchanged():
             copy.copy(key)
-            taken = take(copy.key)
-    return taken
+            result = take(copy.key)
+    return result
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return which of *graphs* are aside and belong to none of *clients*: those of processes that were killed."""
-    alive = {each["name"] for each in clients}
-    return sorted(key for key in graphs if key.startswith(PREFIX) and key not in alive)
+    """Return which of *graphs* are shadow graphs that belong to none of *clients*: their process was killed."""
+    names = {client["name"] for client in clients}
+    return sorted(key for key in graphs if key.startswith(PREFIX) and key not in names)
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _map_errors() -> Iterator[None]:
     try:
         yield
-    except (*LOST, redis.ResponseError) as error:
+    except (*LOST_CONNECTION, redis.ResponseError) as error:
         raise translate_error(error, lambda: ADVICE) from error

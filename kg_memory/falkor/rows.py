@@ -1,4 +1,4 @@
-"""Rows of the graph as the values that users hold."""
+"""Convert rows of the graph to the values that users hold."""
 
 from __future__ import annotations
 
@@ -12,55 +12,76 @@ from kg_memory.temporal.interval import EPOCH, instant
 Row = Mapping[str, Any]
 
 
-def fact(row: Row, score: float | None = None) -> Fact:
-    """Return the fact of a row with `fact`, the `belief` that is told, `objects` and `sources`."""
-    told, belief = row["fact"], row["belief"]
+def to_fact(row: Row, score: float | None = None) -> Fact:
+    """Return the fact of a row with `fact`, one `belief` about it, `objects` and `sources`."""
+    fact, belief = row["fact"], row["belief"]
     return Fact(
-        id=told["id"], subject=told["subject"], predicate=told["predicate"], objects=tuple(row["objects"]),
-        sentence=told["sentence"], wording=told["wording"], confidence=told["confidence"],
-        edge_type=told["edge_type"] or "semantic",
-        valid_at=instant(belief["valid_at"]), invalid_at=instant(belief["invalid_at"]),
-        precision=belief["precision"], end_precision=belief.get("end_precision") or "instant",
-        known_from=instant(belief["known_from"]), reviewed=belief["reviewed"], trust=belief["trust"],
-        created_at=moment(belief["created_at"]), expired_at=instant(belief["expired_at"]),
-        sources=[{**each, "at": moment(each["at"])} for each in row["sources"]], score=score,
-    )  # fmt: skip
+        id=fact["id"],
+        subject=fact["subject"],
+        predicate=fact["predicate"],
+        objects=tuple(row["objects"]),
+        sentence=fact["sentence"],
+        wording=fact["wording"],
+        confidence=fact["confidence"],
+        edge_type=fact["edge_type"] or "semantic",
+        valid_at=instant(belief["valid_at"]),
+        invalid_at=instant(belief["invalid_at"]),
+        precision=belief["precision"],
+        end_precision=belief.get("end_precision") or "instant",
+        known_from=instant(belief["known_from"]),
+        reviewed=belief["reviewed"],
+        trust=belief["trust"],
+        created_at=to_datetime(belief["created_at"]),
+        expired_at=instant(belief["expired_at"]),
+        sources=[{**source, "at": to_datetime(source["at"])} for source in row["sources"]],
+        score=score,
+    )
 
 
-def moment(at: int) -> datetime:
-    """Return an instant that has no open end."""
+def to_datetime(at: int) -> datetime:
+    """Return the instant *at*, which is no open end, as a datetime."""
     return instant(at) or EPOCH
 
 
-def entity(told: Row, score: float | None = None) -> Entity:
+def to_entity(entity: Row, score: float | None = None) -> Entity:
     """Return an entity of `fragments.ENTITY_MAP`."""
     return Entity(
-        id=told["id"], name=told["name"], type=told["type"], aliases=tuple(told["aliases"]),
-        summary=told["summary"] or "",
-        first_seen=instant(told["first_seen"]), last_seen=instant(told["last_seen"]), score=score,
-    )  # fmt: skip
+        id=entity["id"],
+        name=entity["name"],
+        type=entity["type"],
+        aliases=tuple(entity["aliases"]),
+        summary=entity["summary"] or "",
+        first_seen=instant(entity["first_seen"]),
+        last_seen=instant(entity["last_seen"]),
+        score=score,
+    )
 
 
-def episode(told: Row, score: float | None = None) -> Episode:
+def to_episode(episode: Row, score: float | None = None) -> Episode:
     """Return an episode of `fragments.EPISODE_MAP`."""
-    times = {name: moment(told[name]) for name in ("at", "created_at")}
-    return Episode(**{**told, **times, "expires_at": instant(told.get("expires_at"))}, score=score)
+    times = {name: to_datetime(episode[name]) for name in ("at", "created_at")}
+    return Episode(**{**episode, **times, "expires_at": instant(episode.get("expires_at"))}, score=score)
 
 
-def community(told: Row, score: float | None = None) -> Community:
-    """Return a community: its id, name, summary and level."""
-    level = told.get("level") or 0
-    return Community(id=told["id"], name=told["name"], summary=told["summary"] or "", level=level, score=score)
+def to_community(community: Row, score: float | None = None) -> Community:
+    """Return a community of a map with its id, name, summary and level."""
+    return Community(
+        id=community["id"],
+        name=community["name"],
+        summary=community["summary"] or "",
+        level=community.get("level") or 0,
+        score=score,
+    )
 
 
-def remark(told: Row) -> Remark:
-    """Return what is to be known about a line, of a row of `belief_cypher.REMARKS` or `ENDED`."""
-    fields = {name: told[name] for name in ("kind", "sentence", "by", "by_source_id")}
-    when = {"at": instant(told["until"]), "precision": told["precision"] or "instant"}
-    return Remark(**fields, **(when if told["kind"] == "ended" else {}))
+def to_remark(row: Row) -> Remark:
+    """Return a remark about an episode, of a row of `facts.REMARKS` or `facts.ENDED`."""
+    fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
+    end = {"at": instant(row["until"]), "precision": row["precision"] or "instant"}
+    return Remark(**fields, **(end if row["kind"] == "ended" else {}))
 
 
-def decision(told: Row) -> Decision:
-    """Return what a person decided."""
-    fields = {name: told[name] for name in ("id", "decision", "by", "reason", "ruling")}
-    return Decision(**fields, at=moment(told["at"]))
+def to_decision(decision: Row) -> Decision:
+    """Return a person's decision about a verdict."""
+    fields = {name: decision[name] for name in ("id", "decision", "by", "reason", "ruling")}
+    return Decision(**fields, at=to_datetime(decision["at"]))

@@ -1,18 +1,22 @@
-"""What a namespace's graph must have before its first write: indices, relations, a version.
+"""Prepare the graph of a namespace before its first write: indices, relations, a version; migrate older graphs.
 
-Made once a graph and remembered in its ``(:Meta)`` node; later versions migrate forwards.
-Indices and relations come first because a MERGE on a label that does not exist yet makes duplicates
-under concurrency, and a MATCH on a relation finds nothing. There are no unique constraints: with one, a server that
-loads its append-only file records the constraint once more, also of a graph that was deleted since, and crashes
-whenever it loads that again (FalkorDB 4.22.1). A MERGE on an indexed key is unique without.
+The ``(:Meta)`` node records that a graph is prepared. Indices and relations come first because a MERGE on a label that
+does not exist yet makes duplicates under concurrency, and a MATCH on an unknown relation finds nothing. There are no
+unique constraints: with one, a server that loads its append-only file records the constraint again, also for a graph
+that was deleted since, and crashes whenever it loads that (FalkorDB 4.22.1). A MERGE on an indexed key is unique
+without.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+import redis
+from redis.lock import Lock
 
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
@@ -21,8 +25,8 @@ from kg_memory.text import tokenise
 
 VERSION = 5
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
-"""The labels of nodes with a vector. That of an entity is on a node of its own, which it MEANS: whatever is set of a
-node, its vector is indexed anew, and of an entity something is set whenever it is spoken of.
+"""The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
+node indexes its vector anew, and every mention of an entity sets one.
 """
 RANGE = {
     "Meta": ("id",),
@@ -40,12 +44,14 @@ RANGE = {
     "Spent": ("day",),
 }
 RANGE_INDICES = tuple(f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in RANGE.items() for name in names)
-RELATIONS = (
-    "SUBJECT_OF", "OBJECT_IS", "STATES", "HELD", "PROPOSED", "JUDGED", "DECIDED", "MENTIONS", "NEXT", "NAMES",
-    "MEANS", "SIMILAR_TO", "HAS_MEMBER", "PART_OF", "IN_EPISODE", "IN_FACT", "IN_ENTITY", "IN_COMMUNITY",
-)  # fmt: skip
-# A query that is planned before a relation is known finds none of it, even those made while it waits to write.
-MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS)} DELETE m"
+RELATIONS = tuple(
+    """
+    SUBJECT_OF OBJECT_IS STATES HELD PROPOSED JUDGED DECIDED MENTIONS NEXT NAMES MEANS SIMILAR_TO HAS_MEMBER PART_OF
+    IN_EPISODE IN_FACT IN_ENTITY IN_COMMUNITY
+    """.split()
+)
+# A query planned before a relation exists finds none of it, not even those made while the query waits to write.
+MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{relation}]->(m)' for relation in RELATIONS)} DELETE m"
 HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
@@ -91,10 +97,7 @@ SET n.embedding = NULL
 """,
     ),
 }
-"""Queries that bring a graph from version n - 1 to version n, where more than indices and relations is to be made.
-
-Each may run again, also when the new version is in use.
-"""
+"""Queries that migrate a graph from version n - 1 to n, beside new indices and relations; each may run again."""
 
 READ_META = """
 MATCH (m:Meta {id: 'schema'})
@@ -107,20 +110,23 @@ ON CREATE SET m.version = $version, m.dimension = $dimension, m.model = $model, 
 RAISE_VERSION = "MATCH (m:Meta {id: 'schema'}) SET m.version = $version"
 INDEX_STATES = "CALL db.indexes() YIELD label, status RETURN label, status"
 UNDER_WAY = "(being embedded anew)"
-"""The name of the model while all vectors are replaced: no model has it, so none may read or write meanwhile."""
+"""The name of the model while all vectors are replaced: no model has it, so none can open the graph meanwhile."""
 WAIT = 0.02
+LOCK = "kg-memory:making"
+LOCK_SECONDS = 10.0
+"""How long an index lock outlives a process that was killed; a live holder renews it."""
 ALREADY = ("already indexed", "already exists", "no such index")
 
 
 def ensure(database: Database, key: str, dimension: int, model: str) -> None:
-    """Make the graph *key* ready for writing vectors of *dimension* by the embedding *model*.
+    """Prepare the graph *key* for vectors of *dimension* by the embedding *model*.
 
-    Errors: `EmbeddingMismatch` when it was made with another; `SchemaError` when it is newer than this package.
+    Errors: `EmbeddingMismatch` when it has those of another; `SchemaError` when it is newer than this package.
     """
     if not check(database, key, dimension, model):
-        with database.making():
+        with index_lock(database):
             vector_indices = (vector_index(label, dimension) for label in EMBEDDED)
-            _make(database, key, (*RANGE_INDICES, *vector_indices, MAKE_RELATIONS))
+            _run_all(database, key, (*RANGE_INDICES, *vector_indices, MAKE_RELATIONS))
             wait(database, key)
         meta = {"version": VERSION, "dimension": dimension, "model": model, "words": tokenise.VERSION}
         database.query(key, WRITE_META, meta, write=True)
@@ -128,7 +134,7 @@ def ensure(database: Database, key: str, dimension: int, model: str) -> None:
 
 
 def check(database: Database, key: str, dimension: int | None, model: str) -> bool:
-    """Tell whether the graph *key* is there, once it is ready to be read; migrate it if it is older.
+    """Return whether the graph *key* exists, once it is ready to be read; migrate an older one.
 
     Errors: as `ensure`.
     """
@@ -144,60 +150,60 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
 
 
 def refuse_newer(meta: Mapping[str, Any]) -> None:
-    """Raise `SchemaError` where a graph, of which that is the *meta*, is newer than this package."""
+    """Raise `SchemaError` if the graph with that *meta* is newer than this package."""
     if meta["version"] > VERSION:
-        raise SchemaError(f"the graph has schema {meta['version']}, this package knows {VERSION}: upgrade kg-memory")
+        raise SchemaError(f"the graph has schema {meta['version']}, this package supports {VERSION}; upgrade kg-memory")
     if meta["words"] > tokenise.VERSION:
-        raise SchemaError("the graph's word index was made by a newer kg-memory: upgrade kg-memory")
+        raise SchemaError("the graph's word index was made by a newer kg-memory; upgrade kg-memory")
 
 
 def refuse_other_vectors(meta: Mapping[str, Any], model: str, dimension: int | None = None) -> None:
-    """Raise `EmbeddingMismatch` where a graph, of which that is the *meta*, has vectors of another embedding *model*.
+    """Raise `EmbeddingMismatch` if the graph with that *meta* has vectors of another embedding *model* or *dimension*.
 
-    Likewise where they are not of that *dimension*, if it is given, and while all of it is embedded anew.
+    It is also raised while the graph is being re-embedded.
     """
     if meta["model"] == UNDER_WAY:
         raise EmbeddingMismatch(
-            "the graph is being embedded anew: try again when `kg-memory reembed` is through, or run it again if it "
-            "was broken off"
+            "the graph is being re-embedded; try again when `kg-memory reembed` is done, or run it again if it was "
+            "interrupted"
         )
     if meta["model"] != model or dimension not in (None, meta["dimension"]):
         raise EmbeddingMismatch(
             f"the graph holds vectors of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
-            f"({dimension or 'unknown'}): open it with that model, or run `kg-memory reembed` to change it"
+            f"({dimension or 'unknown'}); open it with that model, or run `kg-memory reembed` to change it"
         )
 
 
 def wait(database: Database, key: str) -> None:
-    """Wait until every index of *key* is in use: a vector search fails on one that is being built."""
+    """Wait until every index of *key* is in use: a vector search fails while its index is being built."""
     while any(row["status"] != "OPERATIONAL" for row in database.query(key, INDEX_STATES, {}, write=False)):
         time.sleep(WAIT)
 
 
 def vector_index(label: str, dimension: int) -> str:
-    """Return the query that makes the vector index of *label*."""
+    """Return the query that creates the vector index of *label*."""
     options = f"dimension: {dimension}, similarityFunction: 'cosine', {HNSW}"
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
 
 
 def migrate(database: Database, key: str, meta: Mapping[str, Any]) -> None:
-    """Bring the graph *key*, of which that is the *meta*, to the present version."""
+    """Migrate the graph *key* with that *meta* to the present version."""
     if meta["version"] == VERSION:
         return
-    with database.making():
+    with index_lock(database):
         now = database.query(key, READ_META, {}, write=False)
         if not now or now[0]["version"] == VERSION:
-            return  # another was first, or has deleted it
-        _make(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
+            return  # another process was first, or deleted it
+        _run_all(database, key, (*RANGE_INDICES, MAKE_RELATIONS))
         for newer in range(now[0]["version"] + 1, VERSION + 1):
-            _make(database, key, MIGRATIONS.get(newer, ()))
-        # Last: what is there by then is indexed at once, and not one vector after another.
-        _make(database, key, (vector_index(label, meta["dimension"]) for label in EMBEDDED))
+            _run_all(database, key, MIGRATIONS.get(newer, ()))
+        # Last: vectors that are there by then are indexed at once, not one after another.
+        _run_all(database, key, (vector_index(label, meta["dimension"]) for label in EMBEDDED))
         wait(database, key)
         database.query(key, RAISE_VERSION, {"version": VERSION}, write=True)
 
 
-def _make(database: Database, key: str, statements: Iterable[str]) -> None:
+def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
     for statement in statements:
         with unless_there():
             database.query(key, statement, {}, write=True)
@@ -205,9 +211,44 @@ def _make(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Let it pass that what is made is there already, or what is dropped is gone: another process was first."""
+    """Ignore errors because an index exists already, or is gone already: another process was first."""
     try:
         yield
     except QueryError as error:
         if not any(phrase in str(error).lower() for phrase in ALREADY):
             raise
+
+
+@contextmanager
+def index_lock(database: Database) -> Iterator[None]:
+    """Be the only client of the server that creates graphs and indices: FalkorDB crashes when two do so at once."""
+    with database.map_errors():
+        lock = Lock(database.client().connection, LOCK, timeout=LOCK_SECONDS, sleep=0.02, thread_local=False)
+        lock.acquire()
+    try:
+        with _keep_lock(lock):
+            yield
+    finally:
+        with suppress(redis.exceptions.LockError), database.map_errors():
+            lock.release()
+
+
+@contextmanager
+def _keep_lock(lock: Lock) -> Iterator[None]:
+    """Renew *lock* in a thread for as long as it takes inside: to index a million vectors takes minutes."""
+    ended = threading.Event()
+    renewing = threading.Thread(target=_renew_lock, args=(lock, ended), name="kg-memory-index-lock", daemon=True)
+    with suppress(RuntimeError):  # no thread starts while the interpreter ends
+        renewing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if renewing.is_alive():
+            renewing.join()
+
+
+def _renew_lock(lock: Lock, ended: threading.Event) -> None:
+    while not ended.wait(LOCK_SECONDS / 4):
+        with suppress(redis.RedisError, OSError):  # the server may be back the next time
+            lock.reacquire()

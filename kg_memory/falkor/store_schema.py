@@ -1,7 +1,7 @@
-"""What a graph of items, or of key-value pairs, must have before its first write.
+"""Prepare the graphs of a store's items and of key-value pairs before their first write.
 
-The vector index comes with the first vector: only then the length of the vectors is known. It is one more than the
-embedding model's, see `kg_memory.adapters.store.items.driver`.
+The vector index is created with the first vector, when the dimension is known. It is one more than the embedding
+model's, see `kg_memory.adapters.store`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kg_memory.errors import EmbeddingMismatch, SchemaError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.schema import unless_there, vector_index, wait
+from kg_memory.falkor.schema import index_lock, unless_there, vector_index, wait
 
 VERSION = 1
 READ_META = """
@@ -30,7 +30,7 @@ SET m.model = $model, m.dimension = $dimension
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The graphs of one kind: what their keys begin with, and what they are made by."""
+    """The prefix of the keys of one kind of graph, and the statements that prepare it."""
 
     prefix: str
     statements: Sequence[str]
@@ -45,7 +45,7 @@ ITEMS = Schema(
         "CREATE INDEX FOR (i:Item) ON (i.id)",
         "CREATE INDEX FOR (i:Item) ON (i.marks)",
         "CREATE INDEX FOR (i:Item) ON (i.expires_at)",
-        # A query that is planned before a label or a relation is known finds none of it.
+        # A query planned before a label or a relation exists finds none of it.
         "CREATE (m:Meta), (v:Vector), (m)-[:IN]->(m), (m)-[:HAS]->(m) DELETE m, v",
     ),
 )
@@ -56,12 +56,12 @@ PAIRS = Schema(
 
 
 def ensure(database: Database, key: str, schema: Schema) -> None:
-    """Make the graph *key* ready for writing.
+    """Prepare the graph *key* for writing.
 
     Errors: `SchemaError` when it is newer than this package.
     """
     if not check(database, key):
-        with database.making():
+        with index_lock(database):
             for statement in schema.statements:
                 with unless_there():
                     database.query(key, statement, {}, write=True)
@@ -70,35 +70,37 @@ def ensure(database: Database, key: str, schema: Schema) -> None:
 
 
 def check(database: Database, key: str) -> bool:
-    """Tell whether the graph *key* is there, once it is ready to be read.
+    """Return whether the graph *key* exists, once it is ready to be read.
 
     Errors: `SchemaError` when it is newer than this package.
     """
     rows = database.query(key, READ_META, {}, write=False)
     if rows and rows[0]["version"] > VERSION:
-        raise SchemaError(f"the store has schema {rows[0]['version']}, this package knows {VERSION}: upgrade kg-memory")
+        raise SchemaError(
+            f"the store has schema {rows[0]['version']}, this package supports {VERSION}; upgrade kg-memory"
+        )
     if rows:
         wait(database, key)
     return bool(rows)
 
 
 def fit_vectors(database: Database, key: str, model: str, dimension: int | None) -> None:
-    """See that the vectors of the graph *key* are of *model*; make their index once their dimension is known.
+    """Check that the vectors of the graph *key* are of *model*; create their index once *dimension* is known.
 
-    Errors: `EmbeddingMismatch` when they are of another one.
+    Errors: `EmbeddingMismatch` when they are of another model or dimension.
     """
-    known = database.query(key, READ_META, {}, write=False)[0]
-    if known["model"] is None and dimension is not None:
-        with database.making():
-            known = database.query(key, READ_META, {}, write=False)[0]
-            if known["model"] is None:  # else another was first, perhaps with another model
+    meta = database.query(key, READ_META, {}, write=False)[0]
+    if meta["model"] is None and dimension is not None:
+        with index_lock(database):
+            meta = database.query(key, READ_META, {}, write=False)[0]
+            if meta["model"] is None:  # else another process was first, perhaps with another model
                 with unless_there():
                     database.query(key, vector_index("Vector", dimension + 1), {}, write=True)
                 wait(database, key)
                 database.query(key, WRITE_MODEL, {"model": model, "dimension": dimension}, write=True)
-                known = {"model": model, "dimension": dimension}
-    if known["model"] is not None and (known["model"], known["dimension"]) != (model, dimension or known["dimension"]):
+                meta = {"model": model, "dimension": dimension}
+    if meta["model"] is not None and (meta["model"], meta["dimension"]) != (model, dimension or meta["dimension"]):
         raise EmbeddingMismatch(
-            f"the store's vectors are of {known['model']!r} ({known['dimension']} dimensions), not of {model!r} "
-            f"({dimension or 'unknown'}): open it with that model or with index=False, or give the store another name"
+            f"the store's vectors are of {meta['model']!r} ({meta['dimension']} dimensions), not of {model!r} "
+            f"({dimension or 'unknown'}); open it with that model or with index=False, or give the store another name"
         )

@@ -1,4 +1,4 @@
-"""Answers of the database in its compact form as rows: much faster than by the client's own reader."""
+"""The protocol with the server: commands and parameters as text, answers as rows, errors as ours, reads at once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,98 @@ from falkordb.helpers import quote_string, stringify_param_value
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, KGMemoryError, QueryError
 
-Cell = tuple[int, Any]
-"""A type, and what was sent."""
-INTEGER, NUMBER = 3, 5
-"""Types up to integers, null and strings, are what they are sent as."""
+Row = dict[str, Any]
+"""The values of one row by column."""
+Params = Mapping[str, Any]
+"""The parameters of a query by name."""
+QueryBatch = Sequence[tuple[str, Params]]
+"""Queries with their parameters."""
 
 
-def decode_rows(answer: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the rows of an *answer*: columns, rows of cells, figures.
+class QueryRunner(Protocol):
+    """Runs queries on graphs: a database, or its replica. See `kg_memory.falkor.connect.Database`."""
 
-    Errors: the one that ended the query; `TypeError` for a node or a relation.
+    def query(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]: ...
+
+    async def aquery(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]: ...
+
+    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]: ...
+
+    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]: ...
+
+
+# Commands
+
+_DIGITS = "%.8g,"
+"""Eight digits lose less than the single precision of the database; more digits cost both sides time."""
+
+_LITERALS: Mapping[type, Callable[[Any], str]] = MappingProxyType(
+    {str: quote_string, int: str, float: str, bool: str, NoneType: lambda _: "null"}
+)
+"""Writers of the most frequent types: a chain of isinstance checks would take half as long again."""
+
+
+class EncodedVector(list[float]):
+    """A vector that keeps its text: four queries of one search send the same."""
+
+    def __init__(self, numbers: Iterable[float] = ()) -> None:
+        super().__init__(numbers)
+
+    @cached_property
+    def text(self) -> str:
+        """The vector as it is sent; do not change the vector after reading it."""
+        return f"[{(_DIGITS * len(self))[:-1] % tuple(self)}]"
+
+
+def query_command(key: str, cypher: str, params: Params, *, write: bool = False) -> tuple[str, ...]:
+    """Return the command for a query on the graph *key*, to be answered in the compact form."""
+    return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, prepend_parameters(cypher, params), "--compact")
+
+
+def prepend_parameters(cypher: str, params: Params) -> str:
+    """Return *cypher* with *params* before it, written so that no value can become a part of the query."""
+    if not params:
+        return cypher
+    assignments = " ".join(f"{name}={to_literal(value)}" for name, value in params.items())
+    return f"CYPHER {assignments} {cypher}"
+
+
+def to_literal(value: Any) -> str:
+    """Return *value* as Cypher writes it.
+
+    Errors: `ValueError` for a map's key that Cypher cannot write.
+    """
+    write = _LITERALS.get(type(value))
+    if write is not None:
+        return write(value)
+    if isinstance(value, EncodedVector):
+        return value.text
+    if isinstance(value, Mapping):
+        return f"{{{','.join([_map_key(str(key)) + to_literal(item) for key, item in value.items()])}}}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(to_literal, value))}]"
+    return str(stringify_param_value(value))
+
+
+@lru_cache(maxsize=1024)
+def _map_key(key: str) -> str:
+    if not key or "`" in key:
+        raise ValueError(f"the key of a map must have letters and no backtick, got {key!r}; rename it")
+    return f"`{key}`:"
+
+
+# Answers
+
+_Cell = tuple[int, Any]
+"""The number of a type, and the value as the server sends it."""
+_INTEGER, _NUMBER = 3, 5
+"""Values of types up to `_INTEGER`, which are null, strings and integers, are sent as they are."""
+
+
+def decode_rows(answer: Sequence[Any]) -> list[Row]:
+    """Return the rows of an *answer* in the compact form: much faster than falkordb-py does it.
+
+    Errors: the one that ended the query; `TypeError` for a node, a relation or a path.
     """
     for part in (answer[0], answer[-1]):
         if isinstance(part, Exception):
@@ -36,231 +118,158 @@ def decode_rows(answer: Sequence[Any]) -> list[dict[str, Any]]:
     try:
         return [_decode_map(names, cells) for cells in answer[1]]
     except KeyError as type_:
-        raise TypeError(
-            f"a query returned a value of type {type_}: have it return the properties that are wanted"
-        ) from None
+        raise TypeError(f"unsupported type of a column, {type_}; return properties, not nodes") from None
 
 
-# Both do for themselves what most cells need: a call for each would take as long again.
-def _decode_map(names: Sequence[str], cells: Sequence[Cell]) -> dict[str, Any]:
+# Both decode the frequent types inline: a call for each cell would take as long again.
+def _decode_map(names: Sequence[str], cells: Sequence[_Cell]) -> Row:
     return {
-        name: sent if type_ <= INTEGER else float(sent) if type_ == NUMBER else _READ[type_](sent)
-        for name, (type_, sent) in zip(names, cells, strict=True)
+        name: value if type_ <= _INTEGER else float(value) if type_ == _NUMBER else _DECODERS[type_](value)
+        for name, (type_, value) in zip(names, cells, strict=True)
     }
 
 
-def _decode_list(cells: Iterable[Cell]) -> list[Any]:
+def _decode_list(cells: Iterable[_Cell]) -> list[Any]:
     return [
-        sent if type_ <= INTEGER else float(sent) if type_ == NUMBER else _READ[type_](sent) for type_, sent in cells
+        value if type_ <= _INTEGER else float(value) if type_ == _NUMBER else _DECODERS[type_](value)
+        for type_, value in cells
     ]
 
 
-_READ: Mapping[int, Callable[[Any], Any]] = {
-    4: lambda sent: sent in ("true", True),
+_DECODERS: Mapping[int, Callable[[Any], Any]] = {
+    4: lambda value: value in ("true", True),
     6: _decode_list,
-    10: lambda sent: _decode_map(sent[::2], sent[1::2]),
-    12: lambda sent: [float(each) for each in sent],
+    10: lambda value: _decode_map(value[::2], value[1::2]),
+    12: lambda value: [float(number) for number in value],
 }
-"""How booleans, lists, maps and vectors are read; no node, relation or path is ever returned."""
+"""Readers of booleans, lists, maps and vectors; our queries return no node, relation or path."""
 
 
-DIGIT_FORMAT = "%.8g,"
-"""Eight digits err less than the single precision that the database keeps; more cost both sides time."""
+# Errors
 
-_PLAIN: Mapping[type, Callable[[Any], str]] = MappingProxyType(
-    {str: quote_string, int: str, float: str, bool: str, NoneType: lambda _: "null"}
-)
-"""How most values are written; asked one kind after another what they are, they would take half as long again."""
-
-
-class EncodedVector(list[float]):
-    """A vector with its text: four queries of one search send the same."""
-
-    def __init__(self, numbers: Iterable[float] = ()) -> None:
-        super().__init__(numbers)
-
-    @cached_property
-    def text(self) -> str:
-        """The vector as it is sent; it is not to be changed any more."""
-        return f"[{(DIGIT_FORMAT * len(self))[:-1] % tuple(self)}]"
-
-
-def query_command(key: str, cypher: str, params: Mapping[str, Any], *, write: bool = False) -> tuple[str, ...]:
-    """Return the command that the client sends for a query on the graph *key*, to be answered in the compact form."""
-    return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, prepend_parameters(cypher, params), "--compact")
-
-
-def prepend_parameters(cypher: str, params: Mapping[str, Any]) -> str:
-    """Return *cypher* with *params* before it, where none of them can become a part of the query."""
-    if not params:
-        return cypher
-    given = " ".join(f"{name}={literal(value)}" for name, value in params.items())
-    return f"CYPHER {given} {cypher}"
-
-
-def literal(value: Any) -> str:
-    """Return *value* as Cypher writes it.
-
-    Errors: `ValueError` for a map's key that Cypher cannot write.
-    """
-    write = _PLAIN.get(type(value))
-    if write is not None:
-        return write(value)
-    if isinstance(value, EncodedVector):
-        return value.text
-    if isinstance(value, Mapping):
-        return f"{{{','.join([_map_key(str(key)) + literal(each) for key, each in value.items()])}}}"
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(literal, value))}]"
-    return str(stringify_param_value(value))
-
-
-@lru_cache(maxsize=1024)
-def _map_key(key: str) -> str:
-    """Return the *key* of a map as it is written before its value."""
-    if not key or "`" in key:
-        raise ValueError(f"{key!r} cannot be the key of a map in a query: give one with letters and without a backtick")
-    return f"`{key}`:"
-
-
-OTHER_DIMENSION = "Vector dimension mismatch"
-TIMED_OUT = "Query timed out"
-NO_WRITES = "MISCONF"
-MOVED = (redis.ReadOnlyError,)
-"""What a server says that was the primary before: the URL may lead to another one by now."""
+FORMER_PRIMARY = (redis.ReadOnlyError,)
+"""Raised by a server that was the primary before: the URL may lead to another one by now."""
+_OTHER_DIMENSION = "Vector dimension mismatch"
+_TIMED_OUT = "Query timed out"
+_NO_WRITES = "MISCONF"
 
 
 def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryError:
-    """Return our error for one of redis or of the network; *advice* is what to do where no server is reached."""
-    said = str(error)
+    """Return our error for one of redis or of the network; *advice* is what to do if the server is unreachable."""
+    message = str(error)
     match error:
         case redis.AuthenticationError():
-            kind, meaning = "refuses this user", "put the right name and password into the URL, user:password@host:6379"
+            state, remedy = "refuses this user", "put the right name and password into the URL, user:password@host:6379"
         case redis.BusyLoadingError():
-            kind, meaning = "is loading its data", "try again in a moment"
+            state, remedy = "is loading its data", "try again in a moment"
         case redis.OutOfMemoryError():
-            kind, meaning = "is out of memory and takes no writes", "raise its maxmemory, then try again"
+            state, remedy = "is out of memory and takes no writes", "raise its maxmemory, then try again"
         case redis.ReadOnlyError():
-            kind, meaning = "is a replica and takes no writes", "set url to its primary, and replica_url to this one"
-        case redis.ResponseError() if said.startswith(NO_WRITES):
-            kind, meaning = "takes no writes", "free some space on its disk: it then goes on by itself"
+            state, remedy = "is a replica and takes no writes", "set url to its primary, and replica_url to this one"
+        case redis.ResponseError() if message.startswith(_NO_WRITES):
+            state, remedy = "takes no writes", "free some space on its disk; it then goes on by itself"
         case redis.ResponseError():
-            return _translate_refusal(said)
+            return _translate_refusal(message)
         case _:
-            kind, meaning = "cannot be reached", advice()
-    return DatabaseUnavailable(f"FalkorDB {kind} ({said}): {meaning}")
+            state, remedy = "cannot be reached", advice()
+    return DatabaseUnavailable(f"FalkorDB {state} ({message}); {remedy}")
 
 
-def _translate_refusal(said: str) -> KGMemoryError:
-    if OTHER_DIMENSION in said:
+def _translate_refusal(message: str) -> KGMemoryError:
+    if _OTHER_DIMENSION in message:
         return EmbeddingMismatch(
-            f"the graph was built with another setting of the embedding model ({said}): open it with that "
+            f"the graph was built with another setting of the embedding model ({message}); open it with that "
             "one, or run `kg-memory reembed` to change it"
         )
-    if TIMED_OUT in said:
+    if _TIMED_OUT in message:
         return QueryError(
-            f"FalkorDB ended a query that took too long ({said}), and nothing of it was written: raise TIMEOUT_DEFAULT "
+            f"FalkorDB ended a query that took too long ({message}), and wrote nothing of it; raise TIMEOUT_DEFAULT "
             "and TIMEOUT_MAX of the server (GRAPH.CONFIG SET), then try again"
         )
-    return QueryError(f"FalkorDB refused a query: {said}")
+    return QueryError(f"FalkorDB refused a query: {message}")
 
 
-Row = dict[str, Any]
-"""The values of one row by column."""
-QueryBatch = Sequence[tuple[str, Mapping[str, Any]]]
-"""Queries with their parameters."""
-
-
-class QueryRunner(Protocol):
-    """Answers queries on graphs; see `kg_memory.falkor.connect.Database` for each verb."""
-
-    def query(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]: ...
-
-    async def aquery(self, key: str, cypher: str, params: Mapping[str, Any], *, write: bool) -> list[Row]: ...
-
-    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]: ...
-
-    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]: ...
-
+# Reads at once
 
 LANES = 4
-"""Over how many connections the queries of one reading go, at most."""
-_NOTHING = object()
+"""The most connections that the queries of one batch use: the server runs those of one connection in turn."""
+_MISSING = object()
 
 
 class PipelinedReads:
-    """Lets some readings at a time take several of a pool's *connections*.
+    """Runs batches of reads, some of them over several of a pool's *connections*.
 
-    Where no more may, a reading goes over one: so none waits for another that waits too, and under load, when the
-    server's threads all have work, nothing is gained by more.
+    A batch that would have to wait for connections uses one: so no two batches wait for each other, and under load,
+    when the server's threads are all busy, more connections gain nothing.
     """
 
     def __init__(self, connections: int) -> None:
-        self._room = threading.Semaphore(connections // LANES)
+        self._batches = threading.Semaphore(connections // LANES)
 
-    def answers(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Return what reading *queries* on the graph *key* answer, in order, an error as a value.
+    def run(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
+        """Return the answers to *queries* on the graph *key*, in order, with an error as a value.
 
-        Errors: redis-py's, where the server is lost.
+        Errors: redis-py's, when the server is lost.
         """
         pool = getattr(client, "connection_pool", None)
-        if pool is None:  # as a cluster's client has none
-            together: list[Any] = _queue_all(client.pipeline(transaction=False), key, queries).execute(
-                raise_on_error=False
-            )
-            return together
-        if len(queries) < 2 or not self._room.acquire(blocking=False):
-            return _read_side_by_side(pool, key, [queries])
+        if pool is None:  # a cluster's client has none
+            pipeline = _fill(client.pipeline(transaction=False), key, queries)
+            answers: list[Any] = pipeline.execute(raise_on_error=False)
+            return answers
+        if len(queries) < 2 or not self._batches.acquire(blocking=False):
+            return _run_lanes(pool, key, [queries])
         try:
-            return _read_side_by_side(pool, key, _deal(queries))
+            return _run_lanes(pool, key, _deal(queries))
         finally:
-            self._room.release()
+            self._batches.release()
 
-    async def aanswers(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """`answers` on the running event loop."""
-        if len(queries) < 2 or not self._room.acquire(blocking=False):
-            pipeline = _queue_all(client.pipeline(transaction=False), key, queries)
-            together: list[Any] = await pipeline.execute(raise_on_error=False)
-            return together
+    async def arun(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
+        """`run` on the running event loop."""
+        if len(queries) < 2 or not self._batches.acquire(blocking=False):
+            pipeline = _fill(client.pipeline(transaction=False), key, queries)
+            answers: list[Any] = await pipeline.execute(raise_on_error=False)
+            return answers
         try:
-            pipelines = (_queue_all(client.pipeline(transaction=False), key, lane) for lane in _deal(queries))
-            ended = await asyncio.gather(
-                *(pipeline.execute(raise_on_error=False) for pipeline in pipelines), return_exceptions=True
-            )
+            pipelines = [_fill(client.pipeline(transaction=False), key, lane) for lane in _deal(queries)]
+            running = [pipeline.execute(raise_on_error=False) for pipeline in pipelines]
+            lanes = await asyncio.gather(*running, return_exceptions=True)
         finally:
-            self._room.release()
-        for each in ended:
-            if isinstance(each, BaseException):
-                raise each
-        return _interleave(ended)
+            self._batches.release()
+        for lane in lanes:
+            if isinstance(lane, BaseException):
+                raise lane
+        return _interleave(lanes)
 
 
-def _queue_all(pipeline: Any, key: str, queries: QueryBatch) -> Any:
+def _fill(pipeline: Any, key: str, queries: QueryBatch) -> Any:
     for cypher, params in queries:
         pipeline.execute_command(*query_command(key, cypher, params))
     return pipeline
 
 
-def _read_side_by_side(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Return the answers of *lanes*; each is written out when it is sent, while the server works on those before it."""
-    taken: list[Any] = []
+def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
+    """Return the answers to *lanes*; the text of each is made when it is sent, while the server runs those before."""
+    connections: list[Any] = []
+    answers: list[list[Any]] = []
     try:
         for lane in lanes:
             connection: Any = pool.get_connection()
-            taken.append(connection)
+            connections.append(connection)
             commands = [query_command(key, cypher, params) for cypher, params in lane]
             connection.send_packed_command(connection.pack_commands(commands))
-        return _interleave([[_answer(connection) for _ in lane] for connection, lane in zip(taken, lanes, strict=True)])
+        for connection, lane in zip(connections, lanes, strict=True):
+            answers.append([_read_answer(connection) for _ in lane])
+        return _interleave(answers)
     except BaseException:
-        for connection in taken:  # or the next command on it would get an answer that is still to come
+        for connection in connections:  # or the next command on it would get an answer that is still to come
             connection.disconnect()
         raise
     finally:
-        for connection in taken:
+        for connection in connections:
             pool.release(connection)
 
 
-def _answer(connection: Any) -> Any:
+def _read_answer(connection: Any) -> Any:
     try:
         return connection.read_response()
     except redis.ResponseError as error:
@@ -273,6 +282,6 @@ def _deal(queries: QueryBatch) -> list[QueryBatch]:
 
 
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Return the answers of *lanes* in the order of the queries that were dealt out to them."""
-    answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_NOTHING))
-    return [each for each in answers if each is not _NOTHING]
+    """Return the answers of *lanes* in the order of the queries that `_deal` dealt."""
+    answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
+    return [answer for answer in answers if answer is not _MISSING]

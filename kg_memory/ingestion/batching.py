@@ -27,7 +27,7 @@ def wait(given: IngestionState, settings: Settings) -> Flow[tuple[dict[str, Any]
     if state["done"]:
         return state, []
     found = yield from write(episodes.WAIT, id=state["episode"]["id"], reason=REASON)
-    waiting = [rows.episode(row["episode"]) for row in found]
+    waiting = [rows.to_episode(row["episode"]) for row in found]
     alone = state["episode"]["kind"] != EpisodeKind.MESSAGE or len(state["pieces"]) > 1
     oldest = (yield from now()) - settings.window_seconds * SECOND
     late = any(micros(each.created_at, default=0) <= oldest for each in waiting)
@@ -38,4 +38,4 @@ def wait(given: IngestionState, settings: Settings) -> Flow[tuple[dict[str, Any]
 def all_waiting() -> Flow[list[Episode]]:
     """Return the episodes that wait for others, the first to arrive first."""
     found = yield from read(episodes.WAITING, reason=REASON)
-    return [rows.episode(row["episode"]) for row in found]
+    return [rows.to_episode(row["episode"]) for row in found]

@@ -97,7 +97,7 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
             done += stored
             if progress:
                 progress(done, total)
-        with database.making():
+        with schema.index_lock(database):
             with schema.unless_there():
                 database.query(key, schema.vector_index(label, dimension), {}, write=True)
             schema.wait(database, key)

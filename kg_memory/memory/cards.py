@@ -44,6 +44,6 @@ def card(name: str, limit: int, window: Window | None = None, believed_at: Belie
             Neighbour(name=other, type=types.get(other, "Entity"), facts=count)
             for other, count in sorted(shared.items(), key=lambda one: (-one[1], one[0]))[:limit]
         ),
-        episodes=tuple(rows.episode(row["episode"]) for row in mentioned),
-        communities=tuple(rows.community(row["community"]) for row in grouped),
+        episodes=tuple(rows.to_episode(row["episode"]) for row in mentioned),
+        communities=tuple(rows.to_community(row["community"]) for row in grouped),
     )

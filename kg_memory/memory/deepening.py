@@ -106,7 +106,7 @@ class Wanted:
     def reopened(self, id_: str) -> Flow[Episode | None]:
         """Mark one of them as to be read, and return it; ``None`` if somebody else reads it, or it was forgotten."""
         found = yield from write(cypher.REOPEN_SHALLOW, id=id_, statuses=self.statuses, plans=self.plans)
-        return rows.episode(found[0]["episode"]) if found else None
+        return rows.to_episode(found[0]["episode"]) if found else None
 
 
 def chosen(to: str | None, settings: Settings, *, skipped: bool, reads: bool) -> Wanted:

@@ -41,7 +41,7 @@ def facts_about(
     found = yield from read(
         belief_cypher.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **given
     )
-    return [rows.fact(row) for row in found]
+    return [rows.to_fact(row) for row in found]
 
 
 def timeline(name: str, limit: int, believed_at: Believed = None) -> Flow[list[TimelineEvent]]:
@@ -94,7 +94,7 @@ def evolution(fact: str) -> Flow[list[Fact]]:
     places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
     last = max(places, default=len(periods) - 1)
     start = max(0, min(last - LONGEST_CHAIN // 2, len(periods) - LONGEST_CHAIN))
-    return [rows.fact(row) for row in periods[start : start + LONGEST_CHAIN]]
+    return [rows.to_fact(row) for row in periods[start : start + LONGEST_CHAIN]]
 
 
 def around(
@@ -121,7 +121,7 @@ def around(
         )
         new: dict[str, Fact] = {}
         for row in told:  # of one that has several periods, the latest is told
-            new.setdefault(row["fact"]["id"], rows.fact(row))
+            new.setdefault(row["fact"]["id"], rows.to_fact(row))
         facts |= new
         ends = yield from read(belief_cypher.ENTITIES_OF_FACTS, ids=list(new))
         reached = {row["entity"]["id"]: row["entity"] for row in ends if row["entity"]["id"] not in found}
@@ -131,7 +131,7 @@ def around(
     names = {id_: entity["name"] for id_, entity in found.items()}
     return Neighbourhood(
         depths={names[id_]: depth for id_, depth in depths.items()},
-        entities=tuple(rows.entity(each) for each in found.values()),
+        entities=tuple(rows.to_entity(each) for each in found.values()),
         facts=tuple(facts.values()),
     )
 
@@ -167,18 +167,18 @@ def _at(own: Sequence[Mapping[str, Any]], at: int) -> Iterable[Change]:
     closed = [each for each in own if each["belief"]["expired_at"] == at]
     made = [each for each in own if each["belief"]["created_at"] == at]
     earlier = any(each["belief"]["created_at"] < at for each in own)
-    moment = rows.moment(at)
+    moment = rows.to_datetime(at)
     for before in closed:
         after = next((each for each in made if _touches(before, each)), None)
         if after is None:
-            yield Change(at=moment, kind="retracted", before=rows.fact(before))
+            yield Change(at=moment, kind="retracted", before=rows.to_fact(before))
             continue
         made.remove(after)
         ended = before["belief"]["invalid_at"] == OPEN_END > after["belief"]["invalid_at"]
         kind = "ended" if ended else "corrected"
-        yield Change(at=moment, kind=kind, before=rows.fact(before), after=rows.fact(after))
+        yield Change(at=moment, kind=kind, before=rows.to_fact(before), after=rows.to_fact(after))
     for after in made:
-        yield Change(at=moment, kind="restored" if earlier else "learned", after=rows.fact(after))
+        yield Change(at=moment, kind="restored" if earlier else "learned", after=rows.to_fact(after))
 
 
 def _touches(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -27,14 +27,14 @@ def entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity
     page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
     if like is None:
         found = yield from read(facts.LIST_ENTITIES, **page)
-        return [rows.entity(row["entity"]) for row in found]
+        return [rows.to_entity(row["entity"]) for row in found]
     if not isinstance(like, str):
         raise InputError(f"like is {like!r}: give words, or the beginning of one")
     terms = tokens(replace_unstorable(like))
     if not terms:
         return []
     found = yield from read(facts.ENTITIES_LIKE, terms=terms, beginning=terms[-1], **page)
-    return [rows.entity(row["entity"], row["score"]) for row in found]
+    return [rows.to_entity(row["entity"], row["score"]) for row in found]
 
 
 def similar(name: str, limit: int) -> Flow[list[Entity]]:
@@ -43,7 +43,7 @@ def similar(name: str, limit: int) -> Flow[list[Entity]]:
         raise InputError(f"the name is {name!r}: give an entity's name or one of its aliases")
     alias, most = alias_key(replace_unstorable(name)), counted("limit", limit)
     found = yield from read(facts.SIMILAR_TO, alias=alias, limit=most)
-    return [rows.entity(row["entity"], round(row["similarity"], 6)) for row in found]
+    return [rows.to_entity(row["entity"], round(row["similarity"], 6)) for row in found]
 
 
 def episodes(limit: int, skip: int, status: Status) -> Flow[list[Episode]]:
@@ -56,14 +56,14 @@ def episodes(limit: int, skip: int, status: Status) -> Flow[list[Episode]]:
         if unknown := [each for each in statuses if each not in set(EpisodeStatus)]:
             raise InputError(f"the status is {unknown[0]!r}: use one of {', '.join(EpisodeStatus)}")
         found = yield from read(episode_cypher.EPISODES_BY_STATUS, statuses=[str(each) for each in statuses], **page)
-    return [rows.episode(row["episode"]) for row in found]
+    return [rows.to_episode(row["episode"]) for row in found]
 
 
 def to_read(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
     """Return the episodes in one of these states, earliest first."""
     names = [str(each) for each in statuses]
     found = yield from read(episode_cypher.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
-    return [rows.episode(row["episode"]) for row in found]
+    return [rows.to_episode(row["episode"]) for row in found]
 
 
 def reopened(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
@@ -87,7 +87,7 @@ def _is_suspect(episode: Episode) -> bool:
 def stored(episode: str) -> Flow[Episode | None]:
     """Return the episode with that id, if there is one."""
     found = yield from read(search.EPISODES_BY_ID, ids=[episode])
-    return rows.episode(found[0]["episode"]) if found else None
+    return rows.to_episode(found[0]["episode"]) if found else None
 
 
 def stats() -> Flow[Stats]:

@@ -23,10 +23,10 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
 BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float | None], Value]]] = {
-    "facts": (cypher.FACTS_BY_ID, "fact", rows.fact),
-    "entities": (cypher.ENTITIES_BY_ID, "entity", rows.entity),
-    "communities": (cypher.COMMUNITIES_BY_ID, "community", rows.community),
-    "episodes": (cypher.EPISODES_BY_ID, "episode", rows.episode),
+    "facts": (cypher.FACTS_BY_ID, "fact", rows.to_fact),
+    "entities": (cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
+    "communities": (cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
+    "episodes": (cypher.EPISODES_BY_ID, "episode", rows.to_episode),
 }
 KNOWN_SINCE: tuple[Kind, ...] = ("entities", "episodes")
 """The kinds that tell when they were saved."""
@@ -110,7 +110,7 @@ def _remarked(episodes: Sequence[Episode], remarks: Remarks, state: RetrievalSta
         lines.setdefault(each.id, each)
         for remark in remarks.get(each.id, ()):
             for row in others.get(remark.by or "", ()):
-                lines.setdefault(row["episode"]["id"], rows.episode(row["episode"], each.score))
+                lines.setdefault(row["episode"]["id"], rows.to_episode(row["episode"], each.score))
     kept = list(lines.values())[: len(episodes)]
     return tuple(each.model_copy(update={"remarks": tuple(remarks.get(each.id, ()))}) for each in kept)
 
@@ -128,7 +128,7 @@ def _remarks_by(query: str, ids: list[str], **params: int) -> Flow[Remarks]:
     told = yield from read(query, ids=ids, **params)
     remarks: Remarks = {}
     for row in told:
-        remarks.setdefault(row["id"], []).append(rows.remark(row))
+        remarks.setdefault(row["id"], []).append(rows.to_remark(row))
     return remarks
 
 

@@ -323,7 +323,7 @@ async def test_no_connection_is_left_after_aclose(server, database, namespace):
 async def test_a_lost_connection_is_told_at_once_while_another_thread_looks_for_the_server(database):
     with database._opening:  # as a thread holds it while a slow server starts
         begin = time.monotonic()
-        with pytest.raises(DatabaseUnavailable), database._translated():
+        with pytest.raises(DatabaseUnavailable), database.map_errors():
             raise redis.ConnectionError("gone")
         assert time.monotonic() - begin < 1
 

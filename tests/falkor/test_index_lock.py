@@ -9,17 +9,17 @@ import time
 
 import pytest
 
-from kg_memory.falkor import index_lock
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database
 from tests.scripted import At
 
 HOLD = """
 import sys
-from kg_memory.falkor import index_lock
+from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database
 from kg_memory.memory.open import NamedServer
-index_lock.LEFT_BEHIND = 0.4
-with Database(NamedServer(sys.argv[1])).making():
+schema.LOCK_SECONDS = 0.4
+with schema.index_lock(Database(NamedServer(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -27,7 +27,7 @@ with Database(NamedServer(sys.argv[1])).making():
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(index_lock, "LEFT_BEHIND", 0.4)
+    monkeypatch.setattr(schema, "LOCK_SECONDS", 0.4)
 
 
 def test_whatever_takes_long_is_made_alone(server, database):
@@ -35,18 +35,18 @@ def test_whatever_takes_long_is_made_alone(server, database):
     order = []
 
     def second() -> None:
-        with other.making():
+        with schema.index_lock(other):
             order.append("second")
 
     waiting = threading.Thread(target=second)
-    with database.making():
+    with schema.index_lock(database):
         waiting.start()
         time.sleep(1.5)  # several times as long as a lock that nobody renews
         order.append("first")
     waiting.join(10)
     other.close()
     assert order == ["first", "second"]
-    assert [each.name for each in threading.enumerate() if each.name == "kg-memory-making"] == []
+    assert [each.name for each in threading.enumerate() if each.name == "kg-memory-index-lock"] == []
 
 
 def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, database):
@@ -55,18 +55,18 @@ def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, datab
     )
     assert holder.stdout.readline() == "held\n"
     os.kill(holder.pid, signal.SIGKILL)
-    with database.making():
+    with schema.index_lock(database):
         assert holder.wait(10) == -signal.SIGKILL
     holder.stdin.close()
     holder.stdout.close()
 
 
 def test_what_fails_while_making_lets_the_next_one_in(database):
-    with pytest.raises(ZeroDivisionError), database.making():
+    with pytest.raises(ZeroDivisionError), schema.index_lock(database):
         raise ZeroDivisionError
     begin = time.monotonic()
-    with database.making():
-        assert time.monotonic() - begin < index_lock.LEFT_BEHIND
+    with schema.index_lock(database):
+        assert time.monotonic() - begin < schema.LOCK_SECONDS
 
 
 def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monkeypatch):
@@ -74,6 +74,6 @@ def test_where_no_thread_starts_any_more_it_is_made_all_the_same(database, monke
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with database.making():
-        assert database.command("EXISTS", index_lock.MAKING) == 1
-    assert database.command("EXISTS", index_lock.MAKING) == 0
+    with schema.index_lock(database):
+        assert database.command("EXISTS", schema.LOCK) == 1
+    assert database.command("EXISTS", schema.LOCK) == 0

@@ -17,7 +17,7 @@ import redis
 from kg_memory.errors import DatabaseClosed, QueryError
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.replica import LEFT_ALONE, Replicated
+from kg_memory.falkor.replica import RETRY_AFTER, Replicated
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import embed, in_step, read, write
@@ -207,7 +207,7 @@ def test_a_replica_that_refuses_is_left_alone_for_a_while(
         assert drive(in_step([read(NEAR, v=vector)])) == [[{"id": "a"}]]
         assert replica.calls()["RO_QUERY"] == sent + 1
         assert "the replica is not asked for 30 s" in caplog.text
-        database._stale._again -= LEFT_ALONE
+        database._stale._retry_at -= RETRY_AFTER
         drive(read(COUNT))
         assert replica.calls()["RO_QUERY"] > sent + 1
     finally:

@@ -55,5 +55,5 @@ def test_what_ended_a_query_is_raised(place: int) -> None:
 
 
 def test_a_whole_node_is_refused_with_what_to_do() -> None:
-    with pytest.raises(TypeError, match="return the properties"):
+    with pytest.raises(TypeError, match="return properties, not nodes"):
         decode_rows([[[1, "n"]], [[[8, [0, [], []]]]], []])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.wire import EncodedVector, literal, prepend_parameters
+from kg_memory.falkor.wire import EncodedVector, to_literal, prepend_parameters
 
 
 def single(number: float) -> float:
@@ -51,7 +51,7 @@ class Amount(float):
      (("a", 1), ["a", 1]), (Counter(a=2), {"a": 2}), (MappingProxyType({"b": None}), {"b": None})],
 )  # fmt: skip
 def test_a_value_of_a_special_kind_is_written_as_the_plain_one(told, value, plain):
-    assert literal(value) == literal(plain)
+    assert to_literal(value) == to_literal(plain)
     assert told(value) == plain
 
 
@@ -62,7 +62,7 @@ def test_a_key_that_cypher_cannot_write_is_refused(told, key):
 
 
 def test_a_number_outside_of_vectors_keeps_all_its_digits():
-    assert literal([0.12345678901234566]) == "[0.12345678901234566]"
+    assert to_literal([0.12345678901234566]) == "[0.12345678901234566]"
 
 
 def test_a_query_without_parameters_is_sent_as_it_is():
@@ -78,9 +78,9 @@ def test_a_vector_keeps_what_single_precision_holds(numbers):
 
 def test_a_vector_is_written_once_however_deep_it_lies():
     vector = EncodedVector([1 / 3, 2e-10, 0.0])
-    assert literal({"rows": [{"v": vector}]}) == "{`rows`:[{`v`:[0.33333333,2e-10,0]}]}"
+    assert to_literal({"rows": [{"v": vector}]}) == "{`rows`:[{`v`:[0.33333333,2e-10,0]}]}"
     assert vector.text is vector.text
-    assert literal(EncodedVector()) == "[]"
+    assert to_literal(EncodedVector()) == "[]"
 
 
 def test_the_nearest_by_a_short_vector_are_those_by_the_long_one(database, namespace):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.graph_swap import Aside
-from kg_memory.falkor.index_lock import MAKING
+from kg_memory.falkor.graph_swap import ShadowGraph
+from kg_memory.falkor.schema import LOCK
 from kg_memory.temporal.interval import OPEN_END
 from tests.faults.nursery import NAMESPACE
 
@@ -119,7 +119,7 @@ class Tenant:
 
     def forget(self, key: str = KEY) -> None:
         """Delete the graph, and the lock that a dead maker of graphs held, as if its time had run out."""
-        self._direct().client().connection.delete(key, MAKING)
+        self._direct().client().connection.delete(key, LOCK)
 
     def keep(self) -> None:
         """Keep the graph as it is now, to begin again with it."""
@@ -132,7 +132,7 @@ class Tenant:
         self._copy(self.COPY, self.KEY)
 
     def _copy(self, source: str, target: str) -> None:
-        Aside(target, self._direct().client().connection).copy(source)
+        ShadowGraph(target, self._direct().client().connection).copy(source)
 
     def flaws(self) -> list[dict[str, Any]]:
         return flaws(self.look)

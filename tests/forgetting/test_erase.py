@@ -76,7 +76,7 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     database = memory.driver.database
-    with graph_swap.aside(database) as alive, graph_swap.aside(database) as dead:
+    with graph_swap.shadow_graph(database) as alive, graph_swap.shadow_graph(database) as dead:
         alive.copy(graph_key(namespace))
         dead.copy(graph_key(namespace))
         dead._connection.client_setname("")  # as if its connection were no more

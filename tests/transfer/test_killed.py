@@ -11,7 +11,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.embedded import Server
-from kg_memory.falkor.index_lock import MAKING
+from kg_memory.falkor.schema import LOCK
 from kg_memory.settings import Settings
 from tests.faults.nursery import Nursery
 from tests.faults.proxy import How, Plan, Proxy
@@ -45,7 +45,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
                 connection.delete(graph_key(NEW))
             plan.choose(at, how)
             ended, _ = lives.live(verb)
-            connection.delete(MAKING)  # as if the time of who died had run out
+            connection.delete(LOCK)  # as if the time of who died had run out
             return ended, plan.seen[: None if at is None else at + 1]
 
         assert live("export")[0] == 0

@@ -57,15 +57,15 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
     data, seen = exported(memory, namespace), []
     memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
     old = whole(memory, namespace)
-    take_place = graph_swap.Aside.take_place
+    replace = graph_swap.ShadowGraph.replace
 
-    def watched(self: graph_swap.Aside, key: str) -> bool:
+    def watched(self: graph_swap.ShadowGraph, key: str) -> bool:
         seen.append(whole(memory, namespace))
-        taken = take_place(self, key)
+        taken = replace(self, key)
         seen.append(whole(memory, namespace))
         return taken
 
-    monkeypatch.setattr(graph_swap.Aside, "take_place", watched)
+    monkeypatch.setattr(graph_swap.ShadowGraph, "replace", watched)
     memory.import_(io.BytesIO(data), replace=True)
     assert seen[0] == old
     assert exported(memory, namespace) == data

@@ -91,7 +91,7 @@ class Sweep:
         """Return what went so far."""
         return EvictionResult(
             beliefs=self.beliefs, facts=tuple(self.facts), entities=tuple(self.entities),
-            episodes=tuple(self.episodes), dry_run=self.asked.dry_run, at=rows.moment(self.time), texts=self.texts,
+            episodes=tuple(self.episodes), dry_run=self.asked.dry_run, at=rows.to_datetime(self.time), texts=self.texts,
         )  # fmt: skip
 
 

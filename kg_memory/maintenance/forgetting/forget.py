@@ -69,7 +69,7 @@ class Run:
         return {
             "receipt": self.receipt, "kind": self.asked.kind, "what": self.masked(self.asked.what),
             "namespace": self.masked(self.namespace), "by": self.masked(self.asked.by),
-            "at": rows.moment(self.done.times[-1]).isoformat() if self.done.times else "",
+            "at": rows.to_datetime(self.done.times[-1]).isoformat() if self.done.times else "",
             "messages": {id_: self.masked(id_) for id_ in ids},
         }  # fmt: skip
 
@@ -97,7 +97,7 @@ def forget(
     for start in range(0, len(ids), AT_ONCE):
         some = ids[start : start + AT_ONCE]
         yield from outbox.point(run.key, {**run.note(), "at": ""}, run.since)
-        note = {**run.note(some), "at": rows.moment((yield from now())).isoformat()}
+        note = {**run.note(some), "at": rows.to_datetime((yield from now())).isoformat()}
         found = yield from removed(Going(some, others, note), settings, namespace, run.done)
         if asked.search:
             traces.add(found)
@@ -162,7 +162,7 @@ def receipt(run: Run) -> ForgetReceipt:
         kind=asked.kind if asked.span is None else "span", episodes=tuple(done.episodes), facts=tuple(done.facts),
         entities=tuple(done.entities), restored=tuple(sorted(done.restored)), changed=tuple(sorted(done.changed)),
         unread=tuple(sorted(done.unread)), redacted=tuple(done.redacted), parts=len(done.times),
-        dry_run=asked.dry_run, at=rows.moment(done.times[-1]),
+        dry_run=asked.dry_run, at=rows.to_datetime(done.times[-1]),
         by=replace_unstorable(asked.by), reason=replace_unstorable(asked.reason),
         texts=done.texts, residue=tuple(found[:TOLD]) if run.searches else None,
         searched=sum(each.searched for each in run.searches), receipt="" if asked.dry_run else run.receipt,

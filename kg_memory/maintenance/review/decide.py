@@ -170,7 +170,7 @@ def _told(found: Sequence[Mapping[str, Any]]) -> Flow[list[Review]]:
     facts: dict[str, Fact] = {}
     for row in (yield from read(cypher.TELL_FACTS, ids=ids, past=True, sources=SOURCES)):
         told = row if row["belief"] else {**row, "belief": _never_believed(row["fact"]["id"], history, found)}
-        fact = rows.fact(told)  # in the order in which they were believed: the last one counts
+        fact = rows.to_fact(told)  # in the order in which they were believed: the last one counts
         known = facts.get(fact.id)
         if known is None or known.expired_at is not None or fact.expired_at is None:
             facts[fact.id] = fact
@@ -194,11 +194,11 @@ def _review(row: Mapping[str, Any], facts: Mapping[str, Fact], waiting: str) -> 
     told = row["verdict"]
     sides = {"new": told["new"], "known": told["known"]}
     [against] = (id_ for id_ in sides.values() if id_ != waiting)
-    decisions = tuple(rows.decision(each) for each in row["decisions"])
+    decisions = tuple(rows.to_decision(each) for each in row["decisions"])
     return Review(
         id=told["id"], kind=told["kind"], ruling=told["ruling"], confidence=told["confidence"], reason=told["reason"],
         waiting=facts[waiting], against=facts[against], holds=sides.get(told["holds"] or ""),
-        created_at=rows.moment(told["created_at"]), decisions=decisions,
+        created_at=rows.to_datetime(told["created_at"]), decisions=decisions,
         decided_by=decisions[-1].by if decisions else "auto", decided_at=decisions[-1].at if decisions else None,
     )  # fmt: skip
 

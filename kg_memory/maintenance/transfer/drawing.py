@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.graph_swap import at_one_moment
+from kg_memory.falkor.graph_swap import read_snapshot
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PAGE, What
 from kg_memory.maintenance.transfer.file import Target, rewritable, zipped
@@ -62,7 +62,7 @@ def draw(
             with zipped(file, target) as stream:
                 return draws(database, key, what.namespace, stream)
 
-        return at_one_moment(database, graph_key(what.namespace), drawn)
+        return read_snapshot(database, graph_key(what.namespace), drawn)
 
 
 class Node(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import KEY_PREFIX, Database, graph_key
-from kg_memory.falkor.graph_swap import at_one_moment
+from kg_memory.falkor.graph_swap import read_snapshot
 from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import Lines, Target, rewritable, zipped
@@ -59,7 +59,7 @@ def export(database: Database, what: What, target: Target, progress: Progress | 
             with zipped(file, target) as stream:
                 return _written(database, key, what, Lines(stream), progress)
 
-        return at_one_moment(database, graph_key(what.namespace, PREFIXES[what.holds]), written)
+        return read_snapshot(database, graph_key(what.namespace, PREFIXES[what.holds]), written)
 
 
 def _written(database: Database, key: str, what: What, lines: Lines, progress: Progress | None) -> ExportResult:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
-from kg_memory.falkor.graph_swap import at_one_moment
+from kg_memory.falkor.graph_swap import read_snapshot
 from kg_memory.temporal.interval import micros
 from kg_memory.text.identity import replace_unstorable
 
@@ -160,7 +160,7 @@ def from_database(database: Database, name: str) -> Graph:
             members=_read(Link, rows(LINKS.format(label="Community", kind="HAS_MEMBER"))),
         )
 
-    return at_one_moment(database, name, taken)
+    return read_snapshot(database, name, taken)
 
 
 def from_dump(path: Path) -> Graph:

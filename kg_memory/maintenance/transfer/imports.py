@@ -10,7 +10,7 @@ from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
 from kg_memory.falkor import store_schema as items
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.graph_swap import Aside, aside
+from kg_memory.falkor.graph_swap import ShadowGraph, shadow_graph
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES
@@ -94,12 +94,12 @@ def _unfit(number: int, what: str) -> InputError:
 
 
 @contextmanager
-def _reserved(driver: Driver, target: str, key: str, *, replace: bool) -> Iterator[tuple[Aside, bool]]:
+def _reserved(driver: Driver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
     """Have a graph aside that takes the place of *key*, the graph of *target*, and whether that holds something.
 
     Errors: `InputError` where it does, and is not to be replaced, or is written meanwhile.
     """
-    with aside(driver.database) as made:
+    with shadow_graph(driver.database) as made:
         if not replace:
             made.watch(key)
         held = any(row["some"] for row in driver.database.query(key, HOLDS, {}, write=False))
@@ -110,7 +110,7 @@ def _reserved(driver: Driver, target: str, key: str, *, replace: bool) -> Iterat
         [notes] = driver.database.query(key, cypher.NOTES, {}, write=False) or [{"notes": None}]
         if notes["notes"]:
             driver.database.query(made.key, cypher.KEEP_NOTES, notes, write=True)
-        if not made.take_place(key):
+        if not made.replace(key):
             raise InputError(f"{target!r} was written meanwhile: name another, or replace it (--replace)")
 
 
@@ -127,7 +127,7 @@ def _check(driver: Driver, header: Header, name: str, *, embeddings: bool) -> No
 
 
 def _filling(
-    driver: Driver, made: Aside, target: str, header: Header | None, *, renaming: Renaming, anew: bool
+    driver: Driver, made: ShadowGraph, target: str, header: Header | None, *, renaming: Renaming, anew: bool
 ) -> Filling:  # fmt: skip
     """Return what fills the graph aside, once that is ready to be written."""
     model = vector_model_name(driver.embeddings)
@@ -142,7 +142,7 @@ def _filling(
 
 
 def _filling_store(
-    driver: Driver, made: Aside, target: str, header: Header, *, renaming: Renaming, anew: bool
+    driver: Driver, made: ShadowGraph, target: str, header: Header, *, renaming: Renaming, anew: bool
 ) -> Filling:  # fmt: skip
     """`_filling` for the items of a store; their texts are not known here, so their vectors are not made anew."""
     del target
@@ -154,7 +154,7 @@ def _filling_store(
     return Filling(driver.database, made.key, lambda _: [], dimension=length, anew=anew, renaming=renaming)
 
 
-def _finish(driver: Driver, made: Aside, header: Header) -> None:
+def _finish(driver: Driver, made: ShadowGraph, header: Header) -> None:
     """Give the graph the counters of the export; bring one of an earlier version to the present."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.database.query(made.key, cypher.SET_META, {"meta": meta}, write=True)
