@@ -308,7 +308,7 @@ def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
     for each in threads:
         each.join(20)
     assert [type(each) for each in ended] == [DatabaseClosed] * 3
-    assert {str(each) for each in ended} == {"this memory was closed: open another"}
+    assert {str(each) for each in ended} == {"this memory was closed; open another"}
 
 
 async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(server, namespace):
@@ -327,7 +327,7 @@ async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(serve
     async with asyncio.timeout(20):
         ended = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(each) for each in ended] == [DatabaseClosed] * 3
-    assert {str(each) for each in ended} == {"this memory was closed: open another"}
+    assert {str(each) for each in ended} == {"this memory was closed; open another"}
 
 
 def test_a_driver_whose_database_was_closed_says_so(server, namespace):

@@ -322,7 +322,7 @@ def test_a_memory_that_was_closed_stays_closed(verbs, memory):
     memory.close()
     memory.close()
     for verb, given in (("search", ("Oslo",)), ("add", ("I moved to Paris.",)), ("stats", ()), ("resume", ())):
-        with pytest.raises(DatabaseClosed, match="was closed: open another"):
+        with pytest.raises(DatabaseClosed, match="was closed; open another"):
             getattr(verbs, verb)(*given)
 
 
