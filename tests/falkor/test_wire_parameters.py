@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.wire import EncodedVector, to_literal, prepend_parameters
+from kg_memory.falkor.wire import EncodedVector, prepend_parameters, to_literal
 
 
 def single(number: float) -> float:
