@@ -7,7 +7,7 @@ from argparse import Namespace
 from kg_memory.cli.opening import namespace_of, open_memory
 from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.maintenance.eviction.evict import Asked
+from kg_memory.maintenance.eviction import EvictionRequest
 
 _COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
 
@@ -16,7 +16,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict what is asked, or tell what would go."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
     asked = {name: getattr(arguments, name) for name in names}
-    if Asked(**asked).is_nothing:
+    if EvictionRequest(**asked).is_empty():
         raise InputError(
             "nothing is to be evicted: give --expired-days, --orphans, --max-entities or --expired-episodes"
         )

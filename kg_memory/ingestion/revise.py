@@ -6,12 +6,13 @@ Used by the step `invalidate` and by whatever else changes statements or verdict
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from kg_memory.falkor.queries.facts import HISTORY
 from kg_memory.falkor.queries.ingestion import EVICTED, REVIVE
+from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Precision
 from kg_memory.runtime.effects import embed, read, write
 from kg_memory.runtime.flow import Flow
@@ -24,8 +25,7 @@ from kg_memory.text import tokenise
 from kg_memory.text.identity import belief_id
 
 MOST_LINKED = 2000
-"""How many facts that verdicts link to one another are read at most."""
-Row = Mapping[str, Any]
+"""The most facts that are read as verdicts link them to one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class NewBelief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
+    """The changes to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
 
     `ended` are the sentences of the facts that hold no longer, `waiting` of those that wait for review from now on.
     `revived` are the ids of the facts that were evicted and are believed again.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kg_memory.maintenance.eviction.evict import Asked
-from kg_memory.maintenance.eviction.evict import evict as evicting
+from kg_memory.maintenance.eviction import EvictionRequest
+from kg_memory.maintenance.eviction import evict as evicting
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.graph import EvictionResult
 from kg_memory.text.identity import DEFAULT_NAMESPACE
@@ -38,7 +38,7 @@ class Evicting(Verbs):
         and returns what would go. *progress* is told what went so far. It may be broken off and called again.
         Errors: `InputError`, `DatabaseError`.
         """
-        asked = Asked(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)
+        asked = EvictionRequest(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)
         return self._run(evicting(asked, self.settings, namespace), namespace)
 
     async def aevict(
@@ -53,5 +53,5 @@ class Evicting(Verbs):
         progress: Callable[[EvictionResult], None] | None = None,
     ) -> EvictionResult:
         """`evict`, for asyncio."""
-        asked = Asked(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)
+        asked = EvictionRequest(expired_days, orphans, max_entities, expired_episodes, dry_run, progress)
         return await self._arun(evicting(asked, self.settings, namespace), namespace)

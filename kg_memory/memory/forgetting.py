@@ -6,11 +6,9 @@ from functools import partial
 
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import audit as log
-from kg_memory.maintenance.forgetting import outbox
-from kg_memory.maintenance.forgetting.checkpoints import Checkpointer, adeleted, deleted, threads_of
-from kg_memory.maintenance.forgetting.forget import Run, Told, forget, untold
-from kg_memory.maintenance.forgetting.selection import Asked, asked
-from kg_memory.maintenance.forgetting.whole import forget_everything
+from kg_memory.maintenance.forgetting.erase import Checkpointer, adelete_checkpoints, delete_checkpoints
+from kg_memory.maintenance.forgetting.forget import OnProgress, forget, forget_everything, ignore_progress
+from kg_memory.maintenance.forgetting.selection import ForgetRequest, select_threads
 from kg_memory.memory.verbs import Verbs
 from kg_memory.models.receipts import AuditEntry, AuditReport, ForgetReceipt
 from kg_memory.runtime.flow import Flow
@@ -37,7 +35,7 @@ class Forgetting(Verbs):
         erase: bool | None = None,
         search: bool = True,
         checkpointer: Checkpointer | None = None,
-        progress: Told = untold,
+        progress: OnProgress = ignore_progress,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> ForgetReceipt:
         """Forget what is named, exactly one thing, and return a receipt; it cannot be undone.
@@ -65,10 +63,10 @@ class Forgetting(Verbs):
         what = {"episode": episode, "thread": thread, "entity": entity, "speaker": speaker, "source": source}
         how = {"by": by, "reason": reason, "dry_run": dry_run, "span": span, "erase": erase}
         how |= {"search": search}
-        wanted = asked({**what, "fact": fact, "everything": everything}, **how)
-        threads = self._run(threads_of(wanted), namespace) if checkpointer is not None and not dry_run else []
+        wanted = ForgetRequest.from_arguments({**what, "fact": fact, "everything": everything}, **how)
+        threads = self._run(select_threads(wanted), namespace) if checkpointer is not None and not dry_run else []
         done = self._run(self._forgetting(wanted, validate_namespace(namespace), progress), namespace)
-        return done.model_copy(update={"checkpoints": deleted(checkpointer, threads)})
+        return done.model_copy(update={"checkpoints": delete_checkpoints(checkpointer, threads)})
 
     async def aforget(
         self,
@@ -87,49 +85,41 @@ class Forgetting(Verbs):
         erase: bool | None = None,
         search: bool = True,
         checkpointer: Checkpointer | None = None,
-        progress: Told = untold,
+        progress: OnProgress = ignore_progress,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> ForgetReceipt:
         """`forget`, for asyncio."""
         what = {"episode": episode, "thread": thread, "entity": entity, "speaker": speaker, "source": source}
         how = {"by": by, "reason": reason, "dry_run": dry_run, "span": span, "erase": erase}
         how |= {"search": search}
-        wanted = asked({**what, "fact": fact, "everything": everything}, **how)
-        threads = await self._arun(threads_of(wanted), namespace) if checkpointer is not None and not dry_run else []
+        wanted = ForgetRequest.from_arguments({**what, "fact": fact, "everything": everything}, **how)
+        threads = (
+            await self._arun(select_threads(wanted), namespace) if checkpointer is not None and not dry_run else []
+        )
         done = await self._arun(self._forgetting(wanted, validate_namespace(namespace), progress), namespace)
-        return done.model_copy(update={"checkpoints": await adeleted(checkpointer, threads)})
+        return done.model_copy(update={"checkpoints": await adelete_checkpoints(checkpointer, threads)})
 
     def audit(self, *, namespace: str | None = None, limit: int = 100, skip: int = 0) -> list[AuditEntry]:
         """Return what was forgotten on this server, latest first, or in one *namespace*: the log, without any text."""
-        return self._run(_listed(limit, skip, namespace), DEFAULT_NAMESPACE)
+        return self._run(log.read_entries(limit, skip, namespace), DEFAULT_NAMESPACE)
 
     async def aaudit(self, *, namespace: str | None = None, limit: int = 100, skip: int = 0) -> list[AuditEntry]:
         """`audit`, for asyncio."""
-        return await self._arun(_listed(limit, skip, namespace), DEFAULT_NAMESPACE)
+        return await self._arun(log.read_entries(limit, skip, namespace), DEFAULT_NAMESPACE)
 
     def verify_audit(self, *, head: str | None = None) -> AuditReport:
         """Check that no entry of the log was changed, removed or put in, and return what is wrong with it.
 
         That its end was not cut off shows only by the *head* of a receipt: the log must still have that entry.
         """
-        return self._run(_verified(head), DEFAULT_NAMESPACE)
+        return self._run(log.verify(head), DEFAULT_NAMESPACE)
 
     async def averify_audit(self, *, head: str | None = None) -> AuditReport:
         """`verify_audit`, for asyncio."""
-        return await self._arun(_verified(head), DEFAULT_NAMESPACE)
+        return await self._arun(log.verify(head), DEFAULT_NAMESPACE)
 
-    def _forgetting(self, wanted: Asked, namespace: str, told: Told) -> Flow[ForgetReceipt]:
+    def _forgetting(self, wanted: ForgetRequest, namespace: str, progress: OnProgress) -> Flow[ForgetReceipt]:
         if wanted.kind != "everything":
-            return forget(wanted, self.settings, namespace, told)
+            return forget(wanted, self.settings, namespace, progress)
         delete = partial(self.driver.database.delete, graph_key(namespace))
-        return forget_everything(Run(wanted, self.settings, namespace, told), delete)
-
-
-def _listed(limit: int, skip: int, namespace: str | None) -> Flow[list[AuditEntry]]:
-    yield from outbox.taken_over()
-    return (yield from log.entries(limit, skip, namespace))
-
-
-def _verified(head: str | None) -> Flow[AuditReport]:
-    pending = yield from outbox.taken_over()
-    return (yield from log.verified(head, pending))
+        return forget_everything(wanted, self.settings, namespace, delete)

@@ -12,7 +12,8 @@ from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import ingestion
 from kg_memory.falkor.queries.ingestion import SAVE
-from kg_memory.maintenance.eviction import cypher, evict
+from kg_memory.maintenance import eviction
+from kg_memory.maintenance import eviction_cypher as cypher
 from kg_memory.maintenance.forgetting.cypher import FORGET
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query
@@ -198,8 +199,8 @@ def test_an_empty_namespace_has_nothing_to_evict(verbs):
 
 
 def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_rest(memory, namespace, monkeypatch):
-    monkeypatch.setattr(evict, "AT_ONCE", 1)
-    monkeypatch.setattr(evict, "BELIEFS_AT_ONCE", 1)
+    monkeypatch.setattr(eviction, "AT_ONCE", 1)
+    monkeypatch.setattr(eviction, "BELIEFS_AT_ONCE", 1)
     names = ["Ann", "Bob", *(place for place, _ in MOVES)]
     database, ask = memory._database, memory._database.query
     ends = []
@@ -294,10 +295,9 @@ def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(se
 
 QUERIES = {
     text: name
-    for module in (cypher, ingestion)
-    for name, text in vars(module).items()
+    for name, text in vars(cypher).items()
     if name.isupper() and not name.startswith("_") and isinstance(text, str)
-}
+} | {ingestion.EVICTED: "EVICTED", ingestion.REVIVE: "REVIVE"}
 SCANS = {"LAST", "KEPT", "FACTS_OVER", "ENTITIES"}
 """The queries that read all there is: how many, or in pages of internal ids."""
 
@@ -308,8 +308,8 @@ def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database
     memory.evict(expired_days=0, namespace=namespace)
     key, driver = graph_key(namespace), Driver(Scripted(), HashEmbeddings(), database)
     every = {"expired_days": 0.0, "orphans": True, "max_entities": 1, "expired_episodes": True}
-    asked = [evict.Asked(**every), evict.Asked(**every, dry_run=True)]
-    flows = [*(evict.evict(each, Settings(), namespace) for each in asked), evict.revive(["f"], ["e"])]
+    asked = [eviction.EvictionRequest(**every), eviction.EvictionRequest(**every, dry_run=True)]
+    flows = [*(eviction.evict(each, Settings(), namespace) for each in asked), eviction.revive(["f"], ["e"])]
     found: dict[str, Query] = {}
     for flow in flows:
         found |= {QUERIES[each.cypher]: each for each in queries(flow, driver, key) if each.cypher in QUERIES}

@@ -11,7 +11,7 @@ from tests.test_memory import Verbs
 @pytest.fixture(autouse=True)
 def searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time that something is forgotten in these tests, nothing of it is found afterwards."""
-    real = forgetting.receipt
+    real = forgetting._build_receipt
 
     def receipt(run: forgetting.Run) -> ForgetReceipt:
         made = real(run)
@@ -19,7 +19,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> None:
         assert made.dry_run == (made.residue is None)
         return made
 
-    monkeypatch.setattr(forgetting, "receipt", receipt)
+    monkeypatch.setattr(forgetting, "_build_receipt", receipt)
 
 
 @pytest.fixture

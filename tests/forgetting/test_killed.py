@@ -12,7 +12,7 @@ import pytest
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.maintenance.forgetting import audit, outbox
+from kg_memory.maintenance.forgetting import audit
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Command, Query
@@ -45,7 +45,7 @@ class Killed:
     def begin(self) -> None:
         """Have the messages be there, and an empty log."""
         database = self.memory.driver.database
-        database.command("DEL", audit.LOG, outbox.POINTERS)
+        database.command("DEL", audit.LOG, audit.POINTERS)
         if self.namespace in self.memory.namespaces():
             database.delete(graph_key(self.namespace))
         messages = MESSAGES if self.kind == "thread" else MESSAGES[-1:]
@@ -103,8 +103,8 @@ class Killed:
 @pytest.mark.parametrize("kind", NAMED)
 def test_killed_before_each_change_it_is_whole_and_ends_when_asked_again(memory, namespace, monkeypatch, kind):
     monkeypatch.setattr(forgetting, "AT_ONCE", 1)
-    for module, name in ((audit, "LOG"), (outbox, "POINTERS")):
-        monkeypatch.setattr(module, name, f"{getattr(module, name)}:{namespace}")
+    for name in ("LOG", "POINTERS"):
+        monkeypatch.setattr(audit, name, f"{getattr(audit, name)}:{namespace}")
     killed = Killed(memory, namespace, kind)
     killed.begin()
     killed.forget()
@@ -113,7 +113,7 @@ def test_killed_before_each_change_it_is_whole_and_ends_when_asked_again(memory,
         killed.begin()
         dead = killed.die(at)
         with monkeypatch.context() as patch:
-            patch.setattr(outbox, "ABANDONED", 0)
+            patch.setattr(audit, "ABANDONED", 0)
             assert whole.flaws(killed.look) == []
             told = memory.audit()
             try:

@@ -69,7 +69,7 @@ def test_of_two_people_of_one_name_one_is_forgotten_by_id(world, database):
     other = world.add("I know Robert.", speaker="Ann", at="2024-01-02")
     named = "MATCH (n:Entity {name: 'Robert'}), (a:Alias {key: $key}) MERGE (a)-[:NAMES]->(n) SET n.aliases = ['Bob']"
     database.query(graph_key(world.namespace), named, {"key": alias_key("Bob")}, write=True)
-    with pytest.raises(InputError, match="that of several entities"):
+    with pytest.raises(InputError, match="name of several entities"):
         world.forget(entity="Bob")
     [id_] = [each.id for each in world.entities() if each.name == "Robert"]
     assert world.forget(entity=id_).episodes == (other.episode,)

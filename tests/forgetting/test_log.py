@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory import AuditReport, GraphMemory
 from kg_memory.falkor.connect import graph_key
-from kg_memory.maintenance.forgetting import audit, cypher, outbox
+from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting import forget as forgetting
 from tests.review import World
 
@@ -19,8 +19,8 @@ from tests.review import World
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
     """A log of the test's own."""
-    for module, name in ((audit, "LOG"), (outbox, "POINTERS")):
-        monkeypatch.setattr(module, name, f"{getattr(module, name)}:{namespace}")
+    for name in ("LOG", "POINTERS"):
+        monkeypatch.setattr(audit, name, f"{getattr(audit, name)}:{namespace}")
 
 
 @pytest.fixture
@@ -40,16 +40,16 @@ def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, name
     last, first = verbs.audit()
     assert (first.number, first.by, first.reason) == (1, "Tom", "asked for, ticket 4711")
     assert (last.number, last.before, last.hash) == (2, first.hash, done.head)
-    assert (last.by, last.reason) == (forgetting.UNSAID, forgetting.UNSAID)
+    assert (last.by, last.reason) == (forgetting.LEFT_OUT, forgetting.LEFT_OUT)
     assert (last.kind, last.episodes, last.facts, last.entities, last.residue) == ("episode", 1, 1, 2, 0)
     assert verbs.audit(namespace="another") == []
     kept = str(redis("HGETALL", audit.LOG)).lower()
     assert not any(text in kept for text in ("oslo", added.episode, namespace.lower(), *done.facts, *done.entities))
     [message] = last.messages
-    assert message == audit.masked(redis("GET", audit.SALT), added.episode)
+    assert message == audit.mask(redis("GET", audit.SALT), added.episode)
     check = memory.verify_audit(head=done.head)
     assert check == AuditReport(entries=2, head=done.head)
-    assert redis("HGETALL", outbox.POINTERS) == {}
+    assert redis("HGETALL", audit.POINTERS) == {}
 
 
 def test_a_dry_run_is_not_in_the_log(world, memory):
@@ -60,7 +60,7 @@ def test_a_dry_run_is_not_in_the_log(world, memory):
 def resealed(text: str, **changes: Any) -> str:
     told = {**json.loads(text), **changes}
     told.pop("hash")
-    return audit.sealed(told)
+    return audit.seal(told)
 
 
 TAMPERING = {
@@ -127,15 +127,15 @@ def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
         with pytest.raises(KeyboardInterrupt):
             world.forget(**({"everything": True} if kind == "everything" else {"episode": added.episode}), by="Tom")
     assert (memory.verify_audit(), world.audit()) == (AuditReport(entries=0, pending=1), [])
-    monkeypatch.setattr(outbox, "ABANDONED", 0)
+    monkeypatch.setattr(audit, "ABANDONED", 0)
     for _ in range(2):
         entries = world.audit()
         assert len(entries) == (place == "after")
     for entry in entries:
         assert (entry.kind, entry.complete, entry.residue, entry.episodes) == (kind, False, None, 1)
         assert "Tom" not in str(entry)
-    assert redis("HGETALL", outbox.POINTERS) == {}
-    noted = memory.driver.database.query(graph_key(world.namespace), outbox.NOTES, {}, write=False)
+    assert redis("HGETALL", audit.POINTERS) == {}
+    noted = memory.driver.database.query(graph_key(world.namespace), audit.NOTES, {}, write=False)
     assert noted == []
     assert memory.verify_audit().ok
     assert len(world.episodes()) == (place == "before")

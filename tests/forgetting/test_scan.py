@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
-from kg_memory.maintenance.forgetting import cypher, part
+from kg_memory.maintenance.forgetting import cypher, delete, residue
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.text.identity import alias_key
 
@@ -86,25 +87,24 @@ def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
 def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
     world.moves("Oslo", "2024-01-01")
     added = world.add("I know Zebulon.", speaker="Ann", at="2024-02-01")
-    real = forgetting.search
+    real, calls = residue.Search.excuse, count()
 
-    def search(traces, told):
-        def late(done: int, whole: int) -> None:
-            if done == 1:
-                world.add("I know Zebulon.", speaker="Tom", at="2024-03-01")
+    def excuse(self, episodes):
+        real(self, episodes)
+        if next(calls) == 0:
+            world.add("I know Zebulon.", speaker="Tom", at="2024-03-01")
 
-        return real(traces, late)
-
-    monkeypatch.setattr(forgetting, "search", search)
+    monkeypatch.setattr(residue.Search, "excuse", excuse)
     assert world.forget(episode=added.episode).residue == ()
 
 
 def test_it_is_searched_in_pages_and_in_parts(world, monkeypatch):
     monkeypatch.setattr(forgetting, "AT_ONCE", 2)
     monkeypatch.setattr(forgetting, "MOST_TRACES", 10)
-    monkeypatch.setattr("kg_memory.maintenance.forgetting.scan.PAGE", 40)
+    monkeypatch.setattr(residue, "PAGE", 40)
+    monkeypatch.setattr(residue, "VECTORS_AT_ONCE", 2)
     for day in range(1, 8):
         world.add(f"I know Zebulon{day}.", speaker="Ann", at=f"2024-01-0{day}", thread="t" if day % 2 else "u")
     done = world.forget(thread="t")
     assert (done.parts, done.residue, len(done.episodes)) == (2, (), 4)
-    assert part.ATTEMPTS > 1
+    assert delete.ATTEMPTS > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.maintenance.forgetting.sieve import Sieve
+from kg_memory.maintenance.forgetting.residue import Sieve
 from kg_memory.text.tokenise import terms
 
 ODD = "dying lying tying skies ability hoping relational flies tied 1,000 007 v12 camelCase HTTPServer café naïve 奥斯陆 x".split()

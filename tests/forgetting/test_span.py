@@ -58,7 +58,7 @@ def test_a_record_stays_a_record(world):
 
 def test_characters_that_are_not_there_are_refused_and_nothing_changes(world):
     added = world.moves("Oslo", "2024-01-01")
-    with pytest.raises(InputError, match="has 16 characters"):
+    with pytest.raises(InputError, match="within the 16 characters"):
         world.forget(episode=added.episode, span=(0, 17))
     assert len(world.facts_about("Ann")) == 1
     with pytest.raises(InputError, match="there is no episode"):

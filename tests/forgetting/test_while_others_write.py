@@ -9,7 +9,7 @@ import pytest
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError
 from kg_memory.ingestion.receive import FORGOTTEN
-from kg_memory.maintenance.forgetting import cypher, part
+from kg_memory.maintenance.forgetting import cypher, delete
 from tests.forgetting import residue
 from tests.scripted import raising
 
@@ -65,7 +65,7 @@ def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, 
 
 def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, monkeypatch):
     added = world.moves("Oslo", "2024-01-01")
-    monkeypatch.setattr(part, "ATTEMPTS", 2)
+    monkeypatch.setattr(delete, "ATTEMPTS", 2)
     driver, real = world.memory.driver, world.memory.driver.clock
     seen = iter(range(10))
 
@@ -76,7 +76,7 @@ def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, mo
         return real()
 
     monkeypatch.setattr(driver, "clock", clock)
-    with pytest.raises(DatabaseUnavailable, match="2 times"):
+    with pytest.raises(DatabaseUnavailable, match="after 2 write conflicts"):
         world.forget(episode=added.episode)
     monkeypatch.setattr(driver, "clock", real)
     assert "Oslo" in {each for fact in world.facts_about("Ann") for each in fact.objects}

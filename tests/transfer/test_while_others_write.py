@@ -11,7 +11,7 @@ from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SchemaError
 from kg_memory.falkor import graph_swap
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.maintenance.forgetting import outbox
+from kg_memory.maintenance.forgetting import audit
 from tests.transfer import exported, left_aside, lines, whole
 
 
@@ -75,9 +75,11 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
 def test_what_was_removed_and_is_not_in_the_log_yet_stays_noted(memory: GraphMemory, namespace: str, driver):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     data = exported(memory, namespace)
-    driver.run(outbox.put(graph_key(namespace), {"receipt": "r1"}), namespace)
+    note = audit.AuditNote("r1", "episode", what="", namespace="", by="")
+    driver.run(audit.put_note(graph_key(namespace), note), namespace)
     memory.import_(io.BytesIO(data), replace=True)
-    assert driver.run(outbox._notes(graph_key(namespace)), namespace) == [{"receipt": "r1"}]
+    [stored] = driver.run(audit._read_notes(graph_key(namespace)), namespace)
+    assert stored["receipt"] == "r1"
     assert exported(memory, namespace) == data
 
 

@@ -18,11 +18,32 @@ RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.at AS at, e.cre
 ORDER BY at, id
 """
 
+WHOLE_EPISODE = """
+MATCH (e:Episode {id: $id})
+RETURN e {.id, .kind, .content, .speaker, .thread, .source, .source_id, .at, .trust, .created_at} AS episode
+"""
+
+EPISODE_ID = """
+MATCH (e:Episode {id: $id})
+RETURN e.id AS id
+"""
+
+EVERYTHING = """
+MATCH (m:Meta {id: 'schema'})
+OPTIONAL MATCH (e:Episode)
+WITH m, collect(e.id) AS episodes
+OPTIONAL MATCH (f:Fact)
+WITH m, episodes, collect(f.id) AS facts
+OPTIONAL MATCH (n:Entity)
+RETURN episodes, facts, collect(n.id) AS entities
+"""
+"""The ids of all there is."""
+
 FORGOTTEN = """
 MATCH (m:Meta {id: 'schema'})
 RETURN coalesce(m.forgotten, 0) AS times
 """
-"""How often something was forgotten so far."""
+"""The number of times that something was forgotten."""
 
 THREAD = """
 MATCH (e:Episode {thread_key: $key})
@@ -115,7 +136,7 @@ WITH n, t, x
 WHERE NOT x.id IN $aside
 RETURN DISTINCT n.id AS id, t.s AS word
 """
-"""Which words are also in other episodes that mention the same; those *aside* carry words of what goes."""
+"""Those of ``$words`` that other episodes about the same have too; those ``$aside`` carry words of what goes."""
 
 BELIEFS = """
 UNWIND $ids AS id
@@ -167,7 +188,7 @@ SET e.communities = coalesce(e.communities, 0) + 1, e.forgotten = coalesce(e.for
   e.outbox = CASE WHEN $note IS NULL THEN e.outbox ELSE coalesce(e.outbox, []) + [$note] END
 WITH e
 """
-"""That nothing was said, read, changed or evicted meanwhile of what the rest is based on.
+"""The check that nothing was said, read, changed or evicted meanwhile of what the rest is based on.
 
 Communities that are being summarised meanwhile, and episodes that are being read, are done anew: they may tell of what
 goes.
@@ -274,10 +295,10 @@ CALL {
 }
 """
 )
-"""What stays says only what it says without the rest."""
+"""The correction of what stays: it has no word of what goes."""
 
 
-def _removed(label: str, name: str, condition: str = "", key: str = "id") -> str:
+def _delete_nodes(label: str, name: str, condition: str = "", key: str = "id") -> str:
     """Return the part of a query that removes the nodes of *label* whose *key* is in the parameter *name*."""
     return f"""
 CALL {{
@@ -289,11 +310,11 @@ CALL {{
 
 
 _REMOVE = (
-    _removed("Decision", "gone_decisions")
-    + _removed("Verdict", "gone_verdicts")
-    + _removed("Belief", "gone_beliefs")
-    + _removed("Fact", "gone_facts")
-    + _removed("Community", "gone_communities")
+    _delete_nodes("Decision", "gone_decisions")
+    + _delete_nodes("Verdict", "gone_verdicts")
+    + _delete_nodes("Belief", "gone_beliefs")
+    + _delete_nodes("Fact", "gone_facts")
+    + _delete_nodes("Community", "gone_communities")
     + """
 CALL {
   WITH e
@@ -301,9 +322,9 @@ CALL {
   MATCH (:Entity {id: id})-[:MEANS]->(gone)
   DELETE gone
 }"""
-    + _removed("Entity", "gone_entities")
-    + _removed("Episode", "gone_episodes")
-    + _removed("Alias", "gone_aliases", "\n  WHERE outdegree(gone) = 0", "key")
+    + _delete_nodes("Entity", "gone_entities")
+    + _delete_nodes("Episode", "gone_episodes")
+    + _delete_nodes("Alias", "gone_aliases", "\n  WHERE outdegree(gone) = 0", "key")
     + """
 CALL {
   WITH e

@@ -1,27 +1,47 @@
-"""What the server keeps besides its graphs: streams and logs of queries, the append-only file, snapshots."""
+"""Erase what is kept of forgotten messages besides the graph.
+
+The server keeps streams and logs of queries, an append-only file and snapshots; this process caches; and a LangGraph
+checkpointer that is given has checkpoints.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from kg_memory.errors import DatabaseError, QueryError
 from kg_memory.falkor.graph_swap import orphans
+from kg_memory.falkor.rows import Row
 from kg_memory.runtime.effects import command, work
 from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.lifecycle import clear_caches
 
 STREAM = "telemetry{{{}}}"
-"""Where FalkorDB keeps the latest queries on a graph with their parameters, unless CMD_INFO is off."""
+"""The stream of the latest queries on a graph with their parameters, which FalkorDB keeps unless CMD_INFO is off."""
 PAUSE, LONGEST_STREAM, LONGEST = 0.02, 3.0, 600.0
 BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
-LEFT = (
+ADVICE = (
     "the text is still in the append-only file or the snapshots of the server until they are rewritten: forget with "
     "erase=True, or do BGREWRITEAOF and BGSAVE there"
 )
-REPLICAS = "the files of its replicas have the text until they are rewritten too: do BGREWRITEAOF and BGSAVE on each"
+ADVICE_FOR_REPLICAS = (
+    "the files of its replicas have the text until they are rewritten too: do BGREWRITEAOF and BGSAVE on each"
+)
 
 
-def swept(key: str, mark: str) -> Flow[None]:
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Whether the files of the server are without what is gone; where they are not, `advice` says what to do."""
+
+    done: bool = False
+    advice: str = ADVICE
+
+
+def sweep_server(key: str, mark: str) -> Flow[None]:
     """Delete copies of graphs that a killed export left, and the stream of the latest queries on the graph *key*.
 
     The stream is deleted once the query with *mark* is in it.
@@ -29,8 +49,8 @@ def swept(key: str, mark: str) -> Flow[None]:
     for copy in orphans((yield from command("GRAPH.LIST")), (yield from command("CLIENT LIST"))):
         yield from command("DEL", copy)
     stream = STREAM.format(key)
-    told = yield from _asked("GRAPH.CONFIG", "GET", "CMD_INFO")
-    if told is None or told[1]:
+    setting = yield from _try_command("GRAPH.CONFIG", "GET", "CMD_INFO")
+    if setting is None or setting[1]:
         yield from command("GRAPH.RO_QUERY", key, f'CYPHER mark="{mark}" RETURN $mark')
         since = time.monotonic()
         while time.monotonic() - since < LONGEST_STREAM and (yield from command("EXISTS", key)):
@@ -40,34 +60,35 @@ def swept(key: str, mark: str) -> Flow[None]:
     yield from command("DEL", stream)
 
 
-def erased(key: str) -> Flow[tuple[bool, str]]:
-    """Have the server rewrite its files without what is gone; tell whether it did, and else what to do."""
+def rewrite_files(key: str) -> Flow[Erasure]:
+    """Have the server rewrite its files without what is gone."""
     try:
-        yield from _asked("GRAPH.SLOWLOG", key, "RESET")
+        yield from _try_command("GRAPH.SLOWLOG", key, "RESET")
         yield from command("SLOWLOG", "RESET")
-        state = yield from _idle()
+        state = yield from _wait_until_idle()
         if state["aof_enabled"]:
-            state = yield from _rewritten("BGREWRITEAOF")
-        if (yield from _snapshots()):
-            state = yield from _rewritten("BGSAVE")
+            state = yield from _rewrite("BGREWRITEAOF")
+        if (yield from _makes_snapshots()):
+            state = yield from _rewrite("BGSAVE")
         replicas = (yield from command("INFO", "replication")).get("connected_slaves", 0)
     except DatabaseError as error:
-        return False, f"{LEFT} ({error})"
-    done = state.get("aof_last_bgrewrite_status") == "ok" and state.get("rdb_last_bgsave_status") == "ok"
-    return (True, "") if done and not replicas else (False, REPLICAS if done else LEFT)
+        return Erasure(advice=f"{ADVICE} ({error})")
+    if state.get("aof_last_bgrewrite_status") != "ok" or state.get("rdb_last_bgsave_status") != "ok":
+        return Erasure()
+    return Erasure(advice=ADVICE_FOR_REPLICAS) if replicas else Erasure(done=True, advice="")
 
 
-def _rewritten(how: str) -> Flow[dict[str, Any]]:
+def _rewrite(how: str) -> Flow[Row]:
     yield from command(how)
-    state = yield from _idle()
+    state = yield from _wait_until_idle()
     return state
 
 
-def _idle() -> Flow[dict[str, Any]]:
+def _wait_until_idle() -> Flow[Row]:
     """Wait until the server rewrites nothing, and return the state of its files."""
     since = time.monotonic()
     while True:
-        state: dict[str, Any] = yield from command("INFO", "persistence")
+        state: Row = yield from command("INFO", "persistence")
         if not any(state.get(name) for name in BUSY):
             return state
         if time.monotonic() - since > LONGEST:
@@ -75,16 +96,69 @@ def _idle() -> Flow[dict[str, Any]]:
         yield from work(lambda: time.sleep(PAUSE))
 
 
-def _snapshots() -> Flow[bool]:
-    """Tell whether the server makes snapshots, or does not say."""
-    told = yield from _asked("CONFIG", "GET", "save")
-    return not isinstance(told, dict) or bool(told.get("save"))
+def _makes_snapshots() -> Flow[bool]:
+    """Return whether the server makes snapshots, or does not say."""
+    setting = yield from _try_command("CONFIG", "GET", "save")
+    return not isinstance(setting, dict) or bool(setting.get("save"))
 
 
-def _asked(*words: str) -> Flow[Any]:
-    """Return the reply to a command that a server may not allow, or not know: then none."""
+def _try_command(*words: str) -> Flow[Any]:
+    """Return the reply to a command, or ``None`` where the server does not know or allow it."""
     try:
         reply = yield from command(*words)
     except QueryError:
         return None
     return reply
+
+
+# This process
+
+
+def clear_process_caches() -> Flow[None]:
+    """Clear the vectors, scores, answers and words that this process caches; those of others last until they end."""
+    yield from work(_clear)
+
+
+def _clear() -> None:
+    clear_caches()
+    for function in find_cached_functions():
+        function.cache_clear()
+
+
+def find_cached_functions() -> list[Any]:
+    """Return the functions of this package that cache results for a number of texts."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("kg_memory") and module]
+    return [value for module in modules for value in vars(module).values() if _is_bounded_cache(value)]
+
+
+def _is_bounded_cache(value: Any) -> bool:
+    parameters: Callable[[], dict[str, Any]] | None = getattr(value, "cache_parameters", None)
+    return callable(parameters) and parameters()["maxsize"] is not None
+
+
+# Checkpoints
+
+
+class Checkpointer(Protocol):
+    """A LangGraph checkpointer: it deletes all checkpoints of a thread by its id."""
+
+    def delete_thread(self, thread_id: str) -> Any: ...
+
+    async def adelete_thread(self, thread_id: str) -> Any: ...
+
+
+def delete_checkpoints(checkpointer: Checkpointer | None, threads: Sequence[str]) -> tuple[str, ...]:
+    """Delete the checkpoints of *threads*, and return the threads."""
+    if checkpointer is None:
+        return ()
+    for thread in threads:
+        checkpointer.delete_thread(thread)
+    return tuple(threads)
+
+
+async def adelete_checkpoints(checkpointer: Checkpointer | None, threads: Sequence[str]) -> tuple[str, ...]:
+    """`delete_checkpoints`, for asyncio."""
+    if checkpointer is None:
+        return ()
+    await asyncio.gather(*map(checkpointer.adelete_thread, threads))
+    return tuple(threads)

@@ -1,58 +1,58 @@
-"""Forget messages: their text, all that only they support, and what they brought about in what stays.
+"""Forget messages: their text, all that only they support, and their effects on what stays.
 
-Many go in parts, each whole by itself. Then it is searched for what is left of them, and the log tells of it.
+Many go in batches, each whole by itself. Then what is left is searched for traces, and it is all entered into the log.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.connect import graph_key
-from kg_memory.ingestion.save import LEFT as LEFT_STALE
+from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance.forgetting import audit, outbox
-from kg_memory.maintenance.forgetting.caches import cleared
-from kg_memory.maintenance.forgetting.erase import LEFT, erased, swept
-from kg_memory.maintenance.forgetting.part import Done, Going, looked, removed
-from kg_memory.maintenance.forgetting.redact import redacted
-from kg_memory.maintenance.forgetting.scan import TOLD, Search, search
-from kg_memory.maintenance.forgetting.selection import Asked, chosen, none_such
-from kg_memory.maintenance.forgetting.traces import Traces
+from kg_memory.maintenance.forgetting import audit, cypher
+from kg_memory.maintenance.forgetting.audit import AuditNote
+from kg_memory.maintenance.forgetting.delete import Batch, Deleted, delete_batch, describe, plan_batch, redact
+from kg_memory.maintenance.forgetting.erase import Erasure, clear_process_caches, rewrite_files, sweep_server
+from kg_memory.maintenance.forgetting.residue import Search, Traces, search_residue
+from kg_memory.maintenance.forgetting.selection import ForgetRequest, not_found, select_episodes
 from kg_memory.models.receipts import ForgetReceipt
-from kg_memory.runtime.effects import now
+from kg_memory.runtime.effects import command, now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.tokenise import terms
 
 AT_ONCE = 50
-"""How many messages go in one part."""
+"""The messages that go in one batch."""
 MOST_TRACES = 500_000
-"""How many traces are gathered before they are searched for."""
-UNSAID = "(left out: it told what was forgotten)"
-Told = Callable[[int, int], None]
+"""The most traces that are gathered before they are searched for."""
+MOST_RESIDUE = 100
+"""The most findings that a receipt lists."""
+LEFT_OUT = "(left out: it has words of what was forgotten)"
+OnProgress = Callable[[int, int], None]
 
 
-def untold(_: int, __: int) -> None:
-    """Tell nobody."""
+def ignore_progress(_: int, __: int) -> None:
+    """Do nothing."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One call: where it works, under which `receipt`, what it found so far, and whom it tells how far it is."""
+    """The progress of one call: its receipt, and what was deleted and searched so far."""
 
-    asked: Asked
+    request: ForgetRequest
     settings: Settings
     namespace: str
-    told: Told
     receipt: str = field(default_factory=lambda: secrets.token_hex(16))
     salt: str = ""
     since: int = 0
-    done: Done = field(default_factory=Done)
+    deleted: Deleted = field(default_factory=Deleted)
     searches: list[Search] = field(default_factory=list)
 
     @property
@@ -60,110 +60,169 @@ class Run:
         """The key of the graph."""
         return graph_key(self.namespace)
 
-    def masked(self, text: str) -> str:
-        """Return what stands for *text* in the log."""
-        return audit.masked(self.salt, text)
+    def mask(self, text: str) -> str:
+        """Return the salted hash that stands for *text* in the log."""
+        return audit.mask(self.salt, text)
 
-    def note(self, ids: Sequence[str] = ()) -> dict[str, Any]:
-        """Return what is noted of a part: who and what only as salted hashes."""
-        return {
-            "receipt": self.receipt, "kind": self.asked.kind, "what": self.masked(self.asked.what),
-            "namespace": self.masked(self.namespace), "by": self.masked(self.asked.by),
-            "at": rows.to_datetime(self.done.times[-1]).isoformat() if self.done.times else "",
-            "messages": {id_: self.masked(id_) for id_ in ids},
-        }  # fmt: skip
+    def note(self, at: str = "") -> AuditNote:
+        """Return the note of a batch that is deleted *at* that time."""
+        request = self.request
+        masks = self.mask(request.target), self.mask(self.namespace), self.mask(request.by)
+        return AuditNote(self.receipt, request.kind, *masks, at)
 
 
 def forget(
-    asked: Asked, settings: Settings, namespace: str, told: Told = untold, ids: Sequence[str] | None = None
+    request: ForgetRequest,
+    settings: Settings,
+    namespace: str,
+    on_progress: OnProgress = ignore_progress,
+    ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Forget what is *asked* for, or the messages *ids*, and return the receipt; *told* is how many of how many.
+    """Forget what is requested, or the messages *ids*, and return the receipt.
 
-    Errors: `InputError` when it is not there.
+    *on_progress* is called with how many of how many are deleted. Errors: `InputError` when there is nothing to forget.
     """
-    run = Run(asked, settings, namespace, told)
-    ids = (yield from chosen(asked)) if ids is None else ids
+    run = Run(request, settings, namespace)
+    ids = (yield from select_episodes(request)) if ids is None else ids
     if not ids:
-        raise none_such(asked.kind, asked.what)
-    others = (yield from redacted(ids[0], asked.span, settings, namespace)) if asked.span else {}
-    if asked.dry_run:
-        look = yield from looked(Going(ids, others), settings, namespace)
-        if look is None:
-            raise none_such(asked.kind, asked.what)
-        run.done.add(*look, texts=True)
-        return receipt(run)
-    yield from begun(run)
+        raise not_found(request.kind, request.target)
+    redactions = (yield from redact(ids[0], request.span, settings, namespace)) if request.span else {}
+    if request.dry_run:
+        planned = yield from plan_batch(Batch(ids, redactions), settings, namespace)
+        if planned is None:
+            raise not_found(request.kind, request.target)
+        run.deleted.add(*planned)
+        run.deleted.texts = describe(*planned[:2])
+        return _build_receipt(run)
+    yield from _begin(run)
     traces = Traces()
     for start in range(0, len(ids), AT_ONCE):
         some = ids[start : start + AT_ONCE]
-        yield from outbox.point(run.key, {**run.note(), "at": ""}, run.since)
-        note = {**run.note(some), "at": rows.to_datetime((yield from now())).isoformat()}
-        found = yield from removed(Going(some, others, note), settings, namespace, run.done)
-        if asked.search:
-            traces.add(found)
-        told(start + len(some), len(ids))
+        yield from audit.point_to(run.key, run.note(), run.since)
+        note = run.note(rows.to_datetime((yield from now())).isoformat())
+        batch = Batch(some, redactions, note, {id_: run.mask(id_) for id_ in some})
+        batch_traces = yield from delete_batch(batch, settings, namespace, run.deleted)
+        if request.search:
+            traces.add(batch_traces)
+        on_progress(start + len(some), len(ids))
         if len(traces) > MOST_TRACES:
-            yield from _searched(run, traces)
+            yield from _search(run, traces)
             traces = Traces()
-    if not run.done.episodes:
-        yield from outbox.settle(run.key, run.receipt)
-        raise none_such(asked.kind, asked.what)
-    if asked.search:
-        yield from _searched(run, traces)
-    made = yield from ended(run)
-    yield from cleared()
-    for time in run.done.times:
-        yield from refresh(since=time, before=time - LEFT_STALE)
-    return made
+    if not run.deleted.episodes:
+        yield from audit.settle(run.key, run.receipt)
+        raise not_found(request.kind, request.target)
+    if request.search:
+        yield from _search(run, traces)
+    receipt = yield from _finish(run)
+    yield from clear_process_caches()
+    for time in run.deleted.times:
+        yield from refresh(since=time, before=time - LEFT)
+    return receipt
 
 
-def begun(run: Run) -> Flow[None]:
-    """Log what others left who were killed, and learn where the log is."""
-    yield from outbox.taken_over(run.key)
-    run.salt = yield from audit.salt()
-    run.since = yield from audit.length()
+def forget_everything(
+    request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
+) -> Flow[ForgetReceipt]:
+    """Delete the whole graph of *namespace* by *delete*, and return the receipt.
+
+    A process that is killed before that has changed nothing; what one did that is killed after it is logged later.
+    """
+    run = Run(request, settings, namespace)
+    everything = yield from read(cypher.EVERYTHING)
+    if not everything:
+        raise not_found("everything", namespace)
+    run.deleted.times.append((yield from now()))
+    row = everything[0]
+    run.deleted.episodes, run.deleted.facts, run.deleted.entities = row["episodes"], row["facts"], row["entities"]
+    if request.dry_run:
+        return _build_receipt(run)
+    yield from _begin(run)
+    note = replace(
+        run.note(rows.to_datetime(run.deleted.times[-1]).isoformat()),
+        episodes=len(row["episodes"]),
+        facts=len(row["facts"]),
+        entities=len(row["entities"]),
+    )
+    yield from audit.put_note(run.key, note)
+    yield from audit.point_to(run.key, note, run.since)
+    yield from work(delete)
+    yield from clear_process_caches()
+    is_there = yield from command("EXISTS", run.key)
+    search = Search(Traces(), searched=1)
+    if is_there:  # somebody writes to it again
+        search.traces.ids.update(run.deleted.episodes)
+    run.searches.append(search)
+    return (yield from _finish(run))
 
 
-def ended(run: Run) -> Flow[ForgetReceipt]:
-    """Rid the server of what else it keeps, enter it all into the log, and return the receipt."""
-    yield from swept(run.key, run.receipt)
-    erases = run.settings.url is None if run.asked.erase is None else run.asked.erase
-    done, advice = (yield from erased(run.key)) if erases else (False, LEFT)
-    made = receipt(run).model_copy(update={"erased": done, "advice": advice})
-    entry = yield from audit.append(_entered(run, made), run.since)
-    yield from outbox.settle(run.key, run.receipt)
-    return made.model_copy(update={"head": entry.hash})
+def _begin(run: Run) -> Flow[None]:
+    """Log what killed processes left, and read where the log is."""
+    yield from audit.take_over_notes(run.key)
+    run.salt = yield from audit.read_salt()
+    run.since = yield from audit.last_number()
 
 
-def _searched(run: Run, traces: Traces) -> Flow[None]:
-    """Search for *traces*, with nothing more at hand in this process."""
-    yield from cleared()
-    yield from outbox.point(run.key, {**run.note(), "at": ""}, run.since)
-    run.searches.append((yield from search(traces, untold)))
+def _search(run: Run, traces: Traces) -> Flow[None]:
+    """Search for *traces*, once this process caches nothing any more."""
+    yield from clear_process_caches()
+    yield from audit.point_to(run.key, run.note(), run.since)
+    run.searches.append((yield from search_residue(traces)))
 
 
-def _entered(run: Run, made: ForgetReceipt) -> dict[str, Any]:
-    """Return what the log tells of *made*, with no word of what is gone."""
-    tells = {word for each in run.searches for word in each.traces.words}
-    by, reason = (each if tells.isdisjoint(terms(each)) else UNSAID for each in (made.by, made.reason))
-    counts = {"episodes": len(made.episodes), "facts": len(made.facts), "entities": len(made.entities)}
+def _finish(run: Run) -> Flow[ForgetReceipt]:
+    """Erase what else the server keeps, enter it all into the log, and return the receipt."""
+    yield from sweep_server(run.key, run.receipt)
+    erases = run.settings.url is None if run.request.erase is None else run.request.erase
+    erasure = (yield from rewrite_files(run.key)) if erases else Erasure()
+    receipt = _build_receipt(run).model_copy(update={"erased": erasure.done, "advice": erasure.advice})
+    entry = yield from audit.append(_to_entry(run, receipt), run.since)
+    yield from audit.settle(run.key, run.receipt)
+    return receipt.model_copy(update={"head": entry.hash})
+
+
+def _to_entry(run: Run, receipt: ForgetReceipt) -> dict[str, Any]:
+    """Return the content of the entry for *receipt*, with no word of what is gone."""
+    words = set(chain.from_iterable(search.traces.words for search in run.searches))
+    by, reason = (text if words.isdisjoint(terms(text)) else LEFT_OUT for text in (receipt.by, receipt.reason))
+    note = run.note()
     return {
-        **run.note(), **counts, "messages": [run.masked(id_) for id_ in made.episodes[: audit.LISTED]], "by": by,
-        "reason": reason, "at": made.at.isoformat(), "residue": None if made.residue is None else len(made.residue),
-        "searched": made.searched, "erased": made.erased, "complete": True,
-    }  # fmt: skip
+        "receipt": note.receipt,
+        "kind": note.kind,
+        "what": note.what,
+        "namespace": note.namespace,
+        "by": by,
+        "reason": reason,
+        "at": receipt.at.isoformat(),
+        "messages": list(map(run.mask, receipt.episodes[: audit.LISTED])),
+        **{name: len(getattr(receipt, name)) for name in audit.COUNTS},
+        "residue": None if receipt.residue is None else len(receipt.residue),
+        "searched": receipt.searched,
+        "erased": receipt.erased,
+        "complete": True,
+    }
 
 
-def receipt(run: Run) -> ForgetReceipt:
+def _build_receipt(run: Run) -> ForgetReceipt:
     """Return the receipt of *run* as far as it came."""
-    asked, done = run.asked, run.done
-    found = [each for search in run.searches for each, _ in search.found]
+    request, deleted = run.request, run.deleted
+    findings = chain.from_iterable(search.findings for search in run.searches)
+    residue = tuple(residue for residue, _ in findings)
     return ForgetReceipt(
-        kind=asked.kind if asked.span is None else "span", episodes=tuple(done.episodes), facts=tuple(done.facts),
-        entities=tuple(done.entities), restored=tuple(sorted(done.restored)), changed=tuple(sorted(done.changed)),
-        unread=tuple(sorted(done.unread)), redacted=tuple(done.redacted), parts=len(done.times),
-        dry_run=asked.dry_run, at=rows.to_datetime(done.times[-1]),
-        by=replace_unstorable(asked.by), reason=replace_unstorable(asked.reason),
-        texts=done.texts, residue=tuple(found[:TOLD]) if run.searches else None,
-        searched=sum(each.searched for each in run.searches), receipt="" if asked.dry_run else run.receipt,
-    )  # fmt: skip
+        kind=request.kind if request.span is None else "span",
+        episodes=tuple(deleted.episodes),
+        facts=tuple(deleted.facts),
+        entities=tuple(deleted.entities),
+        restored=tuple(sorted(deleted.restored)),
+        changed=tuple(sorted(deleted.changed)),
+        unread=tuple(sorted(deleted.unread)),
+        redacted=tuple(deleted.redacted),
+        parts=len(deleted.times),
+        dry_run=request.dry_run,
+        at=rows.to_datetime(deleted.times[-1]),
+        by=replace_unstorable(request.by),
+        reason=replace_unstorable(request.reason),
+        texts=deleted.texts,
+        residue=residue[:MOST_RESIDUE] if run.searches else None,
+        searched=sum(search.searched for search in run.searches),
+        receipt="" if request.dry_run else run.receipt,
+    )

@@ -1,80 +1,335 @@
-"""All that one removal does, put together: what the query takes, and what comes of it."""
+"""Plan one removal: the parameters of the query that does it, and what is believed afterwards.
+
+Beliefs become those that would be held if the forgotten statements had never been made: facts that they ended go on,
+facts that only they state were never believed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
-from kg_memory.ingestion.revise import read_history, to_statement
-from kg_memory.maintenance.forgetting import cypher, remove
-from kg_memory.maintenance.forgetting.believe import Believed, believe, without
-from kg_memory.maintenance.forgetting.look import Ground, add_ends
-from kg_memory.runtime.effects import read
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.postings import to_terms
+from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, to_belief, to_statement
+from kg_memory.ingestion.save import NAME_WEIGHT
+from kg_memory.maintenance.forgetting import cypher
+from kg_memory.maintenance.forgetting.look import (
+    Impact,
+    Parameters,
+    add_ends,
+    is_own_predicate,
+    pick,
+    reword,
+    split_name,
+)
+from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.temporal.beliefs import Belief, History
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy
-from kg_memory.temporal.statements import Statement
-from kg_memory.text.identity import decision_id
+from kg_memory.text import tokenise
+from kg_memory.text.identity import alias_key, decision_id
+
+_Times = tuple[int, int, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefPlan:
+    """The beliefs to write: the ids of those `removed`, rows of those `reopened`, and the `revision` of the rest.
+
+    `restored` are the facts that hold now and did not before, `changed` the others that hold at other times, and
+    `sentences` those of both.
+    """
+
+    removed: list[str]
+    reopened: list[Parameters]
+    revision: Revision
+    restored: list[str]
+    changed: list[str]
+    sentences: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the query takes, the facts that go, and what is believed once it is done."""
+    """The parameters of the query, the facts that go, and what is believed afterwards."""
 
-    params: dict[str, Any]
-    leaving: list[str]
-    believed: Believed
-
-
-def planned(ground: Ground, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Return what forgetting the episodes of *ground* removes, and what it changes of the rest."""
-    leaving = remove.going(ground, settings)
-    params = yield from remove.facts_left(ground, leaving)
-    params |= yield from remove.verdicts_left(ground, leaving)
-    believed, beliefs = yield from _believed(ground, leaving, params, (settings, namespace, time))
-    revision = believed.revision
-    changed = {*leaving, *ground.own("state"), *(each["id"] for each in params["retold"]), *believed.sentences}
-    params |= yield from remove.entities_left(ground, (yield from add_ends(ground, changed)))
-    params |= yield from remove.others(ground, leaving, [*ground.leaving, *(each["id"] for each in params["entities"])])
-    params |= {
-        "based_on": [_only(each, "id", "revision", "mentioned") for each in ground.entities.values()],
-        "threads": ground.threads,
-        "episodes": [_only(each, "id", "status") for each in ground.episodes],
-        "links": [] if ground.redacted else remove.links(ground.episodes), "places": ground.places,
-        "unread": (yield from remove.unread(ground, leaving)),
-        "note": None, "redacted": [{"id": id_, **row} for id_, row in ground.redacted.items()],
-        "gone_episodes": sorted(ground.gone.ids - ground.redacted.keys()), "gone_facts": leaving,
-        "gone_entities": sorted(ground.leaving),
-        "gone_beliefs": sorted({*believed.removed, *beliefs}), "reopened": believed.reopened,
-        **revision.to_parameters(),
-    }  # fmt: skip
-    return Plan(params, leaving, believed)
+    parameters: Parameters
+    gone_facts: list[str]
+    beliefs: BeliefPlan
 
 
-def _only(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: row[name] for name in names}
+def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
+    """Return what forgetting the episodes of *impact* removes, and what it changes of the rest."""
+    gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
+    parameters = yield from _plan_facts(impact, gone_facts)
+    parameters |= yield from _plan_verdicts(impact, gone_facts)
+    history = yield from read_history({*impact.ids_of("state"), *gone_facts})
+    belief_rows = yield from read(cypher.BELIEFS, ids=sorted({*history.statements, *gone_facts}))
+    _remove_from_history(history, impact, gone_facts, parameters["unrefuted"])
+    causes = impact.forgotten.ids.union(parameters["gone_decisions"])
+    cause = decision_id(namespace, " ".join(sorted(impact.forgotten.ids)), time)
+    beliefs = _plan_beliefs(history, belief_rows, causes, ConflictPolicy.from_settings(settings), (namespace, cause))
+    gone_beliefs = {row["belief"]["id"] for row in belief_rows if row["fact"] in gone_facts}
+    retold = (row["id"] for row in parameters["retold"])
+    ends = yield from add_ends(impact, {*gone_facts, *impact.ids_of("state"), *retold, *beliefs.sentences})
+    parameters |= yield from _plan_entities(impact, ends)
+    touched = [*impact.gone_entities, *(row["id"] for row in parameters["entities"])]
+    parameters |= yield from _plan_unused(impact, gone_facts, touched)
+    based_on = [pick(entity, "id", "revision", "mentioned") for entity in impact.entities.values()]
+    statuses = [pick(episode, "id", "status") for episode in impact.episodes]
+    redacted = [{"id": id_, **row} for id_, row in impact.redactions.items()]
+    parameters |= {
+        "based_on": based_on,
+        "threads": impact.threads,
+        "episodes": statuses,
+        "links": [] if impact.redactions else relink(impact.episodes),
+        "places": impact.postings,
+        "unread": (yield from _select_unread(impact, gone_facts)),
+        "note": None,
+        "redacted": redacted,
+        "gone_episodes": sorted(impact.forgotten.ids - impact.redactions.keys()),
+        "gone_facts": gone_facts,
+        "gone_entities": sorted(impact.gone_entities),
+        "gone_beliefs": sorted(gone_beliefs.union(beliefs.removed)),
+        "reopened": beliefs.reopened,
+        **beliefs.revision.to_parameters(),
+    }
+    return Plan(parameters, gone_facts, beliefs)
 
 
-def _believed(
-    ground: Ground, leaving: list[str], params: Mapping[str, Any], how: tuple[Settings, str, int]
-) -> Flow[tuple[Believed, list[str]]]:
-    """Return what is believed without what goes, and the ids of the beliefs in the facts *leaving*."""
-    settings, namespace, time = how
-    history = yield from read_history({*ground.own("state"), *leaving})
-    rows = yield from read(cypher.BELIEFS, ids=sorted({*history.statements, *leaving}))
-    again = {(each["episode"], each["fact"]) for each in params["unrefuted"]}
-    causes = ground.gone.ids.union(params["gone_decisions"])
-    without(history, ground.gone.ids, leaving, _statements(ground, again))
-    cause = decision_id(namespace, " ".join(sorted(ground.gone.ids)), time)
-    believed = believe(history, rows, causes, ConflictPolicy.from_settings(settings), (namespace, cause))
-    return believed, [row["belief"]["id"] for row in rows if row["fact"] in leaving]
+# Facts and verdicts
 
 
-def _statements(ground: Ground, stated: Iterable[tuple[str, str]]) -> list[Statement]:
-    return [
-        to_statement(fact, each)
-        for episode, fact in sorted(stated)
-        for each in ground.facts[fact]["statements"]
-        if each["id"] == episode
+def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
+    """Return whether nobody else states *fact*, or only what goes names its ends or its predicate."""
+    if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
+        return True
+    if not impact.gone_entities.isdisjoint((fact["subject"], *fact["objects"])):
+        return True
+    other_words = impact.other_words[fact["id"]]
+    return is_own_predicate(fact["predicate"], impact.forgotten, other_words, settings.fact_types)
+
+
+def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
+    """Return the facts that stay whose evidence or words change."""
+    names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
+    stated = impact.ids_of("state")
+    evidence: list[Parameters] = []
+    sentences: dict[str, str] = {}
+    unrefuted: list[Parameters] = []
+    for id_, fact in impact.facts.items():
+        if id_ in gone_facts:
+            continue
+        words = reword(fact, names, impact.forgotten, impact.other_words[id_])
+        if id_ in stated or words.wording != fact["wording"]:
+            evidence.append({"id": id_, "wording": words.wording, **_evidence(fact, impact)})
+        if words.sentence != fact["sentence"]:
+            sentences[id_] = words.sentence
+        if id_ in stated:
+            unrefuted += [{"episode": row["id"], "fact": id_} for row in _select_unrefuted(fact, impact.forgotten.ids)]
+    vectors = yield from embed(list(sentences.values()))
+    retold: list[Parameters] = []
+    for (id_, sentence), vector in zip(sentences.items(), vectors, strict=True):
+        counts = tokenise.count_terms(sentence)
+        postings = {"n": counts.total(), "terms": to_terms(counts)}
+        retold.append({"id": id_, "sentence": sentence, "embedding": vector, **postings})
+    return {"evidence": evidence, "retold": retold, "unrefuted": unrefuted}
+
+
+def _evidence(fact: Row, impact: Impact) -> Parameters:
+    """Return how sure *fact* is, and by whom and when it was told, by the statements that stay."""
+    remaining = [row for row in fact["statements"] if row["id"] not in impact.forgotten.ids]
+    confidence = max(row["confidence"] for row in remaining)
+    evidence = {"confidence": confidence, "said_at": max(row["said_at"] for row in remaining)}
+    if fact["told_by"] not in impact.forgotten.ids:
+        return evidence | pick(fact, "told_at", "told_by", "told_end")
+    # The words of a statement that only ends the fact come last.
+    ends, at, by = min((_only_ends(row), row["said_at"], row["id"]) for row in remaining)
+    return evidence | {"told_at": at, "told_by": by, "told_end": ends}
+
+
+def _only_ends(statement: Row) -> bool:
+    return bool(statement["valid_at"] == OPEN_START and statement["invalid_at"] <= statement["said_at"])
+
+
+def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
+    """Return the statements of *fact* that only the forgotten ones had refuted."""
+    remaining = [row for row in fact["statements"] if row["id"] not in gone]
+    refuted = [row for row in remaining if row["refuted"]]
+    was_corrected = any(row["corrects"] for row in fact["statements"] if row["id"] in gone)
+    is_corrected = any(row["corrects"] for row in remaining)
+    return refuted if len(refuted) == len(remaining) or (was_corrected and not is_corrected) else []
+
+
+def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
+    """Return the verdicts and decisions that go with their facts, and those whose reason may have forgotten words."""
+    rows = yield from read(cypher.VERDICTS, ids=sorted(impact.facts))
+    verdicts = {row["id"]: row for row in rows}
+    gone = {id_: row for id_, row in verdicts.items() if not {row["new"], row["known"]}.isdisjoint(gone_facts)}
+    scrubbed: list[Parameters] = []
+    for id_, row in verdicts.items():
+        is_own = row["episode"] in impact.forgotten.ids
+        is_doubtful = is_own or not impact.forgotten.words.isdisjoint(tokenise.terms(row["reason"] or ""))
+        if id_ not in gone and is_doubtful:
+            scrubbed.append({"id": id_, "reason": "", "episode": None if is_own else row["episode"]})
+    decisions = set(chain.from_iterable(row["decisions"] for row in gone.values()))
+    return {"scrubbed": scrubbed, "gone_verdicts": sorted(gone), "gone_decisions": sorted(decisions)}
+
+
+# Beliefs
+
+
+def _remove_from_history(
+    history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
+) -> None:
+    """Take the forgotten statements and *gone_facts* out of *history*, and add those that are *unrefuted*."""
+    for id_, verdict in list(history.verdicts.items()):
+        if verdict.new in gone_facts or verdict.existing in gone_facts:
+            del history.verdicts[id_]
+            history.edits.pop(id_, None)
+    for fact, own in list(history.statements.items()):
+        history.statements[fact] = {key: row for key, row in own.items() if row.id not in impact.forgotten.ids}
+        if fact in gone_facts or not history.statements[fact]:
+            del history.statements[fact]
+    for episode, fact in sorted({(row["episode"], row["fact"]) for row in unrefuted}):
+        for statement in impact.facts[fact]["statements"]:
+            if statement["id"] == episode:
+                history.add_statement(to_statement(fact, statement))
+
+
+def _plan_beliefs(
+    history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
+) -> BeliefPlan:
+    """Return what to write so that beliefs follow from *history*, from which what is forgotten was removed.
+
+    *rows* are all beliefs about its facts, ever; those with one of *causes* are removed. *recorded_by* is the namespace
+    and the cause of the new ones.
+    """
+    removed: list[str] = []
+    saved = set[int]()
+    remaining: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        own, belief = remaining[row["fact"]], row["belief"]
+        if belief["cause"] in causes:
+            removed.append(belief["id"])
+            saved.add(belief["created_at"])
+        else:
+            own.append(belief)
+    before = {fact: list(held) for fact, held in history.beliefs.items()}
+    reopened: list[Parameters] = []
+    for fact, own in remaining.items():
+        held = [belief for belief in history.beliefs[fact] if belief.id not in removed]
+        for belief in own if fact in history.statements else ():
+            until = _find_end(belief, own)
+            if belief["expired_at"] in saved and until > belief["expired_at"]:
+                reopened.append({"id": belief["id"], "until": until})
+                if until == OPEN_END:
+                    held.append(to_belief(belief))
+        history.beliefs[fact] = held
+    revision = revise_beliefs(history, policy, *recorded_by)
+    restored, changed = _compare(before, history, revision)
+    sentences = {fact: history.sentences[fact] for fact in (*restored, *changed)}
+    return BeliefPlan(removed, reopened, revision, restored, changed, sentences)
+
+
+def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
+    """Return until when a belief would have been held: until the next was recorded that did not follow from it."""
+    later = (row["created_at"] for row in beliefs if row["created_at"] > belief["expired_at"])
+    return min(later, default=OPEN_END)
+
+
+def _compare(
+    before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
+) -> tuple[list[str], list[str]]:
+    """Return the facts that hold again, and the others that are believed to hold at other times than *before*."""
+    after: defaultdict[str, set[_Times]] = defaultdict(set)
+    for fact in history.statements:
+        after[fact] |= _times(belief for belief in history.beliefs[fact] if belief.id not in revision.closed)
+    for new in revision.beliefs:
+        after[new.fact] |= _times([Belief(new.id, new.period, new.proposed)])
+    earlier = {fact: _times(before.get(fact, ())) for fact in after}
+    restored = [fact for fact, times in after.items() if _is_current(times) and not _is_current(earlier[fact])]
+    changed = [fact for fact, times in after.items() if times != earlier[fact] and fact not in restored]
+    return sorted(restored), sorted(changed)
+
+
+def _times(beliefs: Iterable[Belief]) -> set[_Times]:
+    return {(belief.period.valid_at, belief.period.invalid_at, belief.proposed) for belief in beliefs}
+
+
+def _is_current(times: Iterable[_Times]) -> bool:
+    return any(until == OPEN_END and not proposed for _, until, proposed in times)
+
+
+# Entities and the rest
+
+
+def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
+    """Return the entities that stay and are mentioned by what goes, or whose facts are *changed*, as they are then.
+
+    Their summaries are emptied, and made anew later.
+    """
+    lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
+    touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
+    rows: list[Parameters] = []
+    renamed: dict[str, str] = {}
+    unnamed: list[Parameters] = []
+    for id_ in sorted(touched - impact.gone_entities):
+        entity, names = impact.entities[id_], impact.names[id_]
+        counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
+        row = pick(entity, "id", "key", "first_seen", "last_seen")
+        rows.append({**row, "aliases": names[1:], "n": counts.total(), "terms": to_terms(counts)})
+        if names[0] != entity["name"]:
+            renamed[entity["key"]] = names[0]
+        aliases = set(map(alias_key, lost[id_])).difference(map(alias_key, names))
+        unnamed += [{"key": entity["key"], "alias": alias} for alias in sorted(aliases)]
+    vectors = yield from embed(list(renamed.values()))
+    named = [
+        {"key": key, "name": name, "embedding": vector}
+        for (key, name), vector in zip(renamed.items(), vectors, strict=True)
     ]
+    return {"entities": rows, "renamed": named, "unnamed": unnamed}
+
+
+def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
+    """Return what else may go: communities that may tell of it, and predicates and names that nothing has any more."""
+    communities = yield from read(cypher.COMMUNITIES, ids=touched)
+    learned = yield from read(cypher.LEARNED_PREDICATES)
+    used = {impact.facts[id_][name] for id_ in gone_facts for name in ("predicate", "wording")}
+    words = impact.forgotten.words
+    names = (row["name"] for row in learned)
+    unused = [name for name in names if name in used or not words.isdisjoint(split_name(name))]
+    lost = chain.from_iterable(map(impact.find_lost_names, impact.entities))
+    return {
+        "gone_communities": [row["id"] for row in communities],
+        "gone_predicates": unused,
+        "gone_aliases": sorted(set(map(alias_key, lost))),
+    }
+
+
+def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]:
+    """Return the episodes that stay and of which something goes: they are to be read again."""
+    rows = yield from read(cypher.MENTIONING, ids=sorted(impact.gone_entities))
+    unread = {row["id"] for row in rows}
+    for id_ in gone_facts:
+        unread.update(row["id"] for row in impact.facts[id_]["statements"])
+    return sorted(unread - impact.forgotten.ids)
+
+
+def relink(episodes: Iterable[Row]) -> list[dict[str, str]]:
+    """Return which episodes follow each other in the threads once *episodes* are gone."""
+    after = {episode["id"]: episode["after"] for episode in episodes}
+
+    def skip(ids: Iterable[str]) -> list[str]:
+        return list(chain.from_iterable(skip(after[id_]) if id_ in after else [id_] for id_ in ids))
+
+    links: list[dict[str, str]] = []
+    for episode in episodes:
+        for before in episode["before"]:
+            if before not in after:
+                links += [{"before": before, "after": id_} for id_ in skip(episode["after"])]
+    return links

@@ -1,40 +1,42 @@
-"""What is to be forgotten, and which messages that are."""
+"""Select the messages that are to be forgotten."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.receive import line
-from kg_memory.maintenance.forgetting import selection_cypher as cypher
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
 
 KINDS = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
 LONGEST_REASON = 2000
-WHERE = {
-    "episode": "memory.episodes() has the ids", "fact": "memory.facts_about(name) has the ids",
-    "entity": "memory.entities() has the names and ids", "everything": "memory.namespaces() lists them",
-}  # fmt: skip
-AT_ONCE = 500
-"""How many messages are looked through at once for a name."""
-Row = dict[str, Any]
+IDS_FROM = {
+    "episode": "memory.episodes() has the ids",
+    "fact": "memory.facts_about(name) has the ids",
+    "entity": "memory.entities() has the names and ids",
+    "everything": "memory.namespaces() lists them",
+}
+PAGE = 500
+"""The messages that are read at once to look for a name in them."""
+THREADS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What to forget: *kind* is one of `KINDS`, *what* names it; of an episode maybe only the characters of a *span*.
+class ForgetRequest:
+    """A request to forget *target*, of *kind*; of an episode maybe only the characters of a *span*.
 
-    *by* is who asks for it and *reason* why. *erase* tells whether the files of the server are rewritten; ``None`` is
-    where that costs nobody else anything. *search* tells whether all is searched for what is left.
+    *by* asks for it, for a *reason*. *erase*: whether the server rewrites its files; ``None`` is where that affects
+    nobody else. *search*: whether what is left is searched for traces.
     """
 
     kind: str
-    what: str
+    target: str
     by: str = "user"
     reason: str = ""
     dry_run: bool = False
@@ -42,106 +44,216 @@ class Asked:
     erase: bool | None = None
     search: bool = True
 
+    @classmethod
+    def from_arguments(cls, targets: Mapping[str, Any], **options: Any) -> Self:
+        """Return the request for the one of *targets*, by kind, that is not ``None`` or ``False``.
 
-def asked(given: Mapping[str, Any], **how: Any) -> Asked:
-    """Return what is asked for, by its kind.
-
-    Errors: `InputError` unless exactly one kind is given, and all else is what it must be.
-    """
-    kinds = [kind for kind in KINDS if given.get(kind) is not None and given.get(kind) is not False]
-    if len(kinds) != 1:
-        raise InputError(f"give exactly one of {', '.join(KINDS)}: what is to be forgotten; got {kinds or 'none'}")
-    [kind] = kinds
-    what = given[kind]
-    made = Asked(kind, replace_unstorable(what) if isinstance(what, str) else "", **how)
-    if kind == "everything" and what is not True:
-        raise InputError(f"everything is {what!r}: give True, and the namespace that is to be forgotten")
-    if kind != "everything" and not made.what:
-        raise none_such(kind, what)
-    _check(made)
-    return made
-
-
-def none_such(kind: str, what: object) -> InputError:
-    """Return the error that there is nothing of *kind* that is *what*."""
-    where = WHERE.get(kind, f"memory.episodes() has each message with its {kind}")
-    return InputError(f"there is no {kind} {what!r} in this namespace, or it is forgotten: {where}")
+        Errors: `InputError` unless there is exactly one, and all else is valid.
+        """
+        kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
+        if len(kinds) != 1:
+            raise InputError(f"give exactly one of {', '.join(KINDS)} to forget, got {kinds or 'none'}")
+        [kind] = kinds
+        target = targets[kind]
+        request = cls(kind, replace_unstorable(target) if isinstance(target, str) else "", **options)
+        if kind == "everything" and target is not True:
+            raise InputError(f"everything must be True, got {target!r}; give the namespace to forget beside it")
+        if kind != "everything" and not request.target:
+            raise not_found(kind, target)
+        _validate(request)
+        return request
 
 
-def _check(made: Asked) -> None:
-    if not isinstance(made.by, str) or not made.by.strip() or len(made.by) > LONGEST_REASON:
-        raise InputError(f"by is {made.by!r}: say who asks, in at most {LONGEST_REASON} characters")
-    if not isinstance(made.reason, str) or len(made.reason) > LONGEST_REASON:
-        raise InputError(f"the reason is no text of at most {LONGEST_REASON} characters: make it shorter")
-    if made.span is not None and made.kind != "episode":
-        raise InputError("a span is of one message: give the episode too, and nothing else")
-    if made.span is not None and not (
-        isinstance(made.span, tuple | list)
-        and len(made.span) == 2
-        and all(isinstance(each, int) and not isinstance(each, bool) for each in made.span)
-        and 0 <= made.span[0] < made.span[1]
-    ):
-        raise InputError(f"the span is {made.span!r}: give (start, end), characters of the content counted from 0")
+def not_found(kind: str, target: object) -> InputError:
+    """Return the error that there is no *target* of *kind*."""
+    hint = IDS_FROM.get(kind, f"memory.episodes() has each message with its {kind}")
+    return InputError(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
 
 
-def chosen(asked: Asked) -> Flow[list[str]]:
+def _validate(request: ForgetRequest) -> None:
+    if not isinstance(request.by, str) or not request.by.strip() or len(request.by) > LONGEST_REASON:
+        raise InputError(f"by must be a name of at most {LONGEST_REASON} characters, got {request.by!r}")
+    if not isinstance(request.reason, str) or len(request.reason) > LONGEST_REASON:
+        raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")
+    if request.span is not None:
+        _validate_span(request.span, request.kind)
+
+
+def _validate_span(span: object, kind: str) -> None:
+    if kind != "episode":
+        raise InputError("span needs an episode; give the message that it is of, and nothing else")
+    if not _is_span(span):
+        raise InputError(f"span must be (start, end), characters of the content from 0 on, got {span!r}")
+
+
+def _is_span(span: Any) -> bool:
+    if not isinstance(span, tuple | list) or len(span) != 2:
+        return False
+    is_whole = all(isinstance(place, int) and not isinstance(place, bool) for place in span)
+    return is_whole and 0 <= span[0] < span[1]
+
+
+def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
     """Return the ids of the messages that are to go, in the order in which they came."""
-    match asked.kind:
+    rows: Sequence[Row]
+    match request.kind:
         case "episode":
-            rows = yield from read(cypher.EPISODE, id=asked.what)
+            rows = yield from read(EPISODE, id=request.target)
         case "fact":
-            rows = yield from read(cypher.STATING, fact=asked.what)
+            rows = yield from read(EPISODES_STATING, fact=request.target)
         case "thread":
-            rows = yield from read(cypher.OF_THREAD, key=thread_key(asked.what))
+            rows = yield from read(EPISODES_OF_THREAD, key=thread_key(request.target))
         case "speaker":
-            wanted = canonical_name(asked.what)
-            speakers = [row["speaker"] for row in (yield from read(cypher.SPEAKERS))]
-            same = [each for each in speakers if canonical_name(each) == wanted]
-            rows = (yield from read(cypher.OF_SPEAKERS, speakers=same)) if same else []
+            name = canonical_name(request.target)
+            speakers = [row["speaker"] for row in (yield from read(SPEAKERS))]
+            speakers = [speaker for speaker in speakers if canonical_name(speaker) == name]
+            rows = (yield from read(EPISODES_OF_SPEAKERS, speakers=speakers)) if speakers else []
         case "source":
-            rows = yield from read(cypher.OF_SOURCE, source=asked.what)
+            rows = yield from read(EPISODES_OF_SOURCE, source=request.target)
         case _:
-            rows = yield from _naming(asked.what)
+            rows = yield from _select_about_entity(request.target)
     return [row["id"] for row in rows]
 
 
-def _naming(what: str) -> Flow[list[Row]]:
+def select_threads(request: ForgetRequest) -> Flow[list[str]]:
+    """Return the threads of the messages that are to go; LangGraph has the same names for its threads."""
+    if request.kind == "everything":
+        return [row["thread"] for row in (yield from read(ALL_THREADS))]
+    ids = yield from select_episodes(request)
+    threads = set[str]()
+    for start in range(0, len(ids), THREADS_AT_ONCE):
+        rows = yield from read(THREADS, ids=ids[start : start + THREADS_AT_ONCE])
+        threads.update(row["thread"] for row in rows)
+    return sorted(threads)
+
+
+def _select_about_entity(target: str) -> Flow[list[Row]]:
     """Return the messages that mention an entity, and those that name it, by its id or one of its names.
 
     A message that was read and mentions another entity of that name, and not this one, is about the other.
-    Errors: `InputError` where the name is that of several.
+    Errors: `InputError` where several have the name.
     """
-    found = [row["entity"] for row in (yield from read(cypher.ENTITY, id=what, alias=alias_key(what)))]
-    if not found:
+    rows = yield from read(ENTITY, id=target, alias=alias_key(target))
+    if not rows:
         return []
-    if len(found) > 1:
-        ids = ", ".join(f"{each['id']} ({each['type']})" for each in found)
-        raise InputError(f"the name {what!r} is that of several entities: give the id of one of them: {ids}")
-    [entity] = found
+    if len(rows) > 1:
+        ids = ", ".join(f"{row['entity']['id']} ({row['entity']['type']})" for row in rows)
+        raise InputError(f"{target!r} is the name of several entities; give the id of one of them: {ids}")
+    entity = rows[0]["entity"]
     names = [entity["name"], *entity["aliases"]]
-    others = {row["episode"] for row in (yield from read(cypher.NAMESAKES, id=entity["id"], keys=_keys(names)))}
-    mentioning = yield from read(cypher.MENTIONING, id=entity["id"])
-    written = yield from _written(names, {row["id"] for row in mentioning} | others)
-    return sorted((*mentioning, *written), key=lambda row: (row["created_at"], row["id"]))
+    keys = sorted({alias_key(name) for name in names})
+    namesakes = yield from read(EPISODES_OF_NAMESAKES, id=entity["id"], keys=keys)
+    mentioning = yield from read(EPISODES_MENTIONING, id=entity["id"])
+    seen = {row["episode"] for row in namesakes}
+    seen.update(row["id"] for row in mentioning)
+    naming = yield from _find_naming(names, seen)
+    return sorted((*mentioning, *naming), key=lambda row: (row["created_at"], row["id"]))
 
 
-def _keys(names: Collection[str]) -> list[str]:
-    return sorted({alias_key(name) for name in names})
-
-
-def _written(names: Collection[str], aside: Collection[str]) -> Flow[list[Row]]:
-    """Return the messages, but those *aside*, that have one of *names* as it is written, as whole words."""
-    pattern = re.compile("|".join(map(_whole_words, filter(None, names))))
-    found: list[Row] = []
-    first, last = 0, (yield from read(cypher.LAST_EPISODE))[0]["last"]
+def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
+    """Return the messages, except those *without*, that contain one of *names* as it is written, as whole words."""
+    pattern = re.compile("|".join(map(_match_words, filter(None, names))))
+    naming: list[Row] = []
+    first, last = 0, (yield from read(LAST_EPISODE))[0]["last"]
     while last is not None and first <= last:
-        page = yield from read(cypher.PAGE, first=first, end=first + AT_ONCE)
-        found += [row for row in page if row["id"] not in aside and pattern.search(line(row))]
-        first += AT_ONCE
-    return found
+        page = yield from read(EPISODES_PAGE, first=first, end=first + PAGE)
+        naming += [row for row in page if row["id"] not in without and pattern.search(line(row))]
+        first += PAGE
+    return naming
 
 
-def _whole_words(name: str) -> str:
-    """Return the pattern of *name*; scripts without spaces have no end of a word."""
+def _match_words(name: str) -> str:
+    """Return the pattern of *name*; scripts without spaces have no ends of words."""
     before, after = ("(?<!\\w)" if name[0].isascii() else ""), ("(?!\\w)" if name[-1].isascii() else "")
     return f"{before}{re.escape(name)}{after}"
+
+
+EPISODE = """
+MATCH (e:Episode {id: $id})
+RETURN e.id AS id
+"""
+
+EPISODES_STATING = """
+MATCH (f:Fact {id: $fact})
+MATCH (e:Episode)-[:STATES]->(f)
+WITH DISTINCT e
+RETURN e.id AS id
+ORDER BY e.created_at, id
+"""
+
+EPISODES_OF_THREAD = """
+MATCH (e:Episode {thread_key: $key})
+RETURN e.id AS id
+ORDER BY e.created_at, id
+"""
+
+SPEAKERS = """
+MATCH (e:Episode)
+WHERE e.speaker IS NOT NULL
+RETURN DISTINCT e.speaker AS speaker
+"""
+
+EPISODES_OF_SPEAKERS = """
+MATCH (e:Episode)
+WHERE e.speaker IN $speakers
+RETURN e.id AS id
+ORDER BY e.created_at, id
+"""
+
+EPISODES_OF_SOURCE = """
+MATCH (e:Episode)
+WHERE e.source = $source
+RETURN e.id AS id
+ORDER BY e.created_at, id
+"""
+
+ENTITY = """
+MATCH (n:Entity {id: $id})
+RETURN n {.id, .name, .type, .aliases} AS entity
+UNION
+MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)
+RETURN n {.id, .name, .type, .aliases} AS entity
+"""
+"""The entities that have this id, or this name."""
+
+EPISODES_MENTIONING = """
+MATCH (n:Entity {id: $id})
+MATCH (e:Episode)-[:MENTIONS]->(n)
+WITH DISTINCT e
+RETURN e.id AS id, e.created_at AS created_at
+"""
+
+EPISODES_OF_NAMESAKES = """
+MATCH (n:Entity {id: $id})
+UNWIND $keys AS key
+MATCH (:Alias {key: key})-[:NAMES]->(other:Entity)
+WHERE other.id <> n.id
+WITH DISTINCT other
+MATCH (e:Episode)-[:MENTIONS]->(other)
+RETURN DISTINCT e.id AS episode
+"""
+"""The messages that mention another entity of one of these names."""
+
+LAST_EPISODE = """
+MATCH (e:Episode)
+RETURN max(id(e)) AS last
+"""
+
+EPISODES_PAGE = """
+MATCH (e:Episode)
+WHERE id(e) >= $first AND id(e) < $end
+RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.created_at AS created_at
+"""
+
+THREADS = """
+UNWIND $ids AS id
+MATCH (e:Episode {id: id})
+WHERE e.thread IS NOT NULL
+RETURN DISTINCT e.thread AS thread
+"""
+
+ALL_THREADS = """
+MATCH (e:Episode)
+WHERE e.thread IS NOT NULL
+RETURN DISTINCT e.thread AS thread
+"""

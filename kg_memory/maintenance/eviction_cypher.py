@@ -1,8 +1,8 @@
-"""The queries of eviction: what is over, what nothing is known of, and one for each that lets it go, in small parts.
+"""The queries of eviction: one to find what may go, and one to evict it in small parts, for each kind.
 
-What is evicted keeps its node, with what was said of it and what it is called, so that what is said later, or late,
-still meets it. Its vector, its words and its beliefs go: no search finds it. A fact has in `evicted` until when its
-periods are not to be told, an entity since when it is.
+An evicted node keeps its statements and names, so that later or late episodes still find it. It loses its vector, its
+words and its beliefs, so no search finds it. `evicted` of a fact is until when its periods are not to be shown, that of
+an entity since when it is evicted.
 Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
 """
 
@@ -80,7 +80,7 @@ WHERE n.evicted > {OPEN_START}
 WITH entities, count(n) AS evicted
 RETURN entities - evicted AS n
 """
-"""How many entities are not evicted."""
+"""The number of entities that are not evicted."""
 
 EXPIRED_EPISODES = """
 MATCH (e:Episode)

@@ -1,0 +1,333 @@
+"""Search for what is left of forgotten messages: every property, the index of words and those of vectors, in pages.
+
+A word that a message which stays has too is no trace, so all messages are read first, and then all there is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import mul
+from typing import Any
+
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.receive import date_words, line
+from kg_memory.models.receipts import Residue
+from kg_memory.runtime.effects import embed, in_step, now, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.tokenise import terms
+
+PAGE = 1000
+VECTORS_AT_ONCE = PAGE // 20
+NEAREST = 3
+SAME = 1e-5
+"""Cosine distance below which two vectors are the same."""
+QUOTE = 8
+"""The length of a quote: so many words in a row that only forgotten messages have."""
+OWN = frozenset({"content", "speaker", "thread", "source", "source_id"})
+"""Properties of a message with what it says itself, or was given."""
+CODED = frozenset(
+    "type kind status plan step edge_type family precision end_precision ruling holds origin model flags id key "
+    "thread_key cause told_by new known outbox fingerprint".split()
+)
+"""Properties that hold ids and names of our own, and no words of anybody."""
+SHORTEST_ID, ID_LENGTH = 32, 36
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RUNS = re.compile(r"[a-z]+|[0-9]+")
+_INNER = re.compile(r"[a-z][A-Z]")
+"""The beginning of a word within a word."""
+_LONG, _SHORT = 3, 2
+_ODD = frozenset({"die", "lie", "tie", "sky"})
+"""Stems that do not begin as their words do: dying, lying, tying, skies."""
+
+
+class Sieve:
+    """A filter that passes each text that may have one of *words*, and few others, by how its words begin.
+
+    A word is given by its stem, which may differ from it in its end, and in a short word in all but its beginning.
+    Whatever is not plain English letters and digits passes.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        stems = set(words)
+        runs = {(_RUNS.findall(stem) or [""])[0] for stem in stems if stem.isascii()}
+        letters = {run for run in runs if run.isalpha()}
+        self._long = {run[:_LONG] for run in letters if len(run) > _LONG}
+        self._short = {run[:_SHORT] for run in letters if 1 < len(run) <= _LONG}
+        self._single = {run for run in letters if len(run) == 1} | ({"d", "l", "t", "s"} if letters & _ODD else set())
+        self._digits = any(run.isdigit() for run in runs)
+        self._any = bool(stems)
+
+    def passes(self, text: str) -> bool:
+        """Return whether *text* may have one of the words."""
+        if not self._any:
+            return False
+        if not text.isascii() or _INNER.search(text):
+            return True
+        for run in _RUNS.findall(text.lower()):
+            if run[:_LONG] in self._long or run[:_SHORT] in self._short or run[:1] in self._single:
+                return True
+            if self._digits and run[0] <= "9":
+                return True
+        return False
+
+
+@dataclass(slots=True)
+class Traces:
+    """The traces to search for: ids, words and names that only forgotten messages had, quotes, and vectors.
+
+    `quotes` are hashes, each with its longest word. `names` have their words by their keys. `texts` are those that
+    redacted messages must have, by their ids.
+    """
+
+    ids: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    quotes: dict[int, str] = field(default_factory=dict)
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    vectors: list[list[float]] = field(default_factory=list)
+
+    def add(self, later: Traces) -> None:
+        """Add the traces of messages that went later."""
+        self.ids |= later.ids
+        self.words |= later.words
+        self.quotes |= later.quotes
+        self.names |= later.names
+        self.texts |= later.texts
+        self.vectors += later.vectors
+
+    def excuse(self, words: Sequence[str]) -> None:
+        """Remove what a message that stays says, in *words*."""
+        self.words.difference_update(words)
+        for quote in find_quotes(words):
+            self.quotes.pop(quote, None)
+        self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
+
+    def __len__(self) -> int:
+        return len(self.ids) + len(self.words) + len(self.quotes)
+
+    def sieve(self) -> Sieve:
+        """Return the filter of texts that may have one of the words, the names or the quotes."""
+        # A text without the longest word of a name does not have the name.
+        longest = (max(name, key=len) for name in self.names.values() if name)
+        return Sieve({*self.words, *self.quotes.values(), *longest})
+
+
+def find_quotes(words: Sequence[str]) -> dict[int, str]:
+    """Return the runs of `QUOTE` *words*, as hashes, each with its longest word."""
+    runs = [tuple(words[start : start + QUOTE]) for start in range(len(words) - QUOTE + 1)]
+    return {hash(run): max(run, key=len) for run in runs}
+
+
+def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
+    """Return whether *words* have those of *name*, if it has any, in a row."""
+    size = len(name)
+    return size > 0 and any(tuple(words[start : start + size]) == tuple(name) for start in range(len(words) - size + 1))
+
+
+@dataclass(slots=True)
+class Search:
+    """The findings so far, each with the trace itself where there may be an excuse; and how much was searched."""
+
+    traces: Traces
+    findings: list[tuple[Residue, str | None]] = field(default_factory=list)
+    searched: int = 0
+    sieve: Sieve = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sieve = self.traces.sieve()
+
+    def excuse(self, episodes: Iterable[Row]) -> None:
+        """Take from the traces what *episodes* say."""
+        for episode in episodes:
+            text = f"{line(episode)} {date_words(episode['at'])}"
+            if self.sieve.passes(text):
+                self.traces.excuse(terms(text))
+        self.sieve = self.traces.sieve()
+
+    def scan(self, label: str, properties: Row) -> None:
+        """Search the *properties* of something of *label*."""
+        id_ = str(properties.get("id") or properties.get("key") or "")
+        text = self.traces.texts.get(id_) if label == "Episode" else None
+        if text is not None and properties.get("content") != text:
+            self.add(label, "content", id_, "text")
+        for name, value in properties.items():
+            self.searched += 1
+            for part in _texts_in(value):
+                self._scan_text(label, name, id_, part)
+
+    def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
+        traces = self.traces
+        if text in traces.ids:
+            self.add(label, name, id_, "id", text)
+        elif len(text) > ID_LENGTH:
+            for id_trace in traces.ids.intersection(_ID.findall(text)):
+                self.add(label, name, id_, "id", id_trace)
+        if name in CODED or (label == "Episode" and name in OWN) or not self.sieve.passes(text):
+            return
+        words = [text] if (label, name) == ("Term", "s") else terms(text.replace("_", " "))
+        for word in traces.words.intersection(words):
+            self.add(label, name, id_, "word", word)
+        if not traces.quotes.keys().isdisjoint(find_quotes(words)):
+            self.add(label, name, id_, "quote")
+        for key, name_words in traces.names.items():
+            if len(name_words) > 1 and contains_run(words, name_words):
+                self.add(label, name, id_, "name", key)
+
+    def add(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
+        """Note where a trace is; an id that is itself a trace is not shown."""
+        shown = "" if id_ in self.traces.ids or label == "Term" else id_
+        self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
+
+
+def search_residue(traces: Traces) -> Flow[Search]:
+    """Search everything that is there for *traces*."""
+    since = yield from now()
+    search = Search(traces)
+    last = (yield from read(LAST))[0]["last"]
+    pages = [{"first": first, "end": first + PAGE} for first in range(0, (-1 if last is None else last) + 1, PAGE)]
+    for page in pages:
+        search.excuse((yield from read(SAID, **page)))
+    for page in pages:
+        nodes, links = yield from in_step(
+            [read(NODES, **page, coded=sorted(CODED), shortest=SHORTEST_ID), read(LINKS, **page)]
+        )
+        for row in nodes:
+            search.searched += row["properties"] - len(row["held"])
+            search.scan(row["label"], dict(row["held"]))
+        for row in links:
+            search.scan(row["label"], {row["name"]: row["value"]})
+    for row in (yield from read(ALIASES, keys=sorted(traces.names))):
+        search.add("Alias", "key", "", "name", row["key"])
+    yield from _search_vectors(search)
+    if search.findings:
+        yield from _excuse_later(search, since)
+    return search
+
+
+def _excuse_later(search: Search, since: int) -> Flow[None]:
+    """Drop the findings that are there because somebody said the same meanwhile."""
+    traces = search.traces
+    search.excuse((yield from read(SAID_SINCE, since=since)))
+    ids = sorted(trace for _, trace in search.findings if trace in traces.ids)
+    made = yield from read(MADE_SINCE, ids=ids, since=since)
+    traces.ids.difference_update(row["id"] for row in made)
+    remaining = {None, *traces.ids, *traces.words, *traces.names}
+    search.findings = [finding for finding in search.findings if finding[1] in remaining]
+
+
+def _search_vectors(search: Search) -> Flow[None]:
+    """Search the indices of vectors for those of what went: nothing may have one that is not of its own text."""
+    vectors = search.traces.vectors
+    for label, query in NEAR.items():
+        for first in range(0, len(vectors), VECTORS_AT_ONCE):
+            batch = vectors[first : first + VECTORS_AT_ONCE]
+            rows = yield from read(query, vectors=batch, limit=NEAREST, same=SAME)
+            own = yield from embed([line(row) for row in rows])
+            for row, vector in zip(rows, own, strict=True):
+                search.searched += 1
+                if _cosine(vector, row["vector"]) < 1 - 1e-3:
+                    search.add(label, "embedding", row["id"], "vector")
+
+
+def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    size = math.hypot(*a) * math.hypot(*b)
+    return sum(map(mul, a, b)) / size if size else 0.0
+
+
+def _texts_in(value: Any) -> Iterable[str]:
+    """Return the texts that the *value* of a property holds, in lists and in JSON too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, Mapping):
+        yield json.dumps(value, ensure_ascii=False)
+
+
+LAST = """
+MATCH (n)
+RETURN max(id(n)) AS last
+"""
+
+SAID = """
+MATCH (e:Episode)
+WHERE id(e) >= $first AND id(e) < $end
+RETURN e.speaker AS speaker, e.content AS content, e.at AS at
+"""
+
+SAID_SINCE = """
+MATCH (e:Episode)
+WHERE e.created_at >= $since
+RETURN e.speaker AS speaker, e.content AS content, e.at AS at
+"""
+
+MADE_SINCE = "UNION".join(
+    f"""
+UNWIND $ids AS id
+MATCH (n:{label} {{{name}: id}})
+WHERE n.created_at >= $since
+RETURN DISTINCT id
+"""
+    for label, name in (
+        ("Entity", "id"),
+        ("Entity", "key"),
+        ("Fact", "id"),
+        ("Episode", "id"),
+        ("Belief", "id"),
+        ("Verdict", "id"),
+    )
+)
+"""Those of ``$ids`` that something has which was made since."""
+
+NODES = """
+MATCH (n)
+WHERE id(n) >= $first AND id(n) < $end
+RETURN labels(n)[0] AS label, size(keys(n)) AS properties, [name IN keys(n)
+  WHERE typeOf(n[name]) = 'List' OR (typeOf(n[name]) = 'String'
+    AND (NOT name IN $coded OR size(toStringOrNull(n[name])) >= $shortest)) | [name, n[name]]] AS held
+"""
+"""A page of all there is, by internal ids: the texts and the lists, but codes that are too short for an id."""
+
+LINKS = """
+MATCH (n)-[r]->()
+WHERE id(n) >= $first AND id(n) < $end AND (keys(r) <> ['f'] OR typeOf(r.f) <> 'Integer')
+UNWIND keys(r) AS name
+WITH type(r) AS label, name, r[name] AS value
+WHERE typeOf(value) IN ['String', 'List']
+RETURN DISTINCT label, name, value
+"""
+"""The texts and lists that the relations of a page hold; those of the index of words have a count, and nothing else."""
+
+ALIASES = """
+UNWIND $keys AS key
+MATCH (a:Alias {key: key})
+RETURN a.key AS key
+"""
+
+
+def _near(label: str, text: str, speaker: str = "null") -> str:
+    return f"""
+UNWIND $vectors AS vector
+CALL db.idx.vector.queryNodes('{label}', 'embedding', $limit, vecf32(vector)) YIELD node, score
+WHERE score < $same
+RETURN DISTINCT node.id AS id, node.{text} AS content, {speaker} AS speaker, node.embedding AS vector
+"""
+
+
+NEAR_EPISODES = _near("Episode", "content", "node.speaker")
+NEAR_FACTS = _near("Fact", "sentence")
+NEAR_ENTITIES = """
+UNWIND $vectors AS vector
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(vector)) YIELD node, score
+WHERE score < $same
+MATCH (n)-[:MEANS]->(node)
+RETURN DISTINCT n.id AS id, n.name AS content, null AS speaker, node.embedding AS vector
+"""
+"""The nodes with nearly a vector of what went, with the text that theirs must be of."""
+
+NEAR = {"Episode": NEAR_EPISODES, "Fact": NEAR_FACTS, "Entity": NEAR_ENTITIES}
