@@ -129,7 +129,7 @@ def _features(memory: GraphMemory, question: str) -> Flow[tuple[float, float]]:
     state: RetrievalState = {"question": question}
     state |= yield from search(state, memory.settings)
     terms = list(dict.fromkeys(tokens(question)))
-    [row] = yield from read(cypher.LOOKED_UP, terms=terms)
+    [row] = yield from read(cypher.WORD_STATISTICS, terms=terms)
     return features(state["hits"], frequencies_of(row), terms, counts_of(row))
 
 

@@ -37,7 +37,7 @@ def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: fl
     sifting = scope.sifting("d", "score")
     if scope.few is not None:
         constants |= {"weights": {each["term"]: each["idf"] for each in terms}, **scope.few.params}
-        query = cypher.by_words_among(scope.kind, scope.few.cypher, sifting.cypher)
+        query = cypher.bm25_among(scope.kind, scope.few.cypher, sifting.cypher)
         hits = yield from scope.best(query, scope.count, **constants)
         return hits
     constants |= {"terms": terms[:MOST_WEIGHED], **sifting.params}
@@ -45,12 +45,12 @@ def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: fl
     count, postings = leading(frequencies, scope.kind)
     rare, pairs = telling(frequencies, scope.kind, looked)
     if rare:
-        query = cypher.by_words(scope.kind, cypher.with_rare_words(scope.kind), sifting.cypher)
+        query = cypher.bm25(scope.kind, cypher.find_by_rare_words(scope.kind), sifting.cypher)
         are_all = len(rare) == count
         hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **constants)
         if are_all or len(hits) >= scope.wanted:
             return hits
-    query = cypher.by_words(scope.kind, cypher.with_most_words(scope.kind, tied=count == 1), sifting.cypher)
+    query = cypher.bm25(scope.kind, cypher.find_by_most_words(scope.kind, tied=count == 1), sifting.cypher)
     hits = yield from scope.best(query, postings, looked=looked, leading=terms[:count], **constants)
     return hits
 

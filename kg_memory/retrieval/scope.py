@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.falkor.queries.filters import COUNT, Names, Step, candidates, condition
+from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, Names, Step, filter_step, start_step
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.records import Instants, Scored
@@ -37,13 +37,13 @@ class Scope:
         """Return the step that leaves the rows that pass the filter."""
         if self.where is None:
             return EVERYTHING
-        return condition(self.where, self.kind, self.names, carried)
+        return filter_step(self.where, self.kind, self.names, carried)
 
     def sifting(self, *carried: str) -> Step:
         """Return the step that leaves what passes the filter, as `few` do anyway, and is believed."""
         passing = EVERYTHING if self.few else self.passing(*carried)
         lenient, unreviewed = self.instants["lenient"], self.instants["unreviewed"]
-        believed = cypher.believed(self.kind, lenient=lenient, unreviewed=unreviewed)
+        believed = cypher.belief_step(self.kind, lenient=lenient, unreviewed=unreviewed)
         return Step(passing.cypher + believed, passing.params)
 
     @property
@@ -81,10 +81,10 @@ def sized(scope: Scope) -> Flow[Scope]:
     """Return *scope* with its `few`, where few pass its filter."""
     if scope.where is None or not scope.count:
         return scope
-    first = candidates(scope.where, scope.kind, scope.names)
+    first = start_step(scope.where, scope.kind, scope.names)
     if first is None:
         return scope
-    rows = yield from read(first.cypher + COUNT, most=FEW + 1, **first.params, **scope.instants)
+    rows = yield from read(first.cypher + COUNT_CANDIDATES, most=FEW + 1, **first.params, **scope.instants)
     passing = rows[0]["n"] if rows else 0  # the namespace may be gone by now
     if passing > FEW:
         return scope
@@ -101,7 +101,7 @@ def _among(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
     passing = scope.passing("d", "score")
     if not passing.cypher or not hits:
         return hits
-    query = cypher.among(scope.kind, passing.cypher)
+    query = cypher.passing_ids(scope.kind, passing.cypher)
     rows = yield from read(query, ids=[id_ for id_, _ in hits], **passing.params, **scope.instants)
     known = {row["id"] for row in rows}
     return [hit for hit in hits if hit[0] in known]

@@ -13,7 +13,7 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.falkor.queries.filters import Names, called
+from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.models.filters import Filter, checked
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.bm25 import by_words
@@ -95,7 +95,7 @@ def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: Retri
     means = any(chosen.weights(kind).meaning for kind in KINDS)
     worded = [kind for kind in KINDS if chosen.weights(kind).words]
     rows, named, recent, names = yield from in_step(
-        (read(cypher.looked_up(worded), terms=terms), _named(keys), _recent(state.get("thread")), _names(where))
+        (read(cypher.word_statistics(worded), terms=terms), _named(keys), _recent(state.get("thread")), _names(where))
     )
     if not rows:
         return None
@@ -153,7 +153,7 @@ def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
 def _names(where: Filter | None) -> Flow[Names]:
     if where is None:
         return {}
-    names = yield from called(where)
+    names = yield from read_names(where)
     return names
 
 

@@ -30,12 +30,12 @@ def by_meaning(scope: Scope, vector: Vector) -> Flow[list[Scored]]:
         constants |= {"share": NEIGHBOUR_SHARE, "gap": SESSION_GAP}
     sifting = scope.sifting(*cypher.CARRIED)
     if scope.few is None and scope.count > (LINES_COMPARED if is_lines else COMPARED):
-        query = cypher.by_meaning(scope.kind, sifting.cypher)
+        query = cypher.vector_search(scope.kind, sifting.cypher)
         examined = max(scope.examined, LINES_EXAMINED if is_lines else 0)
         hits = yield from scope.best(query, MOST_NEIGHBOURS, examined, **constants, **sifting.params)
         if len(hits) >= scope.wanted or not scope.is_sifted:
             return hits
     first = scope.few or EVERYTHING
-    query = cypher.by_exact_meaning(scope.kind, sifting.cypher, first.cypher)
+    query = cypher.exact_vector_search(scope.kind, sifting.cypher, first.cypher)
     hits = yield from scope.best(query, scope.count, scope.count, **constants, **first.params, **sifting.params)
     return hits

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
-from kg_memory.falkor.queries.filters import COUNT, NAMED, called, candidates, condition
+from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, ENTITIES_BY_NAME, filter_step, read_names, start_step
 from kg_memory.models.filters import FIELDS, checked
 from kg_memory.models.graph import KINDS
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -167,20 +167,20 @@ def passing(driver, namespace, rows):
 
     def ask(where, kind):
         wanted = checked(where)
-        names = driver.run(called(wanted), namespace)
-        step = condition(wanted, kind, names)
+        names = driver.run(read_names(wanted), namespace)
+        step = filter_step(wanted, kind, names)
         found = rows(
             f"MATCH (d:{LABELS[kind]}) WITH d, 0.5 AS score{step.cypher}\nRETURN d.id AS id, score",
             **step.params, **INSTANTS,
         )  # fmt: skip
         assert all(row["score"] == 0.5 for row in found)
         ids = sorted(row["id"] for row in found)
-        start = candidates(wanted, kind, names)
+        start = start_step(wanted, kind, names)
         if start is not None:
             again = rows(f"{start.cypher}\nRETURN d.id AS id", **start.params, **INSTANTS)
             assert sorted(row["id"] for row in again) == ids
             for most in (1, 100):
-                [count] = rows(f"{start.cypher}{COUNT}", most=most, **start.params, **INSTANTS)
+                [count] = rows(f"{start.cypher}{COUNT_CANDIDATES}", most=most, **start.params, **INSTANTS)
                 assert count["n"] == min(most, len(ids))
         return ids
 
@@ -260,11 +260,11 @@ def test_the_fields_of_one_dict_are_asked_of_one_thing(filled, passing):
 
 def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver, database, filled, namespace):
     filled({**EMPTY, "entities": [{"id": "e", "type": "A", "names": ["Ann", "Anna"]}]})
-    assert driver.run(called(checked({"name": ["ANN", "nobody"]})), namespace) == {alias_key("Ann"): ["e"]}
+    assert driver.run(read_names(checked({"name": ["ANN", "nobody"]})), namespace) == {alias_key("Ann"): ["e"]}
     with pytest.raises(StopIteration) as stop:
-        next(called(checked({"$not": {"thread": "t"}})))
+        next(read_names(checked({"$not": {"thread": "t"}})))
     assert stop.value.value == {}
-    assert "Index Scan | (a:Alias)" in database.explain(graph_key(namespace), NAMED, {"keys": ["k"]})
+    assert "Index Scan | (a:Alias)" in database.explain(graph_key(namespace), ENTITIES_BY_NAME, {"keys": ["k"]})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -278,8 +278,10 @@ def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver
 )
 def test_candidates_begin_at_an_index(database, filled, namespace, kind, where, start):
     filled(EMPTY)
-    step = candidates(checked(where), kind, {alias_key("Ann"): ["e"]})
-    plan = database.explain(graph_key(namespace), step.cypher + COUNT, {**step.params, **INSTANTS, "most": 10})
+    step = start_step(checked(where), kind, {alias_key("Ann"): ["e"]})
+    plan = database.explain(
+        graph_key(namespace), step.cypher + COUNT_CANDIDATES, {**step.params, **INSTANTS, "most": 10}
+    )
     assert not re.search("Label Scan|All Node Scan", plan)
     assert any(start.format(name) in plan for name in ("d", "x", "m"))
 
@@ -289,7 +291,7 @@ def test_a_step_never_looks_beyond_what_is_linked(database, filled, namespace, k
     filled(EMPTY)
     fields = {"thread": "t", "type": "A", "predicate": "A", "valid_at": None}
     for where in (fields, {"$or": [fields, {"$not": fields}]}):
-        step = condition(checked(where), kind, {})
+        step = filter_step(checked(where), kind, {})
         begin = f"MATCH (d:{LABELS[kind]} {{id: 'i'}}) WITH d, 0.5 AS score"
         plan = database.explain(graph_key(namespace), f"{begin}{step.cypher}\nRETURN d.id", {**step.params, **INSTANTS})
         assert not re.search("Label Scan|All Node Scan", plan)
@@ -303,14 +305,14 @@ def test_no_value_stands_in_the_text_of_a_query():
         ]
     }
     for kind in KINDS:
-        step = condition(checked(where), kind, {alias_key("2024-01-01"): ["secret"]})
+        step = filter_step(checked(where), kind, {alias_key("2024-01-01"): ["secret"]})
         assert not any(value in step.cypher for value in ("2024", "message", "secret"))
         assert len(step.params) == len(where["$or"])
 
 
 def test_only_or_and_not_have_no_candidates():
     for where in ({"$not": {"thread": "t"}}, {"$or": [{"thread": "t"}, {"type": "A"}]}, {"$and": []}):
-        assert all(candidates(checked(where), kind, {}) is None for kind in KINDS)
+        assert all(start_step(checked(where), kind, {}) is None for kind in KINDS)
 
 
 def test_each_operator_is_exact_at_its_border(filled, passing):

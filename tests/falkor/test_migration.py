@@ -12,7 +12,7 @@ import pytest
 
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.queries.search import by_meaning
+from kg_memory.falkor.queries.search import vector_search
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory import past, reading
@@ -152,7 +152,7 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_read(old, driver):
 def nearest(old: Old, vector: list[float]) -> tuple[str, float]:
     """Return the name of the entity whose vector is nearest to that one, and how near it is."""
     asked = {"vector": vector, "examined": 3, "limit": 1}
-    [found] = old.database.query(old.key, by_meaning("entities", ""), asked, write=False)
+    [found] = old.database.query(old.key, vector_search("entities", ""), asked, write=False)
     named = "MATCH (n:Entity {id: $id}) RETURN n.name AS name"
     return old.database.query(old.key, named, {"id": found["id"]}, write=False)[0]["name"], found["score"]
 

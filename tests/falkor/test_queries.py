@@ -47,7 +47,7 @@ SCANS = {
     "facts.ENTITIES_LIKE": "it looks through all words: no index finds the beginning of one",
     "episodes.EPISODES": "a page of all: an order never uses an index",
     "usage.STATS": "it counts all",
-    "search.LOOKED_UP": "it looks at the first few hundred of each kind",
+    "search.WORD_STATISTICS": "it looks at the first few hundred of each kind",
     "facts.ALL_PREDICATES": "a page of all: an order never uses an index",
     "communities.COMMUNITIES": "a page of all: an order never uses an index",
     "communities.WHOLES": "it reads all that is above another, once a refresh",
@@ -166,7 +166,7 @@ OF_ONE = {
     "facts.HISTORY": {"facts": [ID]},
     "facts.PREDICATES": {"names": [ID]},
     "facts.TELL_FACTS": {"past": True},
-    "search.LOOKED_UP": {"terms": ["oslo"]},
+    "search.WORD_STATISTICS": {"terms": ["oslo"]},
     "search.MENTIONING": {"entities": [ID]},
 }
 

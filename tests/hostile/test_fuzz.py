@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from kg_memory.cli.readers import FORMATS
 from kg_memory.cli.readers import read as read_file
 from kg_memory.errors import InputError
-from kg_memory.falkor.wire import literal, prepend_parameters
+from kg_memory.falkor.wire import prepend_parameters, to_literal
 from kg_memory.ingestion.echo import without_contexts
 from kg_memory.ingestion.injection import injection_flags
 from kg_memory.ingestion.receive import checked, nesting, parse_at, pieces
@@ -139,8 +139,8 @@ def test_any_text_stays_in_its_place_in_every_template(text: str, room: int) -> 
 @FUZZ
 @given(TEXTS, st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4))
 def test_any_value_is_one_literal_of_a_query(text: str, values: dict[str, Any]) -> None:
-    assert literal(text) == quote_string(text)
-    inner = literal(text)[1:-1]
+    assert to_literal(text) == quote_string(text)
+    inner = to_literal(text)[1:-1]
     assert '"' not in inner.replace("\\\\", "").replace('\\"', "")
     assert not (len(inner) - len(inner.rstrip("\\"))) % 2
     query = "RETURN 1"

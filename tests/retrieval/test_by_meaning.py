@@ -115,7 +115,7 @@ def test_more_and_more_are_examined_and_at_last_all(crowd: Many) -> None:
     *indexed, last = asked(nearest(scope()), crowd)
     assert 1 < len(indexed) < 6
     assert all("db.idx.vector" in each for each in indexed)
-    assert last == cypher.by_exact_meaning("facts", scope().sifting(*cypher.CARRIED).cypher)
+    assert last == cypher.exact_vector_search("facts", scope().sifting(*cypher.CARRIED).cypher)
     assert MOST_NEIGHBOURS < ALL
 
 

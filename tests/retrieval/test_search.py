@@ -17,7 +17,7 @@ from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key
 
 NOW = 1_700_000_000_000_000
-LOOKED_UP = [
+WORD_STATISTICS = [
     {
         "labels": {"Fact": 5, "Entity": 4, "Community": 1, "Episode": 3},
         "lengths": dict.fromkeys(KINDS, 10.0),
@@ -25,7 +25,7 @@ LOOKED_UP = [
     }
 ]
 LIVES = "Where does Ann live?"
-BEGINNINGS = {"LOOKED_UP": cypher.LOOKED_UP.partition("CALL {")[0]}
+BEGINNINGS = {"WORD_STATISTICS": cypher.WORD_STATISTICS.partition("CALL {")[0]}
 """How a query begins that differs by the kinds that it is about."""
 
 
@@ -66,7 +66,7 @@ def asked(question: Any, database: Database, **given: Any) -> dict[str, Any]:
 
 
 def full() -> Database:
-    return Database(LOOKED_UP=LOOKED_UP)
+    return Database(WORD_STATISTICS=WORD_STATISTICS)
 
 
 @pytest.mark.parametrize("question", ["", "?!", "\ud800\x00", 17 * "🎉"])
@@ -132,7 +132,7 @@ def test_as_many_are_looked_for_as_are_to_be_served_within_bounds(limit: int | N
 
 def test_named_entities_are_told_and_make_the_center_known() -> None:
     row = {"id": "ann", "keys": [alias_key("Ann")], "mentions": 2}
-    database = Database(LOOKED_UP=LOOKED_UP, NAMED_ENTITIES=[row])
+    database = Database(WORD_STATISTICS=WORD_STATISTICS, NAMED_ENTITIES=[row])
     assert asked("Oslo?", database, center="ANN")["named"] == ["ann"]
     [looked_up] = [query for query in database.queries if query.cypher == cypher.NAMED_ENTITIES]
     assert looked_up.params["keys"][-1] == alias_key("Ann")

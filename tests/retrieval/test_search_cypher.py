@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import search
-from kg_memory.falkor.queries.filters import COUNT, candidates, condition
+from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, filter_step, start_step
 from kg_memory.models.filters import checked
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.text.identity import alias_key
@@ -44,27 +44,27 @@ def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, (name, given) in product(kinds, FILTERS.items()):
         where = checked(given)
-        believed = search.believed(kind, lenient=doubtful, unreviewed=doubtful)
-        first = where and candidates(where, kind, NAMES)
+        believed = search.belief_step(kind, lenient=doubtful, unreviewed=doubtful)
+        first = where and start_step(where, kind, NAMES)
         if first:
             start, params = first.cypher, dict(first.params)
-            found[f"{kind} by words, few {name}"] = search.by_words_among(kind, start, believed), params
+            found[f"{kind} by words, few {name}"] = search.bm25_among(kind, start, believed), params
             found[f"{kind} by exact meaning, few {name}"] = (
-                search.by_exact_meaning(kind, believed, start),
+                search.exact_vector_search(kind, believed, start),
                 params,
             )
-            found[f"{kind} counted, {name}"] = start + COUNT, params
-        by_words = condition(where, kind, NAMES) if where else None
-        by_meaning = condition(where, kind, NAMES, search.CARRIED) if where else None
+            found[f"{kind} counted, {name}"] = start + COUNT_CANDIDATES, params
+        by_words = filter_step(where, kind, NAMES) if where else None
+        by_meaning = filter_step(where, kind, NAMES, search.CARRIED) if where else None
         words, word_params = (by_words.cypher, dict(by_words.params)) if by_words else ("", {})
         meaning, meaning_params = (by_meaning.cypher, dict(by_meaning.params)) if by_meaning else ("", {})
-        for looked_at in (search.with_rare_words(kind), search.with_most_words(kind, tied=True)):
-            query = search.by_words(kind, looked_at, words + believed)
+        for looked_at in (search.find_by_rare_words(kind), search.find_by_most_words(kind, tied=True)):
+            query = search.bm25(kind, looked_at, words + believed)
             found[f"{kind} by words, {'rare' if 'rare' in looked_at else 'most'}, {name}"] = query, word_params
-        found[f"{kind} by meaning, {name}"] = search.by_meaning(kind, meaning + believed), meaning_params
-        query = search.by_exact_meaning(kind, meaning + believed)
+        found[f"{kind} by meaning, {name}"] = search.vector_search(kind, meaning + believed), meaning_params
+        query = search.exact_vector_search(kind, meaning + believed)
         found[f"{kind} by exact meaning, {name}"] = query, meaning_params
-        found[f"{kind} among, {name}"] = search.among(kind, words), word_params
+        found[f"{kind} among, {name}"] = search.passing_ids(kind, words), word_params
     return found
 
 
@@ -90,9 +90,9 @@ def has_embedding(found: list[dict[str, Any]]) -> bool:
 
 @pytest.mark.parametrize("name", sorted(CONSTANTS))
 def test_a_query_begins_at_an_index_and_scans_no_label(story: Talk, name: str) -> None:
-    plan = told(story, CONSTANTS[name], **({"terms": ["ann"]} if name == "LOOKED_UP" else {}))
+    plan = told(story, CONSTANTS[name], **({"terms": ["ann"]} if name == "WORD_STATISTICS" else {}))
     assert "Node By Index Scan" in plan
-    if name == "LOOKED_UP":
+    if name == "WORD_STATISTICS":
         assert plan.count("Limit") == plan.count("Node By Label Scan") == 4
     else:
         assert not re.search("Label Scan|All Node Scan", plan)
@@ -106,7 +106,7 @@ def test_a_query_sends_no_embedding_back(story: Talk, name: str) -> None:
     }.get(name[:5], "MATCH (n:Entity) RETURN collect(n.id) AS ids")
     [known] = rows(story, ids)
     assert not has_embedding(
-        rows(story, CONSTANTS[name], **known, **({"terms": ["ann"]} if name == "LOOKED_UP" else {}))
+        rows(story, CONSTANTS[name], **known, **({"terms": ["ann"]} if name == "WORD_STATISTICS" else {}))
     )
 
 

@@ -133,7 +133,7 @@ RETURN id, f.sentence AS text, NULL AS name
 EPISODES_SAY = f"""
 UNWIND $ids AS id
 MATCH (d:Episode {{id: id}})
-RETURN id, {part.beginning("d.content")} AS text, d.speaker AS name
+RETURN id, {part.truncate("d.content")} AS text, d.speaker AS name
 """
 
 ENTITIES_SAY = """

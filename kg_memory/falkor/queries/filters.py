@@ -1,9 +1,9 @@
 """Filters as steps of queries: fixed pieces of Cypher, with every value as a parameter.
 
-A step takes the rows of a query, in which ``d`` is a node of the kind, and leaves those whose node passes. What the
-filter demands is matched; what stands in ``$or`` and ``$not`` is counted, by ``max(CASE ...)`` over an optional match.
-Patterns in WHERE and pattern comprehensions take three times as long, and FalkorDB 4.22.1 refuses the latter after a
-WITH and within each other. Neighbours have no label and a WITH stands before each match, or it begins at all nodes.
+A step keeps those rows of a query whose node ``d`` passes. The parts of a filter that must pass are matched; parts
+under ``$or`` and ``$not`` become flags, by ``max(CASE ...)`` over an optional match. Patterns in WHERE and pattern
+comprehensions take three times as long, and FalkorDB 4.22.1 refuses the latter after a WITH and within each other. Ends
+of relations have no label, and a WITH stands before each match: else the plan begins at all nodes.
 """
 
 from __future__ import annotations
@@ -26,36 +26,39 @@ from kg_memory.text.predicates import predicate_name
 Names = Mapping[str, Sequence[str]]
 """The ids of the entities with a name, by its alias key."""
 
-NAMED = """
+ENTITIES_BY_NAME = """
 MATCH (a:Alias)
 WHERE a.key IN $keys
 MATCH (a)-[:NAMES]->(e)
 RETURN a.key AS key, collect(e.id) AS ids
 """
-COUNT = """
+COUNT_CANDIDATES = """
 WITH d LIMIT $most
 RETURN count(d) AS n
 """
-"""The end of a query that counts candidates, `most` of them at most."""
+"""The end of a query that counts candidates, up to `most`."""
 
 Holder = Owner | Literal["community"]
-"""What may stand in a query: a community has no field of its own."""
+"""The kind of a node in a query: an owner of fields, or a community, which has no field of its own."""
 HOLDERS: Mapping[Kind, Holder] = {
-    "facts": "fact", "entities": "entity", "communities": "community", "episodes": "episode",
-}  # fmt: skip
+    "facts": "fact",
+    "entities": "entity",
+    "communities": "community",
+    "episodes": "episode",
+}
 LABELS: Mapping[Owner, str] = {"fact": "Fact", "entity": "Entity", "episode": "Episode", "belief": "Belief"}
 LINKS: Mapping[tuple[Holder, Holder], str] = {
-    ("fact", "episode"): "({one})<-[:STATES]-({other})",
-    ("fact", "entity"): "({one})-[:SUBJECT_OF|OBJECT_IS]-({other})",
-    ("fact", "belief"): "({one})-[h:HELD|PROPOSED]->({other})",
-    ("entity", "episode"): "({one})<-[:MENTIONS]-({other})",
-    ("entity", "fact"): "({one})-[:SUBJECT_OF|OBJECT_IS]-({other})",
-    ("episode", "fact"): "({one})-[:STATES]->({other})",
-    ("episode", "entity"): "({one})-[:MENTIONS]->({other})",
-    ("community", "entity"): "({one})-[:HAS_MEMBER]->({other})",
+    ("fact", "episode"): "({a})<-[:STATES]-({b})",
+    ("fact", "entity"): "({a})-[:SUBJECT_OF|OBJECT_IS]-({b})",
+    ("fact", "belief"): "({a})-[h:HELD|PROPOSED]->({b})",
+    ("entity", "episode"): "({a})<-[:MENTIONS]-({b})",
+    ("entity", "fact"): "({a})-[:SUBJECT_OF|OBJECT_IS]-({b})",
+    ("episode", "fact"): "({a})-[:STATES]->({b})",
+    ("episode", "entity"): "({a})-[:MENTIONS]->({b})",
+    ("community", "entity"): "({a})-[:HAS_MEMBER]->({b})",
 }
 BELIEF = "b"
-"""What `fragments.HOLDS` calls a belief."""
+"""The name of a belief in `fragments.HOLDS`."""
 PROPERTIES: Mapping[str, str] = {"thread": "thread_key", "said_at": "at", "name": "id"}
 SIGNS: Mapping[str, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 INDEXED = ("thread", "name")
@@ -69,237 +72,243 @@ class Step:
     params: Mapping[str, Any]
 
 
-def called(where: Filter) -> Flow[Names]:
-    """Return the entities that *where* names, as the other functions want them; it reads only if there are names."""
-    texts = (text for each in compared(where) if each.field == "name" for text in _values(each))
-    keys = sorted({alias_key(str(text)) for text in texts})
+def read_names(where: Filter) -> Flow[Names]:
+    """Return the entities that *where* names; a no-op where it names none."""
+    names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
+    keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
         return {}
-    rows = yield from read(NAMED, keys=keys)
+    rows = yield from read(ENTITIES_BY_NAME, keys=keys)
     return {row["key"]: row["ids"] for row in rows}
 
 
-def condition(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
-    """Return the step that leaves those rows of *carried* whose ``d`` passes.
+def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
+    """Return the step that keeps those rows of *carried* whose ``d`` passes.
 
     It must stand after a WITH, and ends in one, of *carried*. Order after it, not before: FalkorDB 4.22.1 moves a LIMIT
     up to an ORDER BY above a filter.
     """
-    step = _Step(names)
-    step.require(where, _Node("d", HOLDERS[kind]), carried)
-    return Step("".join(step.lines), step.params)
+    writer = _Writer(names)
+    writer.require(where, _Node("d", HOLDERS[kind]), carried)
+    return Step("".join(writer.lines), writer.params)
 
 
-def candidates(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the beginning of a query that finds as ``d``, once each, all that pass; from an index where it can.
+def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
+    """Return the beginning of a query that yields each node that passes once, as ``d``, from an index where possible.
 
-    ``None`` where everything of the kind would have to be followed: *where* is only ``$or`` and ``$not``.
+    ``None`` where *where* is only ``$or`` and ``$not``, so that every node of the kind would have to be examined.
     """
     node = _Node("d", HOLDERS[kind])
-    demanded = list(_demanded(where))
-    fields = [each for each in demanded if isinstance(each, Fields)]
+    required = list(_required_parts(where))
+    fields = [inner for inner in required if isinstance(inner, Fields)]
     if not fields:
         return None
-    step = _Step(names)
+    writer = _Writer(names)
     first = _Node("m", "entity") if kind == "communities" else node
-    starts = [(_rank(each, group, first), each, group) for each in fields for group in _groups(each, first.owner)]
-    _, chosen, group = min(starts, key=lambda start: start[0])
-    step.start(group, _groups(chosen, first.owner)[group], first)
-    rest = tuple(each for each in chosen.comparisons if each not in _groups(chosen, first.owner)[group])
+    starts = [(_cost(inner, group, first), inner, group) for inner in fields for group in _by_owner(inner, first.owner)]
+    _, start, group = min(starts, key=lambda candidate: candidate[0])
+    comparisons = _by_owner(start, first.owner)[group]
+    writer.start(group, comparisons, first)
+    rest = tuple(comparison for comparison in start.comparisons if comparison not in comparisons)
     if rest:
-        step.require(Fields(rest), first, [first.name])
+        writer.require(Fields(rest), first, [first.name])
     if first is not node:
-        step.write(f"MATCH {_link(node, first)}", "WITH DISTINCT d")
-    for each in demanded:
-        if each is not chosen:
-            step.require(each, node, ["d"])
-    return Step("".join(step.lines), step.params)
+        writer.write(f"MATCH {_link(node, first)}", "WITH DISTINCT d")
+    for inner in required:
+        if inner is not start:
+            writer.require(inner, node, ["d"])
+    return Step("".join(writer.lines), writer.params)
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node of a query."""
+    """A node of a query: its variable, and its kind."""
 
     name: str
     owner: Holder
 
 
 @dataclass(slots=True)
-class _Step:
-    """A step that is being written."""
+class _Writer:
+    """Writes the lines of a step."""
 
     names: Names
     lines: list[str] = field(default_factory=list)
     params: dict[str, Any] = field(default_factory=dict)
-    made: int = 0
+    variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> None:
-        """Match as *node*, once each, all that have *comparisons*: by themselves, or by one thing of *group*."""
+        """Match as *node*, once each, all that pass *comparisons* themselves, or that have one *group* that does."""
         if group == node.owner:
-            found = f"MATCH ({node.name}:{LABELS[group]})"
-            self.write(found, f"WHERE {self.tests(comparisons, node)}", f"WITH {node.name}")
+            self.write(f"MATCH ({node.name}:{LABELS[group]})")
+            self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
             return
-        other = _Node(BELIEF if group == "belief" else "x", group)
-        own = [each for each in comparisons if FIELDS[each.field].of == group]
-        self.write(f"MATCH ({other.name}:{LABELS[group]})")
+        holder = _Node(BELIEF if group == "belief" else "x", group)
+        own = [comparison for comparison in comparisons if FIELDS[comparison.field].of == group]
+        self.write(f"MATCH ({holder.name}:{LABELS[group]})")
         if own:
-            self.write(f"WHERE {self.tests(own, other)}")
-        self.write(f"WITH {other.name}")
+            self.write(f"WHERE {self.all_of(own, holder)}")
+        self.write(f"WITH {holder.name}")
         if group == "fact":
-            beliefs = [each for each in comparisons if each not in own]
-            self.require_linked("belief", beliefs, other, [other.name])
-        self.write(f"MATCH {_link(node, other)}")
+            beliefs = [comparison for comparison in comparisons if comparison not in own]
+            self.require_linked("belief", beliefs, holder, [holder.name])
+        self.write(f"MATCH {_link(node, holder)}")
         if group == "belief":
             self.write(f"WHERE {part.HOLDS}")
         self.write(f"WITH DISTINCT {node.name}")
 
     def require(self, where: Filter, node: _Node, carried: Sequence[str]) -> None:
-        """Leave the rows of *carried* whose *node* passes."""
+        """Keep the rows of *carried* whose *node* passes."""
         if isinstance(where, AllOf):
-            for each in where.parts:
-                self.require(each, node, carried)
+            for inner in where.parts:
+                self.require(inner, node, carried)
         elif not isinstance(where, Fields):
-            known = list(carried)
-            truth = self.truth(where, node, known)
-            self.write(f"WITH {', '.join(known)}", f"WHERE {truth}", f"WITH {', '.join(carried)}")
+            scope = list(carried)
+            truth = self.truth(where, node, scope)
+            self.write(f"WITH {', '.join(scope)}", f"WHERE {truth}", f"WITH {', '.join(carried)}")
         elif node.owner == "community":
-            member = self.new("entity")
+            member = self.new_node("entity")
             self.write(f"MATCH {_link(node, member)}")
             self.require(where, member, [*carried, member.name])
             self.write(f"WITH DISTINCT {', '.join(carried)}")
         else:
-            groups = _groups(where, node.owner)
+            groups = _by_owner(where, node.owner)
             own = groups.pop(node.owner, None)
             if own:
-                self.write(f"WITH {', '.join(carried)}", f"WHERE {self.tests(own, node)}")
+                self.write(f"WITH {', '.join(carried)}", f"WHERE {self.all_of(own, node)}")
             for group, comparisons in groups.items():
                 self.require_linked(group, comparisons, node, carried)
 
     def require_linked(
         self, group: Owner, comparisons: Sequence[Comparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Leave the rows of *carried* whose *node* is linked to one thing of *group* that has *comparisons*."""
-        links, test = self.followed(group, comparisons, node)
+        """Keep the rows of *carried* whose *node* is linked to one *group* that passes *comparisons*."""
+        links, test = self.link_and_test(group, comparisons, node)
         self.write(*(f"MATCH {link}" for link in links), f"WHERE {test}", f"WITH DISTINCT {', '.join(carried)}")
 
-    def truth(self, where: Filter, node: _Node, known: list[str]) -> str:
-        """Return an expression that tells whether *node* passes, never null; *known* grows by what it stands on."""
+    def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
+        """Return an expression for whether *node* passes, never null; append the variables it needs to *scope*."""
         if isinstance(where, Not):
-            return f"NOT {self.truth(where.part, node, known)}"
+            return f"NOT {self.truth(where.part, node, scope)}"
         if not isinstance(where, Fields):
             joint, alone = (" AND ", "true") if isinstance(where, AllOf) else (" OR ", "false")
-            return f"({joint.join([self.truth(each, node, known) for each in where.parts]) or alone})"
+            return f"({joint.join([self.truth(inner, node, scope) for inner in where.parts]) or alone})"
         if node.owner == "community":
-            member = self.new("entity")
+            member = self.new_node("entity")
             self.write(f"OPTIONAL MATCH {_link(node, member)}")
-            inner = self.truth(where, member, [*known, member.name])
-            return self.counted(f"{member.name} IS NOT NULL AND {inner}", known)
-        groups = _groups(where, node.owner)
+            inner = self.truth(where, member, [*scope, member.name])
+            return self.flag(f"{member.name} IS NOT NULL AND {inner}", scope)
+        groups = _by_owner(where, node.owner)
         own = groups.pop(node.owner, None)
-        found = [f"coalesce({self.tests(own, node)}, false)"] if own else []
+        tests = [f"coalesce({self.all_of(own, node)}, false)"] if own else []
         for group, comparisons in groups.items():
-            links, test = self.followed(group, comparisons, node)
+            links, test = self.link_and_test(group, comparisons, node)
             self.write(*(f"OPTIONAL MATCH {link}" for link in links))
-            found.append(self.counted(test, known))
-        return f"({' AND '.join(found)})"
+            tests.append(self.flag(test, scope))
+        return f"({' AND '.join(tests)})"
 
-    def counted(self, test: str, known: list[str]) -> str:
-        """Return the name of whether one of the rows that share what is *known* has the *test*."""
-        flag = self.name()
-        self.write(f"WITH {', '.join(known)}, max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {flag}")
-        known.append(flag)
-        return flag
+    def flag(self, test: str, scope: list[str]) -> str:
+        """Return a new variable: whether any of the rows that share *scope* passes *test*."""
+        name = self.new_name()
+        self.write(f"WITH {', '.join(scope)}, max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}")
+        scope.append(name)
+        return name
 
-    def followed(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> tuple[list[str], str]:
-        """Return the links from *node* to a thing of *group*, and the test that it must pass, null if there is none."""
+    def link_and_test(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> tuple[list[str], str]:
+        """Return the links from *node* to one *group*, and the test that it must pass, null if there is none."""
         if group == "belief":
             belief = _Node(BELIEF, "belief")
-            return [_link(node, belief)], " AND ".join([part.HOLDS, *self.each(comparisons, belief)])
-        other = self.new(group)
-        own = [each for each in comparisons if FIELDS[each.field].of == group]
+            return [_link(node, belief)], " AND ".join([part.HOLDS, *self.tests(comparisons, belief)])
+        linked = self.new_node(group)
+        own = [comparison for comparison in comparisons if FIELDS[comparison.field].of == group]
         if group != "fact":
-            return [_link(node, other)], f"{other.name} IS NOT NULL AND {self.tests(own, other)}"
-        links, holds = self.followed("belief", [each for each in comparisons if each not in own], other)
-        return [_link(node, other), *links], " AND ".join([*self.each(own, other), holds])
+            return [_link(node, linked)], f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
+        beliefs = [comparison for comparison in comparisons if comparison not in own]
+        links, holds = self.link_and_test("belief", beliefs, linked)
+        return [_link(node, linked), *links], " AND ".join([*self.tests(own, linked), holds])
 
-    def tests(self, comparisons: Sequence[Comparison], node: _Node) -> str:
-        """Return the expression that *node* has all *comparisons*."""
-        return " AND ".join(self.each(comparisons, node))
+    def all_of(self, comparisons: Sequence[Comparison], node: _Node) -> str:
+        """Return the expression that *node* passes all *comparisons*."""
+        return " AND ".join(self.tests(comparisons, node))
 
-    def each(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
+    def tests(self, comparisons: Sequence[Comparison], node: _Node) -> list[str]:
         """Return an expression for each of *comparisons*."""
-        return [self.comparison(each, f"{node.name}.{PROPERTIES.get(each.field, each.field)}") for each in comparisons]
+        return [
+            self.test(comparison, f"{node.name}.{PROPERTIES.get(comparison.field, comparison.field)}")
+            for comparison in comparisons
+        ]
 
-    def comparison(self, given: Comparison, place: str) -> str:
-        """Return the expression that what stands in *place* compares as *given*."""
-        values = self.stored(given)
-        if given.operator in ORDERS:
-            return f"{place} {SIGNS[given.operator]} {self.param(values[0])}"
+    def test(self, comparison: Comparison, place: str) -> str:
+        """Return the expression that the value in *place* passes *comparison*."""
+        values = self.stored_values(comparison)
+        if comparison.operator in ORDERS:
+            return f"{place} {SIGNS[comparison.operator]} {self.param(values[0])}"
         among = f"{place} IN {self.param([value for value in values if value is not None])}"
-        if given.operator in ("$eq", "$in"):
+        if comparison.operator in ("$eq", "$in"):
             return f"({place} IS NULL OR {among})" if None in values else among
         if None in values:
             return f"({place} IS NOT NULL AND NOT {among})"
-        return f"({place} IS NULL OR NOT {among})" if FIELDS[given.field].optional else f"NOT {among}"
+        return f"({place} IS NULL OR NOT {among})" if FIELDS[comparison.field].optional else f"NOT {among}"
 
-    def stored(self, given: Comparison) -> list[Any]:
-        """Return the values of *given* as the graph holds them."""
-        if given.field == "name":
-            return sorted({id_ for text in _values(given) for id_ in self.names.get(alias_key(str(text)), ())})
-        return [_stored(given.field, value) for value in _values(given)]
+    def stored_values(self, comparison: Comparison) -> list[Any]:
+        """Return the values of *comparison* as the graph stores them."""
+        if comparison.field == "name":
+            keys = [alias_key(str(name)) for name in _values(comparison)]
+            return sorted({id_ for key in keys for id_ in self.names.get(key, ())})
+        return [_to_stored(comparison.field, value) for value in _values(comparison)]
 
     def param(self, value: Any) -> str:
         name = f"where{len(self.params)}"
         self.params[name] = value
         return f"${name}"
 
-    def new(self, owner: Owner) -> _Node:
-        return _Node(self.name(), owner)
+    def new_node(self, owner: Owner) -> _Node:
+        return _Node(self.new_name(), owner)
 
-    def name(self) -> str:
-        self.made += 1
-        return f"w{self.made}"
+    def new_name(self) -> str:
+        self.variables += 1
+        return f"w{self.variables}"
 
     def write(self, *lines: str) -> None:
         self.lines += [f"\n{line}" for line in lines]
 
 
-def _link(node: _Node, other: _Node) -> str:
-    return LINKS[node.owner, other.owner].format(one=node.name, other=other.name)
+def _link(a: _Node, b: _Node) -> str:
+    return LINKS[a.owner, b.owner].format(a=a.name, b=b.name)
 
 
-def _groups(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
-    """Return the comparisons by what one thing must have them; those of a linked fact are those of its belief too."""
+def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[Comparison]]:
+    """Return the comparisons by the one node that must pass them; those of a linked fact include its belief's."""
     groups: defaultdict[Owner, list[Comparison]] = defaultdict(list)
-    for each in fields.comparisons:
-        of = FIELDS[each.field].of
-        groups["fact" if of == "belief" and owner != "fact" else of].append(each)
+    for comparison in fields.comparisons:
+        of = FIELDS[comparison.field].of
+        groups["fact" if of == "belief" and owner != "fact" else of].append(comparison)
     return dict(groups)
 
 
-def _rank(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how dear it is to start from *group*: an index, then what the node itself has, then what is linked."""
-    comparisons = _groups(fields, node.owner)[group]
-    if any(each.field in INDEXED and each.operator in ("$eq", "$in") for each in comparisons):
+def _cost(fields: Fields, group: Owner, node: _Node) -> int:
+    """Return the rank of starting from *group*: an index is cheapest, then the node's own fields, then linked ones."""
+    comparisons = _by_owner(fields, node.owner)[group]
+    if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
     return 1 if group == node.owner else 2 if group != "belief" else 3
 
 
-def _demanded(where: Filter) -> Iterator[Filter]:
+def _required_parts(where: Filter) -> Iterator[Filter]:
     """Yield the parts of *where* that must all pass."""
     if isinstance(where, AllOf):
-        for each in where.parts:
-            yield from _demanded(each)
+        for inner in where.parts:
+            yield from _required_parts(inner)
     else:
         yield where
 
 
-def _values(given: Comparison) -> tuple[Plain, ...]:
-    return given.value if isinstance(given.value, tuple) else (given.value,)
+def _values(comparison: Comparison) -> tuple[Plain, ...]:
+    return comparison.value if isinstance(comparison.value, tuple) else (comparison.value,)
 
 
-def _stored(name: str, value: Plain) -> Any:
-    """Return *value* as the graph holds it in the field *name*."""
+def _to_stored(name: str, value: Plain) -> Any:
+    """Return *value* as the graph stores it in the field *name*."""
     if FIELDS[name].holds == "time":
         open_end = OPEN_START if name == "valid_at" else OPEN_END
         return micros(datetime.fromisoformat(value) if isinstance(value, str) else None, default=open_end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
-def beginning(text: str) -> str:
+def truncate(text: str) -> str:
     """Return the first ``$length`` characters of *text*, an expression.
 
     Asked for more characters than there are, in a text with more bytes than that, ``left`` reads beyond its end.
@@ -24,14 +24,14 @@ BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .kno
 """A belief ``b`` that a fact has by the relation ``h``: held, or only proposed for review. It comes behind `TOLD`."""
 
 
-def held_from(start: str) -> str:
+def hold_from(start: str) -> str:
     """Return that ``b``, which begins at *start*, was held at ``$believed_at``, and tells of ``[$since, $until)``."""
     return f"""b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
   AND {start} < $until"""
 
 
 _START = "CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END"
-HOLDS = f"{held_from(_START)} AND ($unreviewed OR type(h) = 'HELD')"
+HOLDS = f"{hold_from(_START)} AND ($unreviewed OR type(h) = 'HELD')"
 """That the belief ``b`` was held at ``$believed_at``, and tells of some instant in ``[$since, $until)``.
 
 A ``$lenient`` question also takes what may have been so already, its start not being known.
@@ -85,7 +85,7 @@ WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """The ends of a fact, what states it in the period of its belief, and the trust in the best of these."""
 
 
-def renamed(rows: str) -> str:
+def rename_entities(rows: str) -> str:
     """Return the part of a query that renames the entities in the parameter *rows*, which then mean something else."""
     return f"""
 CALL {{

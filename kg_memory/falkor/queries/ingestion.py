@@ -89,7 +89,7 @@ CALL {
   MERGE (a:Alias {key: alias})
   MERGE (a)-[:NAMES]->(n)
 }"""
-    + part.renamed("named")
+    + part.rename_entities("named")
     + """
 CALL {
   WITH e

@@ -34,7 +34,7 @@ POSTINGS: Mapping[Kind, str] = {
 }  # fmt: skip
 
 
-def looked_up(kinds: Iterable[Kind]) -> str:
+def word_statistics(kinds: Iterable[Kind]) -> str:
     """Return the query that tells how many nodes each label has, and of *kinds* what a search by words goes by.
 
     That is how long they are on average, judged by some of them, and in how many the ``$terms`` are that any has.
@@ -64,7 +64,7 @@ CALL {{
 }}"""
 
 
-LOOKED_UP = looked_up(KINDS)
+WORD_STATISTICS = word_statistics(KINDS)
 
 _BEST = """
 WITH d, score ORDER BY score DESC, d.id LIMIT $limit
@@ -97,7 +97,7 @@ CARRIED = ("d", "score", "vector")
 """What the rows of a search by meaning hold where a filter leaves some of them; those by words have no vector."""
 
 
-def believed(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
+def belief_step(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
     """Return the step that leaves the facts that were believed, see `fragments.HOLDS`; other kinds all are.
 
     It asks only what has to be asked: the relation as a variable and a condition more take as long again.
@@ -106,19 +106,19 @@ def believed(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
         return ""
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
-WHERE {part.held_from("b.valid_at" if lenient else "b.known_from")}
+WHERE {part.hold_from("b.valid_at" if lenient else "b.known_from")}
 WITH DISTINCT d, score"""
 
 
-def by_words_among(kind: Kind, first: str, sifting: str) -> str:
-    """Return the query that ranks by BM25 those of *kind* that *first* finds; as in `by_words`."""
+def bm25_among(kind: Kind, first: str, sifting: str) -> str:
+    """Return the query that ranks by BM25 those of *kind* that *first* finds; as in `bm25`."""
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
 WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
-def by_words(kind: Kind, looked_at: str, sifting: str) -> str:
+def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
     """Return the query that ranks by BM25 those of *kind* that are *looked_at*; *sifting* leaves some of them.
 
     Of the best ``$examined`` it takes the best ``$limit`` that are left. Reading how often a term stands in a text
@@ -133,7 +133,7 @@ MATCH (t)-[p:{POSTINGS[kind]}]->(d)
 WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
-def with_rare_words(kind: Kind) -> str:
+def find_by_rare_words(kind: Kind) -> str:
     """Return how those of *kind* are found that have one of the ``$rare`` terms, or both of one of the ``$pairs``."""
     return f"""
 CALL {{
@@ -152,7 +152,7 @@ CALL {{
 }}"""
 
 
-def with_most_words(kind: Kind, *, tied: bool) -> str:
+def find_by_most_words(kind: Kind, *, tied: bool) -> str:
     """Return how ``$looked`` of *kind* are found: those whose ``$leading`` terms have the largest sums of rarities.
 
     Where these sums are *tied*, as those by one term are, the shortest are: the best of those that have it once.
@@ -169,8 +169,8 @@ _VECTORS = {kind: (label, "d", "") for kind, label in LABELS.items()} | {"entiti
 """The nodes that the vectors of each kind are on, by label and name, and how these and ``d`` find each other."""
 
 
-def by_meaning(kind: Kind, sifting: str) -> str:
-    """Return the query that ranks by cosine similarity in the vector index; as in `by_words`."""
+def vector_search(kind: Kind, sifting: str) -> str:
+    """Return the query that ranks by cosine similarity in the vector index; as in `bm25`."""
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH {node}, vector, distance{means}" if means else ""
     return f"""
@@ -179,7 +179,7 @@ CALL db.idx.vector.queryNodes('{label}', 'embedding', $examined, vector) YIELD n
 WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
-def by_exact_meaning(kind: Kind, sifting: str, first: str = "") -> str:
+def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
     """Return the query that ranks by cosine similarity, comparing each of *kind*, or each that *first* finds.
 
     It asks the vector index for one first: where that is not there, all is being embedded anew by another model.
@@ -200,7 +200,7 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
     return sifting + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
 
 
-def among(kind: Kind, passing: str) -> str:
+def passing_ids(kind: Kind, passing: str) -> str:
     """Return the query that tells which ``$ids`` of *kind* pass."""
     return f"""
 UNWIND $ids AS id

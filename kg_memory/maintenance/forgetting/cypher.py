@@ -261,7 +261,7 @@ CALL {
   MERGE (t)-[q:IN_ENTITY]->(n)
   SET q.f = term.f
 }"""
-    + part.renamed("renamed")
+    + part.rename_entities("renamed")
     + """
 CALL {
   WITH e
