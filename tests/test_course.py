@@ -23,7 +23,7 @@ from kg_memory.runtime.nodes import node
 from tests.test_memory import Verbs
 
 SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")
-STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise"]
+STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
 
 
 class State(TypedDict, total=False):

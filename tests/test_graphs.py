@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 DECLARED = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
 NODES = {
     "ingestion": [
-        "receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise",
+        "receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise",
     ],
     "retrieval": ["search", "rerank", "construct"],
     "communities": ["detect", "compare", "summarise", "save"],

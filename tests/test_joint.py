@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import Template
 from typing import Any
 
 import pytest
 
 from kg_memory.errors import AnswerError, ModelRefusal, ModelUnavailable
-from kg_memory.llm.joint import as_one, joint
+from kg_memory.llm.joint import BATCH, Question, ask_together, joint
 from kg_memory.llm.prompts import JUDGE, PREDICATES, RESOLVE, render
 from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates, FactVerdicts, Resolution, Resolutions
 from kg_memory.models.budget import JUDGEMENT, rung_of
 from kg_memory.offline import OfflineModel
 from kg_memory.runtime.answer_cache import Asking, Kept
-from kg_memory.runtime.effects import Ask, Query, ask, read
-from kg_memory.runtime.flow import Flow, run
+from kg_memory.runtime.effects import Ask
+from kg_memory.runtime.flow import run
 from tests.chat_server import prompt_of
 from tests.scripted import Scripted
 
@@ -24,35 +25,21 @@ PREDICATE = CanonicalPredicate(name="ADORES", canonical="LOVES", one_at_a_time=F
 ALL = joint((RESOLVE, PREDICATES, JUDGE))
 
 
-def resolving() -> Flow[Any]:
-    yield from read("before")
-    answer = yield from ask(RESOLVE, episode={"content": "Hi"}, previous=[], entities=[{"name": "Ann"}])
-    rows = yield from read("after")
-    return answer, rows
-
-
-def naming() -> Flow[Any]:
-    answer = yield from ask(PREDICATES, predicates=[{"name": "ADORES", "sentence": "Ann adores tea."}], known=["LOVES"])
-    return answer
-
-
-def asking_nothing() -> Flow[Any]:
-    rows = yield from read("alone")
-    return rows
+RESOLVING = Question(RESOLVE, "entities", [{"name": "Ann"}], tuple, {"episode": {"content": "Hi"}, "previous": []})
+NAMING = Question(
+    PREDICATES, "predicates", [{"name": "ADORES", "sentence": "Ann adores tea."}], tuple, {"known": ["LOVES"]}
+)
+ASKING_NOTHING = Question(JUDGE, "facts", [], tuple)
 
 
 class Answers:
-    """Performs effects: questions by *model*, and queries by their own text."""
+    """Answers questions by *model*, and notes them."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.asked: list[Ask] = []
-        self.queries: list[str] = []
 
     def __call__(self, effect: Any) -> Any:
-        if isinstance(effect, Query):
-            self.queries.append(effect.cypher)
-            return [{"from": effect.cypher}]
         self.asked.append(effect)
         return self.model(effect)
 
@@ -64,13 +51,12 @@ def by_hand(effect: Ask) -> Any:
 
 def test_what_two_ask_is_one_question_and_each_gets_its_own_answer() -> None:
     perform = Answers(by_hand)
-    found = run(as_one(resolving(), asking_nothing(), naming()), perform)
-    assert found == [
-        (Resolutions(resolutions=[RESOLUTION]), [{"from": "after"}]),
-        [{"from": "alone"}],
-        CanonicalPredicates(predicates=[PREDICATE]),
+    results = run(ask_together(RESOLVING, ASKING_NOTHING, NAMING), perform)
+    assert results == [
+        (Resolutions(resolutions=[RESOLUTION]),),
+        (),
+        (CanonicalPredicates(predicates=[PREDICATE]),),
     ]
-    assert perform.queries == ["before", "alone", "after"]
     [asked] = perform.asked
     assert asked.prompt.parts == (RESOLVE, PREDICATES)
     assert asked.fields.keys() == RESOLVE.fields | PREDICATES.fields
@@ -78,14 +64,24 @@ def test_what_two_ask_is_one_question_and_each_gets_its_own_answer() -> None:
 
 def test_what_one_asks_is_asked_as_it_is() -> None:
     perform = Answers(by_hand)
-    run(as_one(asking_nothing(), naming()), perform)
-    assert [each.prompt for each in perform.asked] == [PREDICATES]
+    run(ask_together(ASKING_NOTHING, NAMING), perform)
+    assert [ask.prompt for ask in perform.asked] == [PREDICATES]
 
 
 def test_where_nobody_asks_nothing_is_asked() -> None:
     perform = Answers(by_hand)
-    assert run(as_one(asking_nothing(), asking_nothing()), perform) == [[{"from": "alone"}]] * 2
+    assert run(ask_together(ASKING_NOTHING, ASKING_NOTHING), perform) == [(), ()]
     assert perform.asked == []
+
+
+def test_a_question_about_more_than_a_batch_is_asked_by_itself_in_batches() -> None:
+    perform = Answers(by_hand)
+    many = replace(NAMING, items=[{"name": f"P{number}", "sentence": ""} for number in range(BATCH + 1)])
+    results = run(ask_together(RESOLVING, many), perform)
+    assert [(ask.prompt, len(ask.fields.get("predicates", ()))) for ask in perform.asked] == [
+        (RESOLVE, 0), (PREDICATES, BATCH), (PREDICATES, 1),
+    ]  # fmt: skip
+    assert [len(answers) for answers in results] == [1, 2]
 
 
 @pytest.mark.parametrize("error", [AnswerError("no JSON"), ModelRefusal("no")])
@@ -96,8 +92,8 @@ def test_where_the_model_cannot_answer_all_at_once_each_asks_by_itself(error: Ex
         return by_hand(effect)
 
     perform = Answers(answer)
-    found = run(as_one(resolving(), naming()), perform)
-    assert found[1] == CanonicalPredicates(predicates=[PREDICATE])
+    results = run(ask_together(RESOLVING, NAMING), perform)
+    assert results[1] == (CanonicalPredicates(predicates=[PREDICATE]),)
     assert [each.prompt.name for each in perform.asked] == ["settle", "resolve", "predicates"]
 
 
@@ -107,7 +103,7 @@ def test_a_model_that_is_away_is_not_asked_again() -> None:
 
     perform = Answers(away)
     with pytest.raises(ModelUnavailable):
-        run(as_one(resolving(), naming()), perform)
+        run(ask_together(RESOLVING, NAMING), perform)
     assert len(perform.asked) == 1
 
 
@@ -134,7 +130,7 @@ def test_a_prompt_of_which_a_part_was_edited_tells_that_part_so() -> None:
     perform = Answers(by_hand)
     edited = {"predicates": "Say it plainly: $predicates and $known"}
     asking = Asking("ann", Kept(), edited)
-    run(asking.through(as_one(resolving(), naming())), perform)
+    run(asking.through(ask_together(RESOLVING, NAMING)), perform)
     [asked] = perform.asked
     text = render(asked)
     assert "Say it plainly: <<<predicates" in text

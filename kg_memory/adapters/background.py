@@ -305,7 +305,7 @@ class BackgroundMemory(Closing):
 
     def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[AddResult]:
         """Read the episode with that id, unless it was forgotten since it was saved."""
-        told = {**given, "known": id_}
+        told = {**given, "saved_id": id_}
         return self.memory._add_given([told], namespace, calls.Tally(None, None))  # noqa: SLF001 - no verb takes an id
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:

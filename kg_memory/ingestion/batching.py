@@ -1,15 +1,21 @@
-"""Saving an episode to be read later, with others of its thread: the plan ``economy``."""
+"""The plan ``economy``: episodes wait for others of their thread, and are read with them in one question."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from kg_memory.falkor import rows
-from kg_memory.falkor.queries import episodes
+from kg_memory.falkor.queries import episodes as queries
 from kg_memory.ingestion.receive import accept
-from kg_memory.ingestion.records import IngestionState
+from kg_memory.ingestion.records import Draft
+from kg_memory.llm.prompts import READ_WINDOW
+from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntity, StatedFact, WindowReading
 from kg_memory.models.graph import Episode, EpisodeKind
-from kg_memory.runtime.effects import now, read, write
+from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import micros
@@ -18,24 +24,73 @@ REASON = "waits for others of its thread, to be read with them in one question"
 SECOND = 1_000_000
 
 
-def wait(given: IngestionState, settings: Settings) -> Flow[tuple[dict[str, Any], list[Episode]]]:
-    """Save an episode, and return it with all that are due now: it and those before it, the first to arrive first.
+def wait(state: Mapping[str, Any], settings: Settings) -> Flow[tuple[dict[str, Any], list[Episode]]]:
+    """Save an episode, and return its state with all that are due now: it and those before it, in order of arrival.
 
-    They are due when so many wait, the first of them has waited long enough, or this one is read by itself anyway.
+    They are due when enough wait, the first of them has waited long enough, or this one is read by itself anyway.
     """
-    state = yield from accept(given, settings)
-    if state["done"]:
-        return state, []
-    found = yield from write(episodes.WAIT, id=state["episode"]["id"], reason=REASON)
-    waiting = [rows.to_episode(row["episode"]) for row in found]
-    alone = state["episode"]["kind"] != EpisodeKind.MESSAGE or len(state["pieces"]) > 1
+    saved = yield from accept(state, settings)
+    if saved["done"]:
+        return saved, []
+    records = yield from write(queries.WAIT, id=saved["episode"]["id"], reason=REASON)
+    waiting = [rows.to_episode(record["episode"]) for record in records]
+    alone = saved["episode"]["kind"] != EpisodeKind.MESSAGE or len(saved["pieces"]) > 1
     oldest = (yield from now()) - settings.window_seconds * SECOND
-    late = any(micros(each.created_at, default=0) <= oldest for each in waiting)
+    late = any(micros(episode.created_at, default=0) <= oldest for episode in waiting)
     due = alone or late or len(waiting) >= settings.window
-    return {**state, "status": "waiting"}, waiting if due else []
+    return {**saved, "status": "waiting"}, waiting if due else []
 
 
 def all_waiting() -> Flow[list[Episode]]:
-    """Return the episodes that wait for others, the first to arrive first."""
-    found = yield from read(episodes.WAITING, reason=REASON)
-    return [rows.to_episode(row["episode"]) for row in found]
+    """Return the episodes that wait for others, in order of arrival."""
+    records = yield from read(queries.WAITING, reason=REASON)
+    return [rows.to_episode(record["episode"]) for record in records]
+
+
+def conversations(drafts: Sequence[Draft], most: int) -> Iterator[list[Draft]]:
+    """Yield the messages of *drafts* that may be read in one question: of one thread, *most* at once."""
+    short = [draft for draft in drafts if draft.episode.kind == EpisodeKind.MESSAGE and len(draft.pieces) == 1]
+    thread = attrgetter("episode.thread_key")
+    for _, group in groupby(sorted(short, key=thread), key=thread):
+        of_thread = list(group)
+        yield from (of_thread[start : start + most] for start in range(0, len(of_thread), most))
+
+
+def ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
+    """Ask for the entities and facts of several messages in one question."""
+    messages = [
+        {
+            "message": number,
+            "speaker": draft.episode.speaker,
+            "at": draft.episode.at_iso,
+            "content": draft.pieces[0].content,
+        }
+        for number, draft in enumerate(drafts)
+    ]
+    answer = yield from ask(
+        READ_WINDOW,
+        messages=messages,
+        previous=drafts[0].prompt_fields()["previous"],
+        entity_types=[asdict(declared) for declared in settings.entity_types],
+        fact_types=[asdict(declared) for declared in settings.fact_types],
+        instructions=settings.instructions,
+    )
+    return answer
+
+
+def reading_of(number: int, answer: WindowReading) -> EpisodeReading:
+    """Return what *answer* says of the message with that *number*."""
+    return EpisodeReading(
+        entities=[ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number],
+        facts=[StatedFact(**dict(fact)) for fact in answer.facts if fact.message == number],
+    )
+
+
+def shared_fields(drafts: Sequence[Draft]) -> dict[str, Any]:
+    """Return what prompts about several messages show: one episode of their lines, and what came before them."""
+    first, last = drafts[0], drafts[-1]
+    if len(drafts) == 1:
+        return first.prompt_fields()
+    lines = "\n".join(draft.episode.line for draft in drafts)
+    episode = {"kind": "message", "content": lines, "speaker": None, "at": last.episode.at_iso}
+    return {"episode": episode, "previous": first.prompt_fields()["previous"]}

@@ -1,307 +1,410 @@
-"""Step 7, judge: which facts are known already, and what the others have to do with what is known (Zep 2.2.2, 2.2.3).
+"""What new facts have to do with known ones: which are compared, how the model is asked, and what its verdicts do.
 
-What is said again is found by code; all that is left is one question for the whole episode, about facts that share an
-endpoint (C49, D32): first whether both say the same, and only then whether one ends or refutes the other.
+Facts are compared that share an endpoint (C49, D32). What code finds to be said again is not asked about; all that is
+left is one question for the whole episode: first whether two facts say the same (step 7, dedupe), and only then whether
+one ends or refutes the other (step 8, invalidate).
+
+A verdict is kept by what the question shows of its pair: the same pair is asked about once, whenever and with whatever
+others it was asked first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kg_memory.falkor.queries import ingestion as cypher
-from kg_memory.ingestion.records import IngestionState, NewFact, NewVerdict, Related
-from kg_memory.ingestion.verdicts import Known, answered, pairs_of, told
-from kg_memory.llm.prompts.answers import FactVerdict
+from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.ingestion.records import (
+    CandidateFact,
+    Comparison,
+    Draft,
+    Grounds,
+    NewVerdict,
+    PairVerdict,
+    Related,
+    Span,
+    StatedFact,
+    from_plain,
+)
+from kg_memory.llm.joint import Question
+from kg_memory.llm.prompts import JUDGE
+from kg_memory.llm.prompts.answers import FactVerdicts
 from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, instant, iso
 from kg_memory.temporal.policy import ConflictPolicy, Relation
+from kg_memory.text import predicates
 from kg_memory.text.identity import verdict_id
 
 FARTHEST = 0.5
-"""Cosine distance beyond which a fact that shares an endpoint is no candidate; one of the same family is one at any."""
+"""Cosine distance beyond which a fact that shares an endpoint is no candidate, unless it is of the same family."""
+Candidates = Mapping[str, CandidateFact]
+"""Known facts by their ids."""
+Shown = dict[str, Any]
+"""A new fact as the question shows it, and under `existing` the known ones."""
+Judged = Mapping[str, PairVerdict | None]
+"""Verdicts by the keys of pairs; ``None`` where the two are unrelated."""
 
 
-def judge(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Mark what is said again, and note what ends or refutes what, at once or after review.
+# Candidates
 
-    It asks only about pairs that were not `judged` before: ahead of its turn, or before another writer came first. What
-    was `related` then is not looked up again, if it was that of the same facts.
+
+def find_related(facts: Sequence[StatedFact], settings: Settings) -> Flow[Related]:
+    """Return, for each new fact, the known ones: of the same pair, of its family, or near in meaning.
+
+    With them come the revisions of the entities that it is about, by which changes until it is saved are noticed, and
+    the histories of facts that are known in the same words.
     """
-    looked = state.get("related")
-    if looked is None or looked["of"] != _asked_of(state["facts"]):
-        looked = yield from related(state["facts"], settings)
-    candidates = [dict(each) for each in looked["found"]]
-    facts, pairs = compared(state, candidates)
-    policy = ConflictPolicy.from_settings(settings)
-    asked = {new: told(new, among, facts, state) for new, among in pairs.items()}
-    judged = yield from answered(asked, state.get("judged") or {})
-    found = [
-        (new, known, FactVerdict.model_validate(verdict))
-        for new, among in pairs.items()
-        for known, pair in zip(among, pairs_of(asked[new]), strict=True)
-        if (verdict := judged[pair])
-        and verdict["verdict"] != "unrelated"  # as good as not listed
-        and policy.is_noted(verdict["confidence"])
-    ]
-    found += list(_declared(facts, pairs, {(new, known["fact"]["id"]) for new, known, _ in found}, policy))
-    marked = _marked(facts, found, policy)
-    stored = {fact["id"]: fact["same_as"] for fact in marked if fact["same_as"]}
-    facts = [
-        {
-            **fact,
-            "same_as": stored.get(fact["same_as"] or "", fact["same_as"]),
-            "retold": is_first(fact, candidates[new].get(fact["same_as"] or ""), state),
-        }
-        for new, fact in enumerate(marked)
-    ]
-    found = [
-        (new, {**known, "fact": {**known["fact"], "id": stored.get(known["fact"]["id"], known["fact"]["id"])}}, each)
-        for new, known, each in found
-    ]
-    verdicts = _verdicts(facts, found, state["namespace"], policy)
-    rejudged = _rejudged(facts, pairs, verdicts, state["namespace"])
-    return {
-        "facts": facts, "verdicts": verdicts, "rejudged": rejudged, "judged": judged, "based_on": looked["revisions"],
-        "histories": looked["histories"], "related": None,
-    }  # fmt: skip
-
-
-def compared(
-    state: IngestionState, candidates: Sequence[dict[str, Known]]
-) -> tuple[list[NewFact], dict[int, list[Known]]]:
-    """Return the facts, those marked that are said again, and of which known ones, by its place, each is to be judged.
-
-    What the episode itself says is added to the *candidates*.
-    """
-    for each in _siblings(state):
-        candidates[each["new"]].setdefault(each["fact"]["id"], each)
-    facts: list[NewFact] = [
-        {**fact, "same_as": _again(fact, known), "corrects": False, "refuted": False, "retold": False}
-        for fact, known in zip(state["facts"], candidates, strict=True)
-    ]
-    return facts, {new: pairs for new, fact in enumerate(facts) if (pairs := _open(fact, candidates[new], state))}
-
-
-def identity(fact: Mapping[str, Any]) -> str:
-    """Return the id under which the fact is stored: the known one's, when it says the same."""
-    return str(fact["same_as"] or fact["id"])
-
-
-Found = tuple[int, Known, FactVerdict]
-"""The place of a new fact, a known one, and what the two have to do with each other."""
-
-
-def _open(fact: NewFact, known: Mapping[str, Known], state: IngestionState) -> list[Known]:
-    """Return those known facts about which the model is to be asked.
-
-    Two facts are judged by the words in which each was said first; so they are judged again when these arrive late.
-    """
-    if fact["same_as"] is None:
-        return list(known.values())
-    again = known[fact["same_as"]]
-    others = [each for id_, each in known.items() if id_ != fact["same_as"]] if is_first(fact, again, state) else []
-    return [again, *others] if _redated(fact, again) else others
-
-
-def is_first(fact: NewFact, known: Known | None, state: IngestionState) -> bool:
-    """Tell whether the words of *fact* were said before those by which the known fact that it is again is told.
-
-    Words that tell only an end ("no longer") come last, whenever they were said.
-    """
-    ours = (only_ends(fact), fact["said_at"], state["episode"]["id"])
-    return known is not None and ours < (known["told_end"], known["told_at"], known["told_by"])
-
-
-def _begin(fact: NewFact) -> int:
-    return fact["said_at"] if fact["valid_at"] == OPEN_START else fact["valid_at"]
-
-
-def _siblings(state: IngestionState) -> Iterable[Known]:
-    """Yield what the episode itself says before of the same subject, where that has one at a time, as known facts."""
-    facts = state["facts"]
-    for new, fact in enumerate(facts):
-        for other in facts[:new]:
-            same = (other["subject_id"], other["predicate"]) == (fact["subject_id"], fact["predicate"])
-            if same and fact["one_at_a_time"] and other["id"] != fact["id"]:
-                yield {"new": new, **as_known(other, state)}
-
-
-def as_known(fact: NewFact, state: IngestionState) -> Known:
-    """Return a fact of an episode that is not saved yet as a known one."""
-    entities = state["entities"]
-    names = {"subject": entities[fact["subject"]]["name"], "sentence": fact["sentence"]}
-    said = {name: fact[name] for name in ("id", "subject_id", "predicate")}
-    times = {"valid_at": fact["valid_at"], "invalid_at": fact["invalid_at"]}
-    return {
-        "fact": {**names, **said}, "object_ids": fact["object_ids"],
-        "objects": [entities[each]["name"] for each in fact["objects"]], "told_at": fact["said_at"],
-        "told_by": state["episode"]["id"], "told_end": only_ends(fact), "beliefs": [times], **times,
-    }  # fmt: skip
-
-
-def only_ends(fact: NewFact) -> bool:
-    """Tell whether all that *fact* tells is an end in the past."""
-    return fact["valid_at"] == OPEN_START and fact["invalid_at"] <= fact["said_at"]
-
-
-def _marked(facts: list[NewFact], found: Iterable[Found], policy: ConflictPolicy) -> list[NewFact]:
-    """Return *facts* with what the verdicts say of each: a duplicate, a correction of itself, a passing state."""
-    marked = list(facts)
-    for new, known, each in sorted(found, key=lambda one: -one[2].confidence):
-        fact, id_ = marked[new], known["fact"]["id"]
-        if not policy.takes_effect(each.confidence):
-            break  # a copy loses less than a wrong merge, and a state that goes on less than one that was cut
-        if each.verdict == "duplicate" and fact["same_as"] is None:
-            marked[new] = {**fact, "same_as": id_}
-        elif each.verdict == "conflicts" and fact["same_as"] == id_:
-            marked[new] = {**fact, "corrects": each.holds == "new", "refuted": each.holds == "known"}
-        elif each.verdict == "temporary" and fact["invalid_at"] == OPEN_END:
-            marked[new] = {**fact, "invalid_at": fact["window_end"]}
-    return marked
-
-
-def _verdicts(facts: list[NewFact], found: Iterable[Found], namespace: str, policy: ConflictPolicy) -> list[NewVerdict]:
-    """Return which facts end or refute which, one a pair; what one episode says of one time contradicts not itself."""
-    stated = {(identity(fact), _begin(fact)) for fact in facts}
-    verdicts: dict[str, NewVerdict] = {}
-    for new, known, each in sorted(found, key=lambda one: -one[2].confidence):
-        ours, theirs = facts[new], known["fact"]["id"]
-        kind = each.verdict
-        if (
-            (theirs, _begin(ours)) in stated
-            or theirs == identity(ours)
-            or not policy.may_contradict(kind, relation(ours), _known_relation(known))
-        ):
-            continue
-        id_ = verdict_id(namespace, identity(ours), theirs)
-        verdicts.setdefault(
-            id_,
-            {
-                "id": id_, "new": identity(ours), "known": theirs, "kind": kind,
-                "ruling": policy.rule(kind, each.confidence),
-                "confidence": each.confidence, "holds": each.holds, "reason": each.reason,
-            },
-        )  # fmt: skip
-    return list(verdicts.values())
-
-
-def relation(fact: NewFact) -> Relation:
-    """Return what *fact* relates, as the policy judges it."""
-    ends = fact["subject_id"], fact["predicate"], frozenset(fact["object_ids"])
-    return Relation(*ends, fact["one_at_a_time"], fact["declared"])
-
-
-def _known_relation(known: Known) -> Relation:
-    return Relation(known["fact"]["subject_id"], known["fact"]["predicate"], frozenset(known["object_ids"]))
-
-
-def _rejudged(
-    facts: list[NewFact], pairs: Mapping[int, list[Known]], verdicts: Iterable[NewVerdict], namespace: str
-) -> list[NewVerdict]:
-    """Return the verdicts that take the place of those that were found by words said later."""
-    found = {each["id"]: each for each in verdicts}
-    rejudged: list[NewVerdict] = []
-    for new, known in ((new, known) for new, among in pairs.items() for known in among):
-        ours, theirs = identity(facts[new]), known["fact"]["id"]
-        if facts[new]["retold"] and ours != theirs:
-            id_ = verdict_id(namespace, ours, theirs)
-            nothing: NewVerdict = {
-                "id": id_, "new": ours, "known": theirs, "kind": "unrelated", "ruling": "both", "confidence": 1.0,
-                "holds": "new", "reason": "so by the words in which it was said first",
-            }  # fmt: skip
-            rejudged.append(found.get(id_, nothing))
-    return rejudged
-
-
-def _declared(
-    facts: list[NewFact], asked: Mapping[int, list[Known]], judged: set[tuple[int, str]], policy: ConflictPolicy
-) -> Iterable[Found]:
-    """Yield the pairs that cannot both hold as a person or the settings say so, where the model told nothing else."""
-    for new, known in ((new, known) for new, found in asked.items() for known in found):
-        fact, other = facts[new], known["fact"]
-        if policy.excludes(relation(fact), _known_relation(known)) and (new, other["id"]) not in judged:
-            reason = f"{fact['predicate']} is declared to hold for one at a time"
-            told = {"fact": new, "known": 0, "verdict": "supersedes", "holds": "new", "reason": reason}
-            yield new, known, FactVerdict.model_validate({**told, "confidence": 1.0})
-
-
-def related(facts: Sequence[NewFact], settings: Settings) -> Flow[Related]:
-    """Return, for each new fact, the known ones by their ids: of the same pair, of its family, or near in meaning.
-
-    With them, the revisions of the entities that it is about: what changes later is seen when it is saved; and the
-    histories of facts that are known in the same words.
-    """
-    found = [dict[str, Known]() for _ in facts]
-    revisions = {id_: 0 for fact in facts for id_ in (fact["subject_id"], *fact["object_ids"])}
-    asked = _asked_of(facts)
+    revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
+    rows = _search_rows(facts)
     if not facts:
-        return Related(of=asked, found=found, revisions=revisions, histories=[])
-    vectors = yield from embed([each["sentence"] for each in asked])
-    rows = [{**each, "embedding": vector} for each, vector in zip(asked, vectors, strict=True)]
-    ends = [(new, fact["subject_id"], each) for new, fact in enumerate(facts) for each in fact["object_ids"]]
-    pairs = [
-        {"new": new, "subject": one, "object": other}
-        for new, subject, object_ in ends
-        for one, other in ((subject, object_), (object_, subject))
-    ]
-    told_of = yield from read(
-        cypher.RELATED_FACTS, ends=sorted(revisions), pairs=pairs, facts=rows, farthest=FARTHEST,
+        return Related(_fingerprint(rows), (), Grounds(revisions))
+    vectors = yield from embed([fact.sentence for fact in facts])
+    records = yield from read(
+        queries.RELATED_FACTS,
+        ends=sorted(revisions),
+        pairs=_pair_rows(facts),
+        facts=[{**row, "embedding": vector} for row, vector in zip(rows, vectors, strict=True)],
+        farthest=FARTHEST,
         limit=settings.candidates,
-    )  # fmt: skip
-    histories = []
-    for row in told_of:
-        match row["kind"]:
-            case "revision":
-                revisions[row["fact"]["id"]] = row["fact"]["revision"]
-            case "history":
-                histories.append(row["fact"])
-            case _:
-                found[row["new"]].setdefault(row["fact"]["id"], row)
-    return Related(of=asked, found=found, revisions=revisions, histories=histories)
+    )
+    candidates: tuple[dict[str, CandidateFact], ...] = tuple({} for _ in facts)
+    histories: list[Mapping[str, Any]] = []
+    for record in records:
+        value = record["value"]
+        if record["kind"] == "revision":
+            revisions[value["id"]] = value["revision"]
+        elif record["kind"] == "history":
+            histories.append(value)
+        elif value["id"] not in candidates[record["new"]]:
+            candidates[record["new"]][value["id"]] = from_plain(CandidateFact, value)
+    return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
 
 
-def _asked_of(facts: Sequence[NewFact]) -> list[dict[str, Any]]:
-    """Return all by which what is `related` to *facts* is found; the sentence by its vector."""
+def fits(related: Related, facts: Sequence[StatedFact]) -> bool:
+    """Return whether *related* was looked up for the same facts."""
+    return related.searched == _fingerprint(_search_rows(facts))
+
+
+def _search_rows(facts: Sequence[StatedFact]) -> list[dict[str, Any]]:
+    """Return all by which facts related to *facts* are found; the sentence stands for its vector."""
     return [
         {
-            "new": new,
-            "id": fact["id"],
-            "sentence": fact["sentence"],
-            "subject": fact["subject_id"],
-            "objects": fact["object_ids"],
-            "predicate": fact["predicate"],
-            "family": fact["family"],
-            "one_at_a_time": fact["one_at_a_time"] is not False,
-            "begin": _begin(fact),
+            "new": place,
+            "id": fact.id,
+            "sentence": fact.sentence,
+            "subject": fact.subject_id,
+            "objects": list(fact.object_ids),
+            "predicate": fact.predicate,
+            "family": fact.family,
+            "one_at_a_time": fact.single_valued is not False,
+            "begin": fact.begin,
         }
-        for new, fact in enumerate(facts)
+        for place, fact in enumerate(facts)
     ]
 
 
-def _again(fact: NewFact, found: Mapping[str, Known]) -> str | None:
-    """Return the known fact that is *fact* beyond doubt: in the same words, or of the same pair and one at a time."""
-    if fact["id"] in found:
-        return fact["id"]
-    if not fact["one_at_a_time"]:
+def _pair_rows(facts: Sequence[StatedFact]) -> list[dict[str, Any]]:
+    pairs = [(new, fact.subject_id, end) for new, fact in enumerate(facts) for end in fact.object_ids]
+    return [
+        {"new": new, "subject": one, "object": another}
+        for new, subject, end in pairs
+        for one, another in ((subject, end), (end, subject))
+    ]
+
+
+def _fingerprint(rows: Sequence[Mapping[str, Any]]) -> str:
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
+    """Return a fact of an episode that is not saved yet as a known one."""
+    entities = draft.entities
+    return CandidateFact(
+        id=fact.id,
+        subject=entities[fact.subject].name,
+        subject_id=fact.subject_id,
+        predicate=fact.predicate,
+        sentence=fact.sentence,
+        objects=tuple(entities[place].name for place in fact.objects),
+        object_ids=fact.object_ids,
+        stated_at=fact.stated_at,
+        stated_by=draft.episode.id,
+        only_ends=fact.only_ends,
+        valid_at=fact.valid_at,
+        invalid_at=fact.invalid_at,
+        beliefs=(Span(fact.valid_at, fact.invalid_at),),
+    )
+
+
+# Pairs
+
+
+def with_siblings(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:
+    """Return *candidates* and, for each fact, those of the episode before it that it may end.
+
+    These are of the same subject, where that has one at a time.
+    """
+    extended = [dict(own) for own in candidates]
+    for new, fact in enumerate(draft.facts):
+        for sibling in draft.facts[:new]:
+            same = (sibling.subject_id, sibling.predicate) == (fact.subject_id, fact.predicate)
+            if same and fact.single_valued and sibling.id != fact.id:
+                extended[new].setdefault(sibling.id, as_candidate(sibling, draft))
+    return list(extended)
+
+
+def mark_repeats(facts: Sequence[StatedFact], candidates: Sequence[Candidates]) -> tuple[StatedFact, ...]:
+    """Return *facts*, as if never compared, with the ids of the candidates that they are beyond doubt."""
+    return tuple(
+        replace(fact, same_as=_same_as(fact, own), corrects=False, refuted=False, restated=False)
+        for fact, own in zip(facts, candidates, strict=True)
+    )
+
+
+def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
+    """Return the candidate that *fact* is beyond doubt: in the same words, or of the same pair and single-valued."""
+    if fact.id in candidates:
+        return fact.id
+    if not fact.single_valued:
         return None
-    same = [
+    same = (
         id_
-        for id_, known in found.items()
-        if known["fact"]["predicate"] == fact["predicate"]
-        and known["fact"]["subject_id"] == fact["subject_id"]
-        and set(known["object_ids"]) == set(fact["object_ids"])
-    ]
+        for id_, candidate in candidates.items()
+        if candidate.predicate == fact.predicate
+        and candidate.subject_id == fact.subject_id
+        and set(candidate.object_ids) == set(fact.object_ids)
+    )
     return min(same, default=None)
 
 
-def _redated(fact: NewFact, known: Known) -> bool:
-    """Tell whether *fact* gives a start, or an end, that is none of those that are known: it may correct them."""
-    starts = [each["valid_at"] for each in known["beliefs"] if each["valid_at"] != OPEN_START]
-    ends = [each["invalid_at"] for each in known["beliefs"] if each["invalid_at"] != OPEN_END]
-    width = WIDTH[fact["precision"]]
-    claims = fact["said_from"] is not None and fact["valid_at"] not in (OPEN_START, fact["said_at"])
-    restarts = claims and bool(starts) and all(abs(start - fact["valid_at"]) > width for start in starts)
-    return restarts or (fact["invalid_at"] != OPEN_END and bool(ends) and fact["invalid_at"] not in ends)
+def pairs_to_judge(
+    facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft
+) -> dict[int, list[CandidateFact]]:
+    """Return the candidates with which each of the marked *facts*, by its place, is to be compared by the model."""
+    pairs = {new: _open_pairs(fact, candidates[new], draft) for new, fact in enumerate(facts)}
+    return {new: own for new, own in pairs.items() if own}
+
+
+def _open_pairs(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
+    # Two facts are judged by the words in which each was stated first; so again when these arrive late.
+    if fact.same_as is None:
+        return list(candidates.values())
+    same = candidates[fact.same_as]
+    rest: list[CandidateFact] = []
+    if is_first(fact, same, draft):
+        rest = [candidate for id_, candidate in candidates.items() if id_ != fact.same_as]
+    return [same, *rest] if _redates(fact, same) else rest
+
+
+def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
+    """Return whether the words of *fact* were stated before those of *candidate*, which is the same fact.
+
+    Words that state only an end ("no longer") come last, whenever they were stated.
+    """
+    if candidate is None:
+        return False
+    own = (fact.only_ends, fact.stated_at, draft.episode.id)
+    return own < (candidate.only_ends, candidate.stated_at, candidate.stated_by)
+
+
+def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
+    """Return whether *fact* gives a start, or an end, that the candidate does not have: it may correct it."""
+    starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
+    ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
+    width = WIDTH[fact.precision]
+    claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
+    restarts = claims and bool(starts) and all(abs(start - fact.valid_at) > width for start in starts)
+    return restarts or (fact.invalid_at != OPEN_END and bool(ends) and fact.invalid_at not in ends)
+
+
+# The question
+
+
+def show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[StatedFact], draft: Draft) -> Shown:
+    """Return the fact at the place *new* of *facts*, and the known ones, as the question shows them."""
+    fact, entities, episode = facts[new], draft.entities, draft.episode
+    # An entity that got a fuller name has that name on both sides.
+    names = {entity.id: entity.name for entity in entities}
+    own = {
+        "subject": entities[fact.subject].name,
+        "predicate": fact.predicate,
+        "objects": [entities[place].name for place in fact.objects],
+        "sentence": fact.sentence,
+        "quote": episode.content[fact.start : fact.end],
+        "said_at": _iso(episode.at),
+        "valid_at": _iso(fact.valid_at),
+        "invalid_at": _iso(fact.invalid_at),
+        "one_at_a_time": bool(fact.single_valued),
+    }
+    return {**_without_empty(own), "existing": [_show_candidate(candidate, names, fact) for candidate in among]}
+
+
+def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> Shown:
+    rule = predicates.canonical_predicate(candidate.predicate)
+    same = candidate.predicate == fact.predicate
+    single_valued = fact.single_valued if same else rule and rule.one_at_a_time
+    objects = zip(candidate.object_ids, candidate.objects, strict=True)
+    shown = {
+        "subject": names.get(candidate.subject_id, candidate.subject),
+        "predicate": candidate.predicate,
+        "objects": sorted(names.get(id_, name) for id_, name in objects),
+        "sentence": candidate.sentence,
+        "said_at": _iso(candidate.stated_at),
+        "valid_at": _iso(candidate.valid_at),
+        "invalid_at": _iso(candidate.invalid_at),
+        "one_at_a_time": bool(single_valued),
+    }
+    return _without_empty(shown)
+
+
+def _without_empty(shown: Shown) -> Shown:
+    """Return *shown* without what is not so or not known, which would be an eighth of its tokens."""
+    return {name: value for name, value in shown.items() if value is not None and value is not False}
+
+
+def _iso(micros: int | None) -> str | None:
+    moment = instant(micros)
+    return None if moment is None else iso(moment)
+
+
+def pair_keys(shown: Shown) -> list[str]:
+    """Return a key for each pair of the new fact and a known one: by all that the question shows of the two."""
+    new = {name: value for name, value in shown.items() if name != "existing"}
+    return [hashlib.sha256(json.dumps([new, candidate]).encode()).hexdigest()[:32] for candidate in shown["existing"]]
+
+
+def pair_question(shown: Mapping[int, Shown], judged: Judged) -> Question[dict[str, PairVerdict | None]]:
+    """Return the question about those pairs that were not *judged* yet; it returns all verdicts.
+
+    The new facts are shown under their numbers, the known ones by their place among those asked about.
+    """
+    keys: dict[int, list[str]] = {}
+    items: list[Shown] = []
+    for new, fact in shown.items():
+        pairs = zip(pair_keys(fact), fact["existing"], strict=True)
+        unseen = [(key, candidate) for key, candidate in pairs if key not in judged]
+        if unseen:
+            keys[new] = [key for key, _ in unseen]
+            existing = [{"id": place, **candidate} for place, (_, candidate) in enumerate(unseen)]
+            items.append({"id": new, **fact, "existing": existing})
+    return Question(JUDGE, "facts", items, partial(_judge, keys=keys, judged=judged))
+
+
+def _judge(
+    answers: Sequence[FactVerdicts], keys: Mapping[int, Sequence[str]], judged: Judged
+) -> dict[str, PairVerdict | None]:
+    verdicts = {**judged, **dict.fromkeys(key for own in keys.values() for key in own)}
+    for answer in answers:
+        for row in answer.verdicts:
+            own = keys.get(row.fact, ())
+            if 0 <= row.known < len(own):
+                verdicts[own[row.known]] = PairVerdict(row.verdict, row.confidence, row.holds, row.reason)
+    return verdicts
+
+
+# Verdicts
+
+
+def apply_duplicates(
+    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
+) -> tuple[StatedFact, ...]:
+    """Return *facts* with the ids of the known ones that the model says they are."""
+    marked = list(facts)
+    for new, candidate, verdict in _surest_first(comparisons):
+        if not policy.takes_effect(verdict.confidence):
+            break  # a copy loses less than a wrong merge
+        if verdict.verdict == "duplicate" and marked[new].same_as is None:
+            marked[new] = replace(marked[new], same_as=candidate.id)
+    return tuple(marked)
+
+
+def apply_corrections(
+    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
+) -> tuple[StatedFact, ...]:
+    """Return *facts* with what the verdicts say of each itself: that it is a correction, or a passing state."""
+    marked = list(facts)
+    for new, candidate, verdict in _surest_first(comparisons):
+        fact = marked[new]
+        if not policy.takes_effect(verdict.confidence):
+            break  # a passing state that goes on loses less than one that was cut
+        if verdict.verdict == "conflicts" and fact.same_as == candidate.id:
+            marked[new] = replace(fact, corrects=verdict.holds == "new", refuted=verdict.holds == "known")
+        elif verdict.verdict == "temporary" and fact.invalid_at == OPEN_END:
+            marked[new] = replace(fact, invalid_at=fact.window_end)
+    return tuple(marked)
+
+
+def find_verdicts(
+    facts: Sequence[StatedFact], comparisons: Sequence[Comparison], namespace: str, policy: ConflictPolicy
+) -> tuple[NewVerdict, ...]:
+    """Return which facts end or refute which, one a pair; an episode does not contradict what it says of one time."""
+    noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
+    stated = {(fact.stored_id, fact.begin) for fact in facts}
+    stored = {fact.id: fact.stored_id for fact in facts}
+    verdicts: dict[str, NewVerdict] = {}
+    for new, candidate, verdict in _surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):
+        fact, existing, kind = facts[new], stored.get(candidate.id, candidate.id), verdict.verdict
+        is_own = existing == fact.stored_id or (existing, fact.begin) in stated
+        if is_own or not policy.may_contradict(kind, _relation(fact), _relation(candidate)):
+            continue
+        id_ = verdict_id(namespace, fact.stored_id, existing)
+        ruling = policy.rule(kind, verdict.confidence)
+        verdicts.setdefault(
+            id_,
+            NewVerdict(
+                id=id_,
+                new=fact.stored_id,
+                existing=existing,
+                kind=kind,
+                ruling=ruling,
+                confidence=verdict.confidence,
+                holds=verdict.holds,
+                reason=verdict.reason,
+            ),
+        )
+    return tuple(verdicts.values())
+
+
+def find_rejudged(
+    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
+) -> tuple[NewVerdict, ...]:
+    """Return the verdicts that take the place of those that were found by words stated later."""
+    by_id = {verdict.id: verdict for verdict in verdicts}
+    rejudged: list[NewVerdict] = []
+    for row in comparisons:
+        fact, existing = facts[row.new], row.candidate.id
+        if fact.restated and fact.stored_id != existing:
+            id_ = verdict_id(namespace, fact.stored_id, existing)
+            reason = "so by the words in which it was said first"
+            nothing = NewVerdict(id_, fact.stored_id, existing, "unrelated", "both", 1.0, "new", reason)
+            rejudged.append(by_id.get(id_, nothing))
+    return tuple(rejudged)
+
+
+def _surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
+    judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
+    yield from sorted(judged, key=lambda row: -row[2].confidence)
+
+
+def _exclusions(
+    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
+) -> Iterator[Comparison]:
+    """Yield the pairs that cannot both hold as a person or the settings say so, where the model says nothing else."""
+    pairs = {(row.new, row.candidate.id) for row in judged}
+    for row in comparisons:
+        fact, candidate = facts[row.new], row.candidate
+        if policy.excludes(_relation(fact), _relation(candidate)) and (row.new, candidate.id) not in pairs:
+            reason = f"{fact.predicate} is declared to hold for one at a time"
+            yield replace(row, verdict=PairVerdict("supersedes", 1.0, "new", reason))
+
+
+def _relation(fact: StatedFact | CandidateFact) -> Relation:
+    """Return what *fact* relates, as the policy judges it."""
+    ends = fact.subject_id, fact.predicate, frozenset(fact.object_ids)
+    return Relation(*ends, fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else Relation(*ends)

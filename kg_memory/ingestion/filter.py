@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import hypot
 from operator import mul
-from typing import Any
 
 from kg_memory.errors import EmbeddingError
-from kg_memory.ingestion.receive import line
-from kg_memory.ingestion.records import IngestionState
+from kg_memory.ingestion.records import Draft, EpisodeRecord
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
+from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
 from kg_memory.text.identity import canonical_sentence
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
@@ -22,10 +21,10 @@ ECHO = "it only repeats what the memory supplied: there is nothing new in it"
 UNSURPRISING = "it differs little from the turns before it (surprise {:.3f}): it is not read"
 
 LONGEST = 120
-"""Characters; what is longer is no greeting."""
+"""Characters; a longer text is no greeting."""
 LONGEST_TURN = 160
-"""Characters; a longer turn is read however little it surprises: `docs/plans.md` tells what that brings."""
-# Words of assent and denial are not here: they may answer a question, and then state something.
+"""Characters; a longer turn is read however little it surprises: see `docs/plans.md`."""
+# Not words of assent and denial: as an answer to a question they state something.
 _PHRASES = """
 hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day|night)|morning
 |welcome back|how are (?:you|things)(?: doing)?(?: today)?|how (?:is|s) it going|what s up|whats up|long time no see
@@ -44,67 +43,72 @@ _PHATIC = re.compile(rf"(?:(?:{_PHRASES}|{_ADDED})(?:\s+|$))+")
 _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
 """Pictures that say yes or no."""
+_ZEPH = re.compile(
+    rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d(?:, not reviewed)?\)(?:\n|$))+", re.MULTILINE
+)
+"""A context in the layout of Zep."""
 
 
-def why_skipped(state: IngestionState, settings: Settings) -> Flow[str | None]:
+def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return why the episode is not to be read, if it is not.
 
     Only a message is left out because it says nothing, or nothing new.
     """
-    episode = state["episode"]
-    if not state["pieces"]:
+    episode = draft.episode
+    if not draft.pieces:
         return ECHO
     if is_suspect(episode, settings):
-        return SUSPECT.format(", ".join(episode["flags"]))
-    if settings.read_all or episode["kind"] != "message":
+        return SUSPECT.format(", ".join(episode.flags))
+    if settings.read_all or episode.kind != "message":
         return None
-    people = {each["speaker"] or "" for each in (episode, *state["previous"])}
-    words = " ".join("".join(piece["content"] for piece in state["pieces"]).split())
+    people = {episode.speaker or "", *(message.speaker or "" for message in draft.previous)}
+    words = " ".join("".join(piece.content for piece in draft.pieces).split())
     if says_nothing(words, people):
         return PHATIC
-    told = yield from _unsurprising(state, settings)
-    return told
+    reason = yield from _lack_of_surprise(draft, settings)
+    return reason
 
 
-def in_a_row(window: Sequence[IngestionState], settings: Settings) -> Flow[list[IngestionState]]:
-    """Return the states of *window*, received in this order, with how many were skipped before each once it is read.
+def count_skips(window: Sequence[Draft], settings: Settings) -> Flow[list[Draft]]:
+    """Return the drafts of *window*, received in this order, with how many were skipped before each once it is read.
 
-    It counts those of the window too, of one thread in the order of time; so all is read as if one by one.
+    That counts those of the window too, of one thread in the order of time; so all are read as if one by one.
     """
     if settings.surprise_threshold == 0:
         return list(window)
     try:
-        yield from embed([line(state["episode"]) for state in window])
+        yield from embed([draft.episode.line for draft in window])
     except EmbeddingError:
-        return list(window)  # each meets it in its turn
-    counted: list[IngestionState] = []
+        return list(window)  # each episode fails by itself in its turn
+    drafts: list[Draft] = []
     last: dict[str, tuple[int, int]] = {}
-    for state in window:
-        thread, at = state["episode"]["thread_key"], state["episode"]["at"]
-        before, skips = last.get(thread, (at, state["skips"]))
-        counted.append({**state, "skips": skips if before <= at else state["skips"]})
-        skipped = state["status"] == "skipped" or (yield from why_skipped(counted[-1], settings)) is not None
-        last[thread] = at, counted[-1]["skips"] + 1 if skipped else 0
-    return counted
+    for received in window:
+        thread, at = received.episode.thread_key, received.episode.at
+        before, skips = last.get(thread, (at, received.skips))
+        draft = received.having(skips=skips if before <= at else received.skips)
+        drafts.append(draft)
+        skipped = draft.status == "skipped" or (yield from why_skipped(draft, settings)) is not None
+        last[thread] = at, draft.skips + 1 if skipped else 0
+    return drafts
 
 
-def is_suspect(episode: Mapping[str, Any], settings: Settings) -> bool:
-    """Tell whether the episode has flags (C13), and neither its source is trusted nor a person has it read."""
-    if settings.read_all or not episode.get("flags"):
+def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
+    """Return whether the episode has flags (C13), and neither its source is trusted nor a person has it read."""
+    if settings.read_all or not episode.flags:
         return False
-    return {"*", episode["source"]}.isdisjoint(settings.trusted_sources)
+    return {"*", episode.source}.isdisjoint(settings.trusted_sources)
 
 
-def _unsurprising(state: IngestionState, settings: Settings) -> Flow[str | None]:
-    """Return how little the turn differs from those before it, if that is too little; many in a row are too many."""
-    if settings.surprise_threshold == 0 or len(state["episode"]["content"]) > LONGEST_TURN:
+def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
+    """Return how little the turn differs from those before it, if it is to be skipped; not many in a row are."""
+    if settings.surprise_threshold == 0 or len(draft.episode.content) > LONGEST_TURN:
         return None
-    if not state["previous"] or state["skips"] >= settings.max_skip_turns:
+    if not draft.previous or draft.skips >= settings.max_skip_turns:
         return None
-    lines = [line(each) for each in (state["episode"], *state["previous"])]
+    lines = [draft.episode.line, *(message.line for message in draft.previous)]
     own, *before = yield from embed(lines)  # its own vector is stored when it is saved
-    found = surprise(own, before)
-    return UNSURPRISING.format(found) if found < settings.surprise_threshold else None
+    distance = surprise(own, before)
+    return UNSURPRISING.format(distance) if distance < settings.surprise_threshold else None
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
@@ -115,7 +119,7 @@ def surprise(own: Vector, before: Sequence[Vector]) -> float:
 
 
 def says_nothing(content: str, people: Iterable[str] = ()) -> bool:
-    """Tell whether *content* is a greeting, thanks, a farewell, laughter or marks alone, perhaps to one of *people*."""
+    """Return whether *content* is but a greeting, thanks, a farewell or laughter, perhaps to one of *people*."""
     if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
         return False
     text = canonical_sentence(content)
@@ -126,3 +130,26 @@ def says_nothing(content: str, people: Iterable[str] = ()) -> bool:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     text = " ".join(text.split())
     return bool(_PHATIC.fullmatch(text)) and not _ONLY_ADDED.fullmatch(text)
+
+
+def without_contexts(content: str) -> str:
+    """Return *content* with spaces for each character of a context in it, so that all else keeps its place.
+
+    A context that the memory supplied is recognised by its marks, to the letter; one in other words is not.
+    """
+    for mark in SUPPLIED:
+        content = _without(content, mark)
+    return _ZEPH.sub(lambda match: " " * len(match[0]), content)
+
+
+def _without(content: str, mark: Marker) -> str:
+    parts: list[str] = []
+    place = 0
+    while (start := content.find(mark.begin, place)) >= 0:
+        end = content.find(mark.end, start + len(mark.begin))
+        if end < 0:
+            break
+        end += len(mark.end)
+        parts += [content[place:start], " " * (end - start)]
+        place = end
+    return "".join((*parts, content[place:]))

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 
-from kg_memory.ingestion.contradictions import judge
+from kg_memory.errors import (
+    BudgetSpent,
+    DatabaseError,
+    EmbeddingMismatch,
+    EmbeddingUnavailable,
+    ModelUnavailable,
+    SettingsError,
+)
+from kg_memory.falkor.queries import episodes as queries
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.date import date
+from kg_memory.ingestion.dedupe import dedupe
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import facts
-from kg_memory.ingestion.failure import note_failure
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
-from kg_memory.ingestion.records import IngestionContext, IngestionInput, IngestionState
+from kg_memory.ingestion.records import IngestionContext, IngestionInput, IngestionState, on_state
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
 from kg_memory.ingestion.summarise import summarise
-from kg_memory.runtime.flow import Driver
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.runtime.effects import write
+from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Course, Fork
 from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 
-STEPS = (receive, extract, reflect, resolve, facts, date, judge, invalidate, save, summarise)
+STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
+OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch, SettingsError)
+"""Errors that the next episode would meet too: the episode waits until they are mended, and has not failed."""
 
 
 def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, IngestionContext, Any, IngestionState]:
@@ -34,29 +48,52 @@ def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, Inge
 
 
 def course(driver: Driver, settings: Settings, *, received: bool = False) -> Course:
-    """Return the steps and what follows each.
+    """Return the steps, and which follows which.
 
-    One for what was *received* begins behind that step, and leaves the summaries to whoever runs it for many. The last
+    *received* leaves out the first step, and the summaries, for whoever does these for many episodes at once. The last
     step, `link`, is there only where the settings ask for it.
     """
-    nodes = {step.__name__: node(step, driver, settings, metered=True, on_failure=note_failure) for step in STEPS}
+    nodes = {
+        step.__name__: node(on_state(step), driver, settings, metered=True, on_failure=note_failure) for step in STEPS
+    }
     last = link.__name__ if settings.note_linking else END
-    unless_done = Fork(_unless_done, {"extract": "extract", "done": END})
+    unless_done = Fork(_after_receive, {"extract": "extract", "done": END})
     after: dict[str, str | Fork] = {START: unless_done if received else "receive", "receive": unless_done}
-    after |= {before.__name__: step.__name__ for before, step in pairwise(STEPS[1:-1])}
-    after["save"] = Fork(_unless_forgotten, {"again": "receive", "done": last if received else "summarise"})
+    after |= {step.__name__: following.__name__ for step, following in pairwise(STEPS[1:-1])}
+    saved = last if received else "summarise"
+    after["save"] = Fork(_after_save, {"receive": "receive", "dedupe": "dedupe", "done": saved})
     after["summarise"] = last
     if settings.note_linking:
-        nodes[last] = node(link, driver, settings, metered=True)
+        nodes[last] = node(on_state(link), driver, settings, metered=True)
         after[last] = END
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
     return Course("ingestion", graph, nodes, after)
 
 
-def _unless_done(state: IngestionState) -> Literal["extract", "done"]:
+def _after_receive(state: IngestionState) -> str:
     return "done" if state["done"] else "extract"
 
 
-def _unless_forgotten(state: IngestionState) -> Literal["again", "done"]:
-    return "again" if state.get("again") else "done"
+def _after_save(state: IngestionState) -> str:
+    return state.get("retry_from") or "done"
+
+
+def note_failure(state: Mapping[str, Any], step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
+    """Note on the stored episode of *state* that *step* met *error*, or *stumbled* over what it was given.
+
+    The model's answers are kept, unless the step may have stumbled over them. Nothing is noted of an error of the
+    database, which could not be written: the episode stays as it is, to be resumed.
+    """
+    if "episode" in state and not isinstance(error, DatabaseError):
+        answers_kept = not stumbled or isinstance(error, OUTAGES)
+        return (yield from mark_failed(state["episode"]["id"], step, error, answers_kept=answers_kept))
+    return None
+
+
+def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
+    """Note on the stored *episode* that *step* met *error*, and return its status: it waits, or failed."""
+    status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
+    row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
+    yield from write(queries.MARK, id=episode, **row, **NO_USAGE)
+    return status.value

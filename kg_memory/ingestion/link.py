@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kg_memory.errors import DatabaseError
-from kg_memory.falkor.queries import ingestion as cypher
-from kg_memory.ingestion.records import IngestionState
+from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.ingestion.records import Draft, Update
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry.failures import reason
@@ -22,14 +22,12 @@ UNSET = 1.0
 log = logging.getLogger("kg_memory.ingestion")
 
 
-def link(
-    state: IngestionState, settings: Settings, clock: Callable[[], float] = time.monotonic
-) -> Flow[dict[str, Any]]:
+def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Flow[Update]:
     """Link the entities that the episode brought, or named anew, and return how many links there are.
 
-    The episode is done: what could not be `linked` in time, or by an error of the database, is left out, and is told.
+    The episode is done: links that could not be made in time, or for an error of the database, are left out and logged.
     """
-    new = [each["id"] for each in state["entities"] if not each["known"] or each["renamed"]]
+    new = [entity.id for entity in draft.entities if entity.is_new or entity.renamed]
     end, linked = clock() + settings.note_link_seconds, 0
     for first in range(0, len(new), AT_ONCE):
         left = len(new) - first
@@ -37,24 +35,23 @@ def link(
             log.warning("no links of %d entities: there was no more time, raise note_link_seconds", left)
             return {"linked": linked, "unlinked": left}
         try:
-            linked += yield from _linked(new[first : first + AT_ONCE], settings)
+            linked += yield from _link(new[first : first + AT_ONCE], settings)
         except DatabaseError as error:
             log.warning("no links of %d entities: %s", left, reason(error))
             return {"linked": linked, "unlinked": left}
     return {"linked": linked, "unlinked": 0}
 
 
-def _linked(ids: list[str], settings: Settings) -> Flow[int]:
+def _link(ids: list[str], settings: Settings) -> Flow[int]:
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
-    most = {"limit": settings.note_link_most + 1, "threshold": threshold}
-    found = yield from read(cypher.NEAR_ENTITIES, ids=ids, **most)
-    if not found:
+    near = yield from read(queries.NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
+    if not near:
         return 0
-    made = yield from write(cypher.LINK_ENTITIES, links=_pairs(found))
-    return int(made[0]["n"])
+    rows = yield from write(queries.LINK_ENTITIES, links=_pairs(near))
+    return int(rows[0]["n"])
 
 
-def _pairs(found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return each pair once, whichever of the two found the other."""
-    pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in found}
-    return [{"one": one, "other": other, "similarity": each} for (one, other), each in sorted(pairs.items())]
+def _pairs(near: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return each pair once, whichever of the two the row is of."""
+    pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in near}
+    return [{"one": one, "other": two, "similarity": similarity} for (one, two), similarity in sorted(pairs.items())]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import takewhile
 from operator import itemgetter
@@ -12,11 +14,11 @@ from reprlib import repr as short
 from typing import Any
 
 from kg_memory.errors import InputError
-from kg_memory.falkor.queries import episodes as cypher
+from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
-from kg_memory.ingestion.echo import without_contexts
+from kg_memory.ingestion.filter import without_contexts
 from kg_memory.ingestion.injection import Flag, injection_flags
-from kg_memory.ingestion.records import IngestionState, Piece
+from kg_memory.ingestion.records import Draft, EpisodeRecord, Piece, PreviousMessage, Update, to_plain
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
@@ -24,122 +26,140 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant, iso, micros
 from kg_memory.text import tokenise
 from kg_memory.text.identity import episode_id, replace_unstorable, thread_key, validate_namespace
-from kg_memory.text.redaction import redact as redacted
-from kg_memory.text.redaction import redact_json
+from kg_memory.text.redaction import redact, redact_json
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""
 NEIGHBOUR_LENGTH = 2000
+"""Characters of an episode that its neighbours see."""
 LONG = 60
-"""Words of an episode that has its context in itself: it carries nobody else's. Talk has 5 to 40, essays hundreds."""
-STORED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
+"""Words from which an episode has its context in itself: it carries no words of others. Talk has 5 to 40."""
+FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
+"""What stays as the episode was stored first."""
 LONGEST_FIELD = 10_000
 """Characters of a speaker, a thread, a source or its own id."""
 DEEPEST = 200
 """How many lists and objects of a JSON record may lie in each other."""
 MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
-READ = ("done", "skipped")
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+FINISHED = ("done", "skipped")
 """The states of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
+"""Where a text may be split, best first."""
+
+Row = Mapping[str, Any]
 
 
-Neighbour = dict[str, Any]
-
-
-def receive(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
+def receive(draft: Draft, settings: Settings) -> Flow[Update]:
     """Save the episode, readable and searchable by its words at once, and note that it is being read.
 
-    The same one again changes nothing. Errors: `InputError` says what is wrong with the input.
+    The same one again changes nothing. Raises: `InputError` for input that cannot be stored.
     """
-    update = yield from accept(state, settings, reading=True)
+    update = yield from _save(draft, settings, reading=True)
     return update
 
 
-def accept(state: IngestionState, settings: Settings, *, reading: bool = False) -> Flow[dict[str, Any]]:
-    """Save the episode, to be read later if not now, and return what is known of it."""
+def accept(state: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
+    """Save the episode of *state* to be read later, and return the state as `receive` leaves it."""
+    update = yield from _save(Draft(state), settings, reading=False)
+    return {name: to_plain(value) for name, value in update.items()}
+
+
+def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     created_at = yield from now()
-    again = bool(state.get("again"))
-    told = {**state, "at": state["episode"]["at_iso"]} if again else state  # what has no date was said at first
-    given = checked(told, settings, created_at)
-    saved, before = yield from _saved(given, settings, state.get("known"), reading=reading)
-    if saved["content"] != given["content"]:
+    reread = draft.retry_from is not None
+    # An input without a date keeps the date of its first try.
+    state = {**draft.state, "at": draft.episode.at_iso} if reread else draft.state
+    episode = validate_episode(state, settings, created_at)
+    saved, before = yield from _store(episode, settings, state.get("saved_id"), reading=reading)
+    if saved["content"] != episode.content:
         raise InputError(
-            f"source_id {given['source_id']!r} is already stored with another content: an episode never changes, "
+            f"source_id {episode.source_id!r} is already stored with another content: an episode never changes, "
             "give the new text a source_id of its own"
         )
-    # It is read as it was first stored, whatever time or speaker a later call gives to the same id.
-    episode = given if saved["new"] else {**given, **{name: saved[name] for name in STORED}}
-    if (episode["at"], episode["thread_key"]) != (given["at"], given["thread_key"]):
-        before, _ = yield from _around(episode, settings)
-    previous = [
-        {"speaker": each["speaker"], "content": each["content"], "at": iso(instant(each["at"]) or EPOCH)}
-        for each in reversed(before[: settings.previous_messages])
-        if not each["withheld"]
-    ]
+    if not saved["new"]:
+        stored = replace(episode, **{name: saved[name] for name in FIXED})
+        if (stored.at, stored.thread_key) != (episode.at, episode.thread_key):
+            before, _ = yield from _read_neighbours(stored, settings)
+        episode = stored
+    episode = replace(episode, at_iso=iso(local_time(episode.at, episode.offset)))
     return {
         "namespace": validate_namespace(state.get("namespace")),
-        "episode": {**episode, "at_iso": iso(local(episode))},
-        "new": saved["new"] or (again and state["new"]),
-        "again": False,
-        "done": saved["status"] in READ,
+        "episode": episode,
+        "new": saved["new"] or (reread and draft.new),
+        "retry_from": None,
+        "done": saved["status"] in FINISHED,
         "status": saved["status"],
         "answers": dict(zip(saved["answers"][::2], saved["answers"][1::2], strict=True)),
         "forgotten": saved["forgotten"],
         "predicates_at": saved["predicates_at"],
-        "previous": previous,
+        "previous": _previous_messages(before[: settings.previous_messages]),
         "skips": len(list(takewhile(itemgetter("skipped"), before))),
-        "pieces": _news(episode, settings),
-        "entities": [],
-        "facts": [],
+        "pieces": _pieces_to_read(episode, settings),
+        "entities": (),
+        "facts": (),
     }
 
 
-def _saved(
-    given: Mapping[str, Any], settings: Settings, known: str | None, *, reading: bool
-) -> Flow[tuple[dict[str, Any], list[Neighbour]]]:
-    """Save the episode, and return what is stored, and the episodes before it; none is forgotten meanwhile.
+def _store(
+    episode: EpisodeRecord, settings: Settings, saved_id: str | None, *, reading: bool
+) -> Flow[tuple[Row, list[Row]]]:
+    """Store the episode; return its row and the episodes before it, of which none is forgotten meanwhile.
 
-    Of one that was saved before, *known* is the id. Errors: `InputError` where that was forgotten since.
+    *saved_id* is the id of one that was saved before. Raises: `InputError` where that was forgotten since.
     """
+    columns = to_plain(episode)
+    del columns["at_iso"]
     while True:
-        before, after = yield from _around(given, settings)
-        lengths, postings = indexed(given, before, after)
-        around = [each["id"] for each in (*before, *after)] + ([] if known is None else [known])
-        episode = {**given, "status": "new"}
-        found = yield from write(
-            cypher.SAVE_EPISODE,
-            episode=episode,
-            around=around,
+        before, after = yield from _read_neighbours(episode, settings)
+        lengths, postings = indexed(columns, before, after)
+        around = [neighbour["id"] for neighbour in (*before, *after)]
+        rows = yield from write(
+            queries.SAVE_EPISODE,
+            episode={**columns, "status": "new"},
+            around=around if saved_id is None else [*around, saved_id],
             lengths=lengths,
             postings=postings,
             reading=reading,
             **NO_LEDGER,
         )
-        if found:
-            return found[0], before
-        if known is not None and not (yield from read(cypher.STATUS, id=known)):
+        if rows:
+            return rows[0], before
+        if saved_id is not None and not (yield from read(queries.STATUS, id=saved_id)):
             raise InputError(FORGOTTEN)
 
 
-def _around(episode: Mapping[str, Any], settings: Settings) -> Flow[tuple[list[Neighbour], list[Neighbour]]]:
+def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
     """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
-    around = yield from read(
-        cypher.NEIGHBOURS,
-        id=episode["id"],
-        thread_key=episode["thread_key"],
-        at=episode["at"],
+    rows = yield from read(
+        queries.NEIGHBOURS,
+        id=episode.id,
+        thread_key=episode.thread_key,
+        at=episode.at,
         limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0),
         length=NEIGHBOUR_LENGTH,
     )
-    return [each for each in around if each["side"] < 0], [each for each in around if each["side"] > 0]
+    before: list[Row] = [row for row in rows if row["side"] < 0]
+    after: list[Row] = [row for row in rows if row["side"] > 0]
+    return before, after
 
 
-def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> dict[str, Any]:
-    """Return the episode as it is stored: cleaned, identified and dated."""
+def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
+    return tuple(
+        PreviousMessage(row["speaker"], row["content"], iso(instant(row["at"]) or EPOCH))
+        for row in reversed(latest_first)
+        if not row["withheld"]
+    )
+
+
+def validate_episode(state: Mapping[str, Any], settings: Settings, created_at: int) -> EpisodeRecord:
+    """Return the episode as it is stored: cleaned, identified and dated.
+
+    Raises: `InputError` for input that cannot be stored.
+    """
     content = state.get("content")
     if not isinstance(content, str | None):
         raise InputError(
@@ -150,40 +170,48 @@ def checked(state: Mapping[str, Any], settings: Settings, created_at: int) -> di
         raise InputError("the content is empty: give a message, a text or a JSON record")
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
-    kind = _kind(state.get("kind") or "message", content)
-    redact = redact_json if kind == EpisodeKind.JSON else redacted
-    content = redact(content, settings.redact)
+    kind = _validate_kind(state.get("kind") or "message", content)
+    content = (redact_json if kind == EpisodeKind.JSON else redact)(content, settings.redact)
     if not content.strip():
-        raise InputError("the content is empty once the redact hook was there: leave the message out")
+        raise InputError("the content is empty after the redact hook: leave the message out")
     namespace = validate_namespace(state.get("namespace"))
-    texts = {name: _text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
-    texts["speaker"] = redacted(texts["speaker"] or "", settings.redact) or None
+    texts = {name: _validate_text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
+    speaker = redact(texts["speaker"] or "", settings.redact) or None
     at, offset = parse_at(state.get("at"), created_at)
     content = replace_unstorable(content)
-    source_id = texts["source_id"]
-    parts = (
-        ("id", texts["source"], source_id) if source_id else (kind, content, texts["speaker"], texts["thread"], str(at))
+    source, source_id, thread = texts["source"], texts["source_id"], texts["thread"]
+    parts = ("id", source, source_id) if source_id else (kind, content, speaker, thread, str(at))
+    return EpisodeRecord(
+        id=episode_id(namespace, parts),
+        kind=kind,
+        content=content,
+        at=at,
+        speaker=speaker,
+        offset=offset,
+        created_at=created_at,
+        trust=_validate_trust(state.get("trust")),
+        expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
+        flags=_injection_flags(content),
+        thread_key=thread_key(thread),
+        thread=thread,
+        source=source,
+        source_id=source_id,
     )
-    return {
-        "id": episode_id(namespace, parts), "kind": kind, "content": content, "at": at, "offset": offset,
-        "created_at": created_at, "trust": _trust(state.get("trust")),
-        "expires_at": _expiry(state.get("expires_at"), created_at, settings.default_ttl),
-        "flags": _flags(content), "thread_key": thread_key(texts["thread"]), **texts,
-    }  # fmt: skip
 
 
-def _flags(content: str) -> list[Flag]:
-    """Return what of a prompt injection is in *content*; the tags of a context that the memory supplied are none."""
-    found = injection_flags(content)
-    own = injection_flags(without_contexts(content)) if "forged_fence" in found else found
-    return [each for each in found if each != "forged_fence" or each in own]
+def _injection_flags(content: str) -> list[Flag]:
+    """Return the flags of *content*; the fences of a context that the memory supplied are not forged ones."""
+    flags = injection_flags(content)
+    if "forged_fence" in flags and "forged_fence" not in injection_flags(without_contexts(content)):
+        return [flag for flag in flags if flag != "forged_fence"]
+    return list(flags)
 
 
-def local(episode: Mapping[str, Any]) -> datetime:
-    """Return when the episode was said, by the clock of where it was said: "yesterday" is the day before that one."""
-    moment = instant(episode["at"]) or EPOCH
+def local_time(at: int, offset: int) -> datetime:
+    """Return an instant by the clock of where it was said: "yesterday" is the day before that day."""
+    moment = instant(at) or EPOCH
     try:
-        return moment.astimezone(timezone(timedelta(minutes=episode["offset"])))
+        return moment.astimezone(timezone(timedelta(minutes=offset)))
     except OverflowError:
         return moment  # the first and the last day of the calendar
 
@@ -193,7 +221,7 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
     A naive one is UTC, a missing one is now.
 
-    Errors: `InputError` for anything that is no date.
+    Raises: `InputError` for anything that is no date.
     """
     if at is None or at == "":
         return created_at, 0
@@ -206,60 +234,59 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
     raise InputError(f"{name} is {short(at)}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z")
 
 
-def _news(episode: Mapping[str, Any], settings: Settings) -> list[Piece]:
+def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
     """Return the pieces of the content, without what the memory itself supplied; a record is taken as it is."""
-    content = str(episode["content"])
-    news = content if episode["kind"] == EpisodeKind.JSON else without_contexts(content)
-    if settings.read_all and not news.strip():
-        news = content
-    return [each for each in pieces(news, settings.chunk_size) if each["content"].strip()]
+    content = episode.content if episode.kind == EpisodeKind.JSON else without_contexts(episode.content)
+    if settings.read_all and not content.strip():
+        content = episode.content
+    return tuple(piece for piece in split_content(content, settings.chunk_size) if piece.content.strip())
 
 
-def pieces(content: str, size: int) -> list[Piece]:
-    """Split *content* into pieces of at most *size* characters, each at the best joint in its second half."""
-    found: list[Piece] = []
+def split_content(content: str, size: int) -> list[Piece]:
+    """Split *content* into pieces of at most *size* characters, at the best joint in the second half of a piece."""
+    pieces: list[Piece] = []
     start = 0
     while start < len(content):
         end = min(start + size, len(content))
         if end < len(content):
             window = content[start:end]
-            places = (window.rfind(joint, size // 2) + len(joint) for joint in JOINTS if joint in window[size // 2 :])
-            end = start + next(places, size)
-        found.append({"content": content[start:end], "start": start})
+            ends = (window.rfind(joint, size // 2) + len(joint) for joint in JOINTS if joint in window[size // 2 :])
+            end = start + next(ends, size)
+        pieces.append(Piece(content[start:end], start))
         start = end
-    return found
+    return pieces
 
 
 def indexed(
-    episode: Mapping[str, Any], before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+    episode: Row, before: Sequence[Row], after: Sequence[Row]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
 
-    Each of two neighbours carries the other's words too, so that a line finds its context; see `carried`.
+    Two neighbours carry the other's words too, so that a line is found by its context; see `carried`.
     """
-    own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
-    places: dict[str, dict[str, int]] = {}
-    lengths: dict[str, int] = {}
+    postings: dict[str, Counter[str]] = {}
+    lengths: Counter[str] = Counter()
 
     def add(counts: Mapping[str, int], place: str) -> None:
         for term, frequency in counts.items():
-            there = places.setdefault(term, {})
-            there[place] = there.get(place, 0) + frequency
-        lengths[place] = lengths.get(place, 0) + sum(counts.values())
+            postings.setdefault(term, Counter())[place] += frequency
+        lengths[place] += sum(counts.values())
 
+    own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
     add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
     shared, size = tokenise.count_terms(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
     for side in (before, after):
-        for weight, other in zip((NEXT_TO, NEAR), side, strict=False):
-            if abs(other["at"] - episode["at"]) <= SESSION_GAP:
-                lent = tokenise.count_terms(line(other))
+        for weight, neighbour in zip((NEXT_TO, NEAR), side, strict=False):
+            if abs(neighbour["at"] - episode["at"]) <= SESSION_GAP:
+                lent = tokenise.count_terms(line(neighbour))
                 add(carried(size, lent, weight), episode["id"])
-                add(carried(length(other), shared, weight), other["id"])
-    postings = [
-        {"term": term, "in": [{"id": place, "f": f} for place, f in sorted(there.items())]}
-        for term, there in sorted(places.items())
-    ]
-    return [{"id": place, "n": n} for place, n in lengths.items()], postings
+                add(carried(length(neighbour), shared, weight), neighbour["id"])
+    rows = [{"term": term, "in": _posting_rows(places)} for term, places in sorted(postings.items())]
+    return [{"id": place, "n": n} for place, n in lengths.items()], rows
+
+
+def _posting_rows(places: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]
 
 
 def carried(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
@@ -270,12 +297,12 @@ def carried(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
 
-def length(episode: Mapping[str, Any]) -> int:
+def length(episode: Row) -> int:
     """Return how many words the episode has, as far as neighbours see it."""
     return sum(tokenise.count_terms(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
 
 
-def line(episode: Mapping[str, Any]) -> str:
+def line(episode: Row) -> str:
     """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
     return f"{episode['speaker']}: {episode['content']}" if episode["speaker"] else str(episode["content"])
 
@@ -286,30 +313,28 @@ def date_words(at: int) -> str:
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
-def _kind(kind: object, content: str) -> str:
+def _validate_kind(kind: object, content: str) -> str:
     try:
-        known = EpisodeKind(str(kind))
+        valid = EpisodeKind(str(kind))
     except ValueError:
         kinds = ", ".join(EpisodeKind)
         raise InputError(f"the kind is {short(kind)}: use one of {kinds}") from None
-    if known is EpisodeKind.JSON:
+    if valid is EpisodeKind.JSON:
         try:
             depth = nesting(json.loads(content))
         except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"the content is not valid JSON ({error}): mend it, or store it with kind='text'"
-            ) from None
+            raise InputError(f"the content is not valid JSON ({error}): fix it, or store it with kind='text'") from None
         if depth > DEEPEST:
             raise InputError(f"the JSON is nested {depth} deep, the limit is {DEEPEST}: flatten it, or use kind='text'")
-    return known.value
+    return valid.value
 
 
 def nesting(value: Any) -> int:
     """Return how many lists and objects of the JSON *value* lie in each other, at most."""
     depth, level = 0, [value]
-    while level := [each for each in level if isinstance(each, list | dict)]:
+    while level := [item for item in level if isinstance(item, list | dict)]:
         depth += 1
-        level = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
     return depth
 
 
@@ -320,20 +345,20 @@ def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | Non
     return parse_at(expires_at, created_at, "expires_at")[0]
 
 
-def _trust(trust: object) -> float:
+def _validate_trust(trust: object) -> float:
     if trust is None:
         return 1.0
     if isinstance(trust, bool) or not isinstance(trust, int | float) or not 0 <= trust <= 1:
-        raise InputError(f"trust is {trust!r}: give a number from 0 to 1")
+        raise InputError(f"trust must be a number from 0 to 1, got {trust!r}")
     return float(trust)
 
 
-def _text(name: str, value: object) -> str | None:
+def _validate_text(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InputError(f"{name} is {short(value)}: give a string")
+        raise InputError(f"{name} must be a string, got {short(value)}")
     if len(value) > LONGEST_FIELD:
         raise InputError(f"{name} has {len(value)} characters, the limit is {LONGEST_FIELD}: give a name, not a text")
-    cleaned = replace_unstorable(value)
-    return (" ".join(cleaned.split()) if name == "speaker" else cleaned) or None
+    text = replace_unstorable(value)
+    return (" ".join(text.split()) if name == "speaker" else text) or None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
-from kg_memory.ingestion.extract import fields, join, speaker
-from kg_memory.ingestion.records import IngestionState, NewEntity, Piece
+from kg_memory.ingestion.extract import join, speaker_of
+from kg_memory.ingestion.records import Draft, Mention, Piece, Update
 from kg_memory.llm.prompts import REFLECT
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.runtime.effects import ask
@@ -15,31 +15,41 @@ from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name
 
 
-def reflect(state: IngestionState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Look at the extraction again, `settings.reflections` times or until nothing changes.
+def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
+    """Check the extraction again, `settings.reflections` times or until nothing changes.
 
-    Where facts were read together with it, that was done there.
+    Where facts were read together with it, the same question asked for that.
     """
-    if state.get("stated") is not None:
+    if draft.stated is not None:
         return {}
-    entities = state["entities"]
-    always = {canonical_name(entity["name"]) for entity in speaker(state, settings)}
+    mentions = draft.mentions
+    speaker = {canonical_name(mention.name) for mention in speaker_of(draft, settings)}
     for _ in range(settings.reflections):
-        answers = yield from every(_ask(state, piece, entities, settings) for piece in state["pieces"])
-        # A name is unsupported only if no piece supports it.
-        unsupported = set.intersection(*({canonical_name(name) for name in answer.unsupported} for answer in answers))
-        kept = [each for each in entities if canonical_name(each["name"]) not in unsupported - always]
-        missed = (entity for answer in answers for entity in answer.missed)
-        reflected = join(kept, (each for each in missed if canonical_name(each.name) not in unsupported), settings)
-        if reflected == entities:
+        answers = yield from every(_ask(draft, piece, mentions, settings) for piece in draft.pieces)
+        reflected = _apply(answers, mentions, speaker, settings)
+        if reflected == mentions:
             break
-        entities = reflected
-    return {"entities": entities}
+        mentions = reflected
+    return {"mentions": mentions}
 
 
-def _ask(state: IngestionState, piece: Piece, entities: list[NewEntity], settings: Settings) -> Flow[Reflection]:
+def _apply(
+    answers: Sequence[Reflection], mentions: Sequence[Mention], speaker: set[str], settings: Settings
+) -> tuple[Mention, ...]:
+    # A name is unsupported only if no piece supports it.
+    unsupported = set.intersection(*({canonical_name(name) for name in answer.unsupported} for answer in answers))
+    supported = [mention for mention in mentions if canonical_name(mention.name) not in unsupported - speaker]
+    missed = (
+        entity for answer in answers for entity in answer.missed if canonical_name(entity.name) not in unsupported
+    )
+    return join(supported, missed, settings)
+
+
+def _ask(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings: Settings) -> Flow[Reflection]:
     answer = yield from ask(
-        REFLECT, **fields(state, piece), entity_types=[asdict(each) for each in settings.entity_types],
-        entities=[{"name": each["name"], "type": each["type"]} for each in entities],
-    )  # fmt: skip
+        REFLECT,
+        **draft.prompt_fields(piece),
+        entity_types=[asdict(declared) for declared in settings.entity_types],
+        entities=[asdict(mention) for mention in mentions],
+    )
     return answer

@@ -1,20 +1,24 @@
-"""Several questions asked as one: each keeps its rules and its data, and gets its part of one answer."""
+"""Questions about many items, asked in batches; and several questions asked as one, each with its own answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, create_model
 
 from kg_memory.errors import ModelError, ModelUnavailable
-from kg_memory.runtime.effects import Ask, Prompt
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.effects import Ask, Prompt, ask
+from kg_memory.runtime.flow import Flow, every
 
+T = TypeVar("T")
 NAME = "settle"
-"""What the prompt is called that asks several questions."""
+"""The name of the prompt that asks several questions."""
+BATCH = 25
+"""How many items one request has, at most: an answer has room for so many only."""
 _HEAD = """Answer $count questions at once. Each stands by itself, with rules and data of its own.
 What one of them takes for granted, another may doubt.
 
@@ -24,29 +28,57 @@ _DATA = "What follows is fenced data."
 """With what the data of a prompt begins."""
 
 
-def as_one(*flows: Flow[Any]) -> Flow[list[Any]]:
-    """Run *flows* and return their results; what each asks the model first is one question.
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """What *prompt* asks about *items* (its field *key*), with its other *fields*; `apply` reads the answers.
 
-    Where the model cannot answer that, each asks by itself. Errors: those of what the flows do; they do not see them.
+    There is one answer a batch, and none where there are no items.
     """
-    results: list[Any] = [None] * len(flows)
-    asked: dict[int, Ask] = {}
-    for place, flow in enumerate(flows):
-        question, results[place] = yield from _until_asked(flow)
-        if question is not None:
-            asked[place] = question
+
+    prompt: Prompt[Any]
+    key: str
+    items: Sequence[Any]
+    apply: Callable[[Sequence[Any]], T]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, items: Sequence[Any]) -> Ask:
+        """Return the request about some of the items."""
+        return Ask(self.prompt, {self.key: items, **self.fields})
+
+
+def ask_question(question: Question[T]) -> Flow[T]:
+    """Ask *question*, its batches side by side, and return what the answers say."""
+    items = question.items
+    if not items:
+        return question.apply([])
+    if len(items) <= BATCH:
+        return question.apply([(yield question.of(items))])
+    batches = (question.of(items[start : start + BATCH]) for start in range(0, len(items), BATCH))
+    answers = yield from every(ask(batch.prompt, **batch.fields) for batch in batches)
+    return question.apply(answers)
+
+
+def ask_together(*questions: Question[Any]) -> Flow[list[Any]]:
+    """Ask *questions* as one where they are several, and return what the answers say of each.
+
+    One that has no items, or more than a batch, is asked by itself; so is each where the model cannot answer all.
+    Raises: the model's errors.
+    """
+    joined = [question for question in questions if 0 < len(question.items) <= BATCH]
     answers: Sequence[BaseModel] = ()
-    if len(asked) > 1:
-        answers = yield from _answered([*asked.values()])
-    for number, (place, question) in enumerate(asked.items()):
-        answer = answers[number] if answers else (yield question)
-        results[place] = yield from _to_the_end(flows[place], answer)
+    if len(joined) > 1:
+        answers = yield from _ask_joint([question.of(question.items) for question in joined])
+    own = {id(question): answer for question, answer in zip(joined, answers, strict=False)}
+    results: list[Any] = []
+    for question in questions:
+        answer = own.get(id(question))
+        results.append(question.apply([answer]) if answer is not None else (yield from ask_question(question)))
     return results
 
 
 @lru_cache(maxsize=64)
 def joint(parts: tuple[Prompt[Any], ...]) -> Prompt[Any]:
-    """Return the prompt that asks all of *parts*; no two of them share a field, in what they tell or what they ask."""
+    """Return the prompt that asks all of *parts*; no two of them share a field, in what they show or what they ask."""
     fields = {name: field for part in parts for name, field in part.answer.model_fields.items()}
     answer = create_model(
         "And".join(part.answer.__name__ for part in parts),
@@ -59,42 +91,22 @@ def joint(parts: tuple[Prompt[Any], ...]) -> Prompt[Any]:
     # The rules come first, so that servers can keep them in their caches.
     rules = [f"# Question {number}\n\n{own}" for number, (own, _, _) in enumerate(texts, 1)]
     data = [f"# The data of question {number}\n\n{mark}{own}" for number, (_, mark, own) in enumerate(texts, 1) if mark]
-    told = frozenset(name for part in parts for name in part.fields)
-    return Prompt(NAME, "\n".join((head, *rules, *data)), told, answer, parts)
+    names = frozenset(name for part in parts for name in part.fields)
+    return Prompt(NAME, "\n".join((head, *rules, *data)), names, answer, parts)
 
 
-def _until_asked(flow: Flow[Any]) -> Flow[tuple[Ask | None, Any]]:
-    """Run *flow* until it asks, and return what; or to its end, and return its result."""
-    try:
-        effect = next(flow)
-        while not isinstance(effect, Ask):
-            answer = yield effect
-            effect = flow.send(answer)
-    except StopIteration as stop:
-        return None, stop.value
-    return effect, None
-
-
-def _to_the_end(flow: Flow[Any], answer: Any) -> Flow[Any]:
-    try:
-        while True:
-            effect = flow.send(answer)
-            answer = yield effect
-    except StopIteration as stop:
-        return stop.value
-
-
-def _answered(asked: Sequence[Ask]) -> Flow[Sequence[BaseModel]]:
+def _ask_joint(asks: Sequence[Ask]) -> Flow[Sequence[BaseModel]]:
     """Ask all at once, and return the answer to each; none where the model cannot."""
-    parts = tuple(each.prompt for each in asked)
-    fields = {name: value for each in asked for name, value in each.fields.items()}
+    parts = tuple(part.prompt for part in asks)
+    fields = {name: value for part in asks for name, value in part.fields.items()}
     try:
         answer = yield Ask(joint(parts), fields)
     except ModelUnavailable:
         raise
     except ModelError:
         return ()
-    return [
-        part.answer.model_construct(**{name: getattr(answer, name) for name in part.answer.model_fields})
-        for part in parts
-    ]
+    return [_part_of(answer, part.answer) for part in parts]
+
+
+def _part_of(answer: BaseModel, kind: type[BaseModel]) -> BaseModel:
+    return kind.model_construct(**{name: getattr(answer, name) for name in kind.model_fields})

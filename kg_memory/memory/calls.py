@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kg_memory.errors import BudgetSpent, EmbeddingError, InputError, KGMemoryError, ModelError
-from kg_memory.ingestion.failure import OUTAGES, marked
-from kg_memory.ingestion.receive import checked
+from kg_memory.ingestion.graph import OUTAGES, mark_failed
+from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.records import IngestionContext
 from kg_memory.memory.reading import counted, stored
 from kg_memory.models import filters
@@ -125,18 +125,19 @@ def received(
 
 def again(waiting: Episode) -> dict[str, Any]:
     """Return the input that gave *waiting*, as the ingestion graph takes it: it is read only if it is there still."""
-    return {**episode(waiting.model_dump(include=set(EpisodeInput.model_fields))), "known": waiting.id}
+    return {**episode(waiting.model_dump(include=set(EpisodeInput.model_fields))), "saved_id": waiting.id}
 
 
 def added(state: Mapping[str, Any]) -> AddResult:
     """Return what became of an episode that went through the ingestion graph."""
+    revision = state.get("revision") or {}
     return AddResult(
         episode=state["episode"]["id"],
         new=state["new"],
         entities=tuple(each["name"] for each in state["entities"]),
         facts=tuple(each["sentence"] for each in state["facts"]),
-        ended=tuple(state.get("ended", ())),
-        waiting=tuple(state.get("waiting", ())),
+        ended=tuple(revision.get("ended", ())),
+        waiting=tuple(revision.get("waiting", ())),
         status=EpisodeStatus(state["status"]),
         skipped=state.get("skipped"),
         steps=tuple(StepUsage(**each) for each in state.get("steps", ())),
@@ -154,13 +155,13 @@ def unread(given: Mapping[str, Any], settings: Settings, began: int, error: KGMe
     One that is `known`, as an earlier call saved it, may also fail by its input, as when a limit was lowered meanwhile.
     Errors: *error* itself when it is not about this episode, or nothing was saved.
     """
-    known = given.get("known")
+    known = given.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (known is not None and isinstance(error, InputError))
     if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):
         raise error
     if known is not None and isinstance(error, InputError):  # met before the first step knew the episode
-        yield from marked(known, "receive", error)
-    found = yield from stored(known or checked(given, settings, began)["id"])
+        yield from mark_failed(known, "receive", error)
+    found = yield from stored(known or validate_episode(given, settings, began).id)
     if found is None and known is not None:
         return AddResult(episode=known, new=False, skipped=str(error))
     if found is None:

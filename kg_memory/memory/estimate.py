@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from kg_memory.falkor.queries import usage
 from kg_memory.ingestion.extract import extract
-from kg_memory.ingestion.facts import stated_in
-from kg_memory.ingestion.receive import READ, checked, local, pieces
-from kg_memory.ingestion.records import IngestionState, NewEntity
+from kg_memory.ingestion.facts import ask_readings
+from kg_memory.ingestion.receive import FINISHED, local_time, split_content, validate_episode
+from kg_memory.ingestion.records import Draft, EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.models.budget import Budget
@@ -32,12 +32,13 @@ ENOUGH = 20
 LATEST = 500
 AT_ONCE = 1000
 LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
-"""What `ask_cost`, which is cautious, is multiplied by for what is likely."""
+"""What `estimate_cost`, which is cautious, is multiplied by for what is likely."""
 LINE = 40
 """Tokens of what a message is told with, beside its content."""
 AMOUNTS = ("calls", "input_tokens", "output_tokens")
 # Names to render prompts with that are told the entities: how many there are changes little.
-GUESS: tuple[NewEntity, ...] = tuple({"name": name, "type": "Person", "called": [name]} for name in ("Ann", "Oslo"))
+GUESS = tuple(Mention(name, "Person") for name in ("Ann", "Oslo"))
+GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) for guess in GUESS)
 
 
 class Range(Value):
@@ -108,7 +109,7 @@ def estimated(given: Iterable[Mapping[str, Any]], settings: Settings, model: str
     Errors: `InputError` where one could not be stored.
     """
     created_at = yield from now()
-    episodes = {each["id"]: each for each in (checked(one, settings, created_at) for one in given)}
+    episodes = {each.id: each for each in (validate_episode(one, settings, created_at) for one in given)}
     known = yield from _known(list(episodes))
     past = yield from _past(settings)
     costs = yield from work(lambda: list(_costs(episodes.values(), known, settings)))
@@ -133,53 +134,48 @@ def _past(settings: Settings) -> Flow[dict[str, Any] | None]:
 def _known(ids: Sequence[str]) -> Flow[set[str]]:
     known: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
-        rows = yield from read(usage.EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(READ))
+        rows = yield from read(usage.EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
         known |= {row["id"] for row in rows}
     return known
 
 
-def _costs(episodes: Iterable[dict[str, Any]], known: Container[str], settings: Settings) -> Iterator[Usage]:
+def _costs(episodes: Iterable[EpisodeRecord], known: Container[str], settings: Settings) -> Iterator[Usage]:
     """Yield what is asked in any case about each of *episodes* that is not *known*: nothing if it is skipped."""
     together: Counter[str] = Counter()
-    for state in _states(episodes, settings):
-        if state["episode"]["id"] in known:
+    for draft in _drafts(episodes, settings):
+        if draft.episode.id in known:
             continue
-        asks = _sure(state, settings)
+        asks = _sure(draft, settings)
         cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
-            thread = state["episode"]["thread_key"]
+            thread = draft.episode.thread_key
             if together[thread] % settings.window:  # it is told in the question about one before it
-                cost = _told_along(state)
+                cost = _told_along(draft)
             together[thread] += 1
         yield cost
 
 
-def _told_along(state: IngestionState) -> Usage:
-    tokens = LINE + estimate_tokens(state["episode"]["content"])
+def _told_along(draft: Draft) -> Usage:
+    tokens = LINE + estimate_tokens(draft.episode.content)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
-def _states(episodes: Iterable[dict[str, Any]], settings: Settings) -> Iterator[IngestionState]:
+def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
     """Yield the episodes as the extraction sees them, each with those before it in its thread."""
-    threads: defaultdict[str, deque[dict[str, Any]]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
+    threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
-        before, at = threads[episode["thread_key"]], iso(local(episode))
-        yield cast(
-            "IngestionState",
-            {
-                "episode": {**episode, "at_iso": at}, "previous": list(before), "skips": 0, "entities": [],
-                "pieces": pieces(episode["content"], settings.chunk_size),
-            },
-        )  # fmt: skip
-        before.append({"speaker": episode["speaker"], "content": episode["content"][:2000], "at": at})
+        before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
+        pieces = tuple(split_content(episode.content, settings.chunk_size))
+        yield Draft({}, episode=replace(episode, at_iso=at), previous=tuple(before), pieces=pieces)
+        before.append(PreviousMessage(episode.speaker, episode.content[:2000], at))
 
 
-def _sure(state: IngestionState, settings: Settings) -> list[Ask]:
+def _sure(draft: Draft, settings: Settings) -> list[Ask]:
     """Return the questions that reading the episode asks in any case: none if it is skipped."""
-    asks = _first(extract(state, replace(settings, surprise_threshold=0)))
+    asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
-        guess = cast("IngestionState", {**state, "entities": list(GUESS), "stated": None})
-        asks += [*_first(reflect(guess, settings)), *_first(stated_in(guess, settings))]
+        guess = draft.having(mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
+        asks += [*_first(reflect(guess, settings)), *_first(ask_readings(guess, settings))]
     return asks
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from kg_memory.errors import InputError, KGMemoryError
 from kg_memory.ingestion.batching import all_waiting, wait
 from kg_memory.ingestion.graph import course
-from kg_memory.ingestion.prefetch.ahead import ahead
-from kg_memory.ingestion.prefetch.window import Window
+from kg_memory.ingestion.prefetch.ahead import Window, ask_ahead
 from kg_memory.ingestion.receive import receive
-from kg_memory.ingestion.records import IngestionState
+from kg_memory.ingestion.records import on_state
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory import calls
 from kg_memory.memory.calls import Tally
@@ -85,7 +84,7 @@ class Remembering(Verbs):
             raise
         self._read(window.take(), namespace, tally)
 
-    def _read(self, window: Sequence[IngestionState], namespace: str, tally: Tally) -> None:
+    def _read(self, window: Sequence[dict[str, Any]], namespace: str, tally: Tally) -> None:
         if not window:
             return
         *others, last = self._run(self._ahead(window, namespace), namespace)
@@ -94,7 +93,7 @@ class Remembering(Verbs):
         added = self._finished(last, namespace)
         tally.count(_with(added, self._run(self._summaries(namespace), namespace)))
 
-    def _finished(self, state: IngestionState, namespace: str) -> AddResult:
+    def _finished(self, state: dict[str, Any], namespace: str) -> AddResult:
         try:
             return calls.added(self._finishing.invoke(state))
         except KGMemoryError as error:
@@ -122,7 +121,7 @@ class Remembering(Verbs):
             raise
         await self._aread(window.take(), namespace, tally)
 
-    async def _aread(self, window: Sequence[IngestionState], namespace: str, tally: Tally) -> None:
+    async def _aread(self, window: Sequence[dict[str, Any]], namespace: str, tally: Tally) -> None:
         if not window:
             return
         *others, last = await self._arun(self._ahead(window, namespace), namespace)
@@ -131,32 +130,34 @@ class Remembering(Verbs):
         added = await self._afinished(last, namespace)
         tally.count(_with(added, await self._arun(self._summaries(namespace), namespace)))
 
-    async def _afinished(self, state: IngestionState, namespace: str) -> AddResult:
+    async def _afinished(self, state: dict[str, Any], namespace: str) -> AddResult:
         try:
             return calls.added(await self._finishing.ainvoke(state))
         except KGMemoryError as error:
             return await self._arun(self._unread(state, error), namespace)
 
-    def _received(self, given: dict[str, Any], namespace: str) -> Flow[IngestionState]:
+    def _received(self, given: dict[str, Any], namespace: str) -> Flow[dict[str, Any]]:
         told = _told(given, namespace)
         began = time.perf_counter()
         try:
-            update = yield from telemetry.spanned("ingestion", "receive", namespace, receive(told, self.settings))
+            update = yield from telemetry.spanned(
+                "ingestion", "receive", namespace, on_state(receive)(told, self.settings)
+            )
         except KGMemoryError as error:
             log_failure(namespace, told, StepUsage(step="receive", seconds=time.perf_counter() - began), error, None)
             raise
-        return cast("IngestionState", {**told, **update})
+        return {**told, **update}
 
-    def _ahead(self, window: Sequence[IngestionState], namespace: str) -> Flow[list[IngestionState]]:
-        asked = ahead(window, self.settings, self.driver.model_name)
+    def _ahead(self, window: Sequence[dict[str, Any]], namespace: str) -> Flow[list[dict[str, Any]]]:
+        asked = ask_ahead(window, self.settings, self.driver.model_name)
         return telemetry.spanned("ingestion", "ahead", namespace, asked)
 
     def _refused(self, given: dict[str, Any], error: InputError) -> Flow[AddResult]:
         return calls.unread(given, self.settings, self.driver.clock(), error)
 
-    def _unread(self, state: IngestionState, error: KGMemoryError) -> Flow[AddResult]:
+    def _unread(self, state: dict[str, Any], error: KGMemoryError) -> Flow[AddResult]:
         began = state["episode"]["created_at"] + (not state["new"])
-        return calls.unread({"known": state["episode"]["id"]}, self.settings, began, error)
+        return calls.unread({"saved_id": state["episode"]["id"]}, self.settings, began, error)
 
     def _summaries(self, namespace: str) -> Flow[StepUsage]:
         """Refresh the summaries that are old, and return what that took."""
@@ -166,8 +167,8 @@ class Remembering(Verbs):
         return asking.took("summarise", began)
 
 
-def _told(given: dict[str, Any], namespace: str) -> IngestionState:
-    return cast("IngestionState", {**given, "namespace": namespace})
+def _told(given: dict[str, Any], namespace: str) -> dict[str, Any]:
+    return {**given, "namespace": namespace}
 
 
 def _of(state: Mapping[str, Any], tally: Tally) -> AddResult:

@@ -26,7 +26,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import validate_namespace
 
 UNCHANGED = Context()
-TIMED = ("facts", "related", "histories", "beliefs", "instants")
+TIMED = ("facts", "related", "comparisons", "grounds", "revision", "instants")
 """The keys of states that have times in them, which may be open."""
 LEAST_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""

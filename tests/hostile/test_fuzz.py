@@ -22,9 +22,9 @@ from kg_memory.cli.readers import FORMATS
 from kg_memory.cli.readers import read as read_file
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import prepend_parameters, to_literal
-from kg_memory.ingestion.echo import without_contexts
+from kg_memory.ingestion.filter import without_contexts
 from kg_memory.ingestion.injection import injection_flags
-from kg_memory.ingestion.receive import checked, nesting, parse_at, pieces
+from kg_memory.ingestion.receive import nesting, parse_at, split_content, validate_episode
 from kg_memory.llm import prompts
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
 from kg_memory.llm.prompts import OPTIONAL
@@ -157,11 +157,11 @@ def test_any_value_is_one_literal_of_a_query(text: str, values: dict[str, Any]) 
 def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, at: Any) -> None:
     given = {"content": content, "kind": kind, "speaker": speaker, "thread": speaker, "at": at, "trust": at}
     try:
-        found = checked(given, Settings(redact="secrets,personal"), 0)
+        found = validate_episode(given, Settings(redact="secrets,personal"), 0)
     except InputError:
         return
     json.dumps(found).encode()
-    assert "".join(each["content"] for each in pieces(found["content"], 100)) in found["content"]
+    assert "".join(piece.content for piece in split_content(found.content, 100)) in found.content
     assert kind != "json" or nesting(json.loads(found["content"])) >= 0
 
 

@@ -1,15 +1,42 @@
-"""Steps by hand: a flow's effects answered from a list."""
+"""Steps by hand: as nodes run them, from plain states to plain updates; a flow's effects are answered from a list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from kg_memory.ingestion import date as date_step
+from kg_memory.ingestion import dedupe as dedupe_step
+from kg_memory.ingestion import extract as extract_step
+from kg_memory.ingestion import facts as facts_step
+from kg_memory.ingestion import invalidate as invalidate_step
+from kg_memory.ingestion import receive as receive_step
+from kg_memory.ingestion import reflect as reflect_step
+from kg_memory.ingestion import resolve as resolve_step
+from kg_memory.ingestion import save as save_step
+from kg_memory.ingestion import summarise as summarise_step
+from kg_memory.ingestion.records import StatedFact, on_state, to_plain
 from kg_memory.runtime.effects import Now
 from kg_memory.runtime.flow import Every, Flow
 
 NOW = 1_704_067_200_000_000
 """1 January 2024: when episodes are said here, and where the clock stands still."""
+
+receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise = map(
+    on_state,
+    (
+        receive_step.receive,
+        extract_step.extract,
+        reflect_step.reflect,
+        resolve_step.resolve,
+        facts_step.facts,
+        date_step.date,
+        dedupe_step.dedupe,
+        invalidate_step.invalidate,
+        save_step.save,
+        summarise_step.summarise,
+    ),
+)
 
 
 def ended(flow: Flow[Any]) -> Any:
@@ -60,13 +87,7 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
         "pieces": pieces,
         "previous": [],
         "namespace": "n",
-        "entities": [],
-        "facts": [],
-        "predicates": [],
-        "verdicts": [],
-        "rejudged": [],
-        "reopened": [],
-        "based_on": {},
+        "grounds": {"revisions": {}, "histories": []},
         **given,
     }
 
@@ -74,6 +95,32 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
 def entity(name: str, type_: str = "Person", *, known: bool = False, called: Sequence[str] = ()) -> dict[str, Any]:
     """Return an entity as `resolve` leaves it."""
     return {
-        "name": name, "type": type_, "key": f"key {name}", "id": f"id {name}", "known": known, "renamed": False,
+        "name": name, "type": type_, "key": f"key {name}", "id": f"id {name}", "is_new": not known, "renamed": False,
         "aliases": [], "called": list(called) or [name],
     }  # fmt: skip
+
+
+def fact(id_: str = "f", objects: Sequence[int] = (1,), **given: Any) -> dict[str, Any]:
+    """Return a fact as `facts` leaves it: what the first entity was said to do to others."""
+    stated = StatedFact(
+        id=id_,
+        subject=0,
+        subject_id="id Ann",
+        predicate="LIVES_IN",
+        wording="LIVES_IN",
+        single_valued=True,
+        declared=False,
+        family="residence",
+        objects=tuple(objects),
+        object_ids=tuple(f"id {place}" for place in objects),
+        sentence=f"Ann lives in {id_}.",
+        start=0,
+        end=15,
+        quoted=True,
+        stated_from=None,
+        stated_until=None,
+        stated_at=NOW,
+        confidence=1.0,
+        edge_type="semantic",
+    )
+    return {**to_plain(stated), **given}

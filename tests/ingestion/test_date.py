@@ -7,24 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.ingestion.date import date
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, instant, micros
-from tests.ingestion.stepping import NOW, ended, state
+from tests.ingestion.stepping import NOW, date, ended, fact, state
 
 
 def stated(content: str, **given: Any) -> dict[str, Any]:
     """Return a fact that all of *content* states, before it is dated."""
-    fact = {"start": 0, "end": len(content), "quoted": True, "said_from": None, "said_until": None, "said_at": NOW}
-    return {**fact, "wording": "LIVES_IN", "sentence": "Ann lives in Oslo.", **given}
+    return {**fact(end=len(content)), "sentence": "Ann lives in Oslo.", **given}
 
 
 def found(
-    content: str = "I live in Oslo.", said_from: str | None = None, said_until: str | None = None, **episode: Any
+    content: str = "I live in Oslo.", stated_from: str | None = None, stated_until: str | None = None, **episode: Any
 ) -> dict[str, Any]:
     """Return such a fact, said on 1 January 2024, once it is dated."""
-    fact = stated(content, said_from=said_from, said_until=said_until)
-    [dated_fact] = ended(date(state(content, facts=[fact], episode=episode), Settings()))["facts"]
+    undated = stated(content, stated_from=stated_from, stated_until=stated_until)
+    [dated_fact] = ended(date(state(content, facts=[undated], episode=episode), Settings()))["facts"]
     assert OPEN_START <= dated_fact["valid_at"] < OPEN_END
     assert dated_fact["valid_at"] == OPEN_START or dated_fact["valid_at"] < dated_fact["invalid_at"]
     return dated_fact
@@ -32,8 +30,8 @@ def found(
 
 def dated(*given: Any, **named: Any) -> tuple[Any, Any]:
     """Return when that fact holds."""
-    fact = found(*given, **named)
-    return instant(fact["valid_at"]), instant(fact["invalid_at"])
+    fact_ = found(*given, **named)
+    return instant(fact_["valid_at"]), instant(fact_["invalid_at"])
 
 
 def day(year: int, month: int = 1, day_: int = 1) -> datetime:
@@ -41,37 +39,37 @@ def day(year: int, month: int = 1, day_: int = 1) -> datetime:
 
 
 def test_the_models_dates_are_taken_in_utc():
-    assert dated(said_from="2024-05-01") == (day(2024, 5), None)
-    assert dated(said_from="2024-05-01T02:00:00+02:00", said_until="2025") == (day(2024, 5), day(2025))
-    assert dated(said_until="2023-12-01") == (None, day(2023, 12))
+    assert dated(stated_from="2024-05-01") == (day(2024, 5), None)
+    assert dated(stated_from="2024-05-01T02:00:00+02:00", stated_until="2025") == (day(2024, 5), day(2025))
+    assert dated(stated_until="2023-12-01") == (None, day(2023, 12))
 
 
 @pytest.mark.parametrize("text", ["soon", "2024-13-01", "0000-00-00", "99999", "2024-02-30", "now", "\x00", "-" * 50])
 def test_a_date_that_is_none_is_no_date(text):
-    assert dated(said_from=text, said_until=text) == (None, None)
+    assert dated(stated_from=text, stated_until=text) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("said_from", "precision", "until"),
+    ("stated_from", "precision", "until"),
     [
         ("2019", "year", day(2020)), ("2019-05", "month", day(2019, 6)), ("2019-05-03", "day", day(2019, 5, 4)),
         ("2020-02-29", "day", day(2020, 3)), ("2019-12", "month", day(2020)),
     ],
 )  # fmt: skip
-def test_a_date_is_as_coarse_as_it_is_written(said_from, precision, until):
-    fact = found(said_from=said_from)
+def test_a_date_is_as_coarse_as_it_is_written(stated_from, precision, until):
+    fact = found(stated_from=stated_from)
     assert (fact["precision"], instant(fact["window_end"])) == (precision, until)
     assert fact["invalid_at"] == OPEN_END
 
 
-@pytest.mark.parametrize("said_from", ["2019-05-03T10:00:00Z", "2019-05-03T00:00:00+00:00", None])
-def test_an_instant_and_no_date_have_no_window(said_from):
-    fact = found(said_from=said_from)
+@pytest.mark.parametrize("stated_from", ["2019-05-03T10:00:00Z", "2019-05-03T00:00:00+00:00", None])
+def test_an_instant_and_no_date_have_no_window(stated_from):
+    fact = found(stated_from=stated_from)
     assert (fact["precision"], fact["window_end"]) == ("instant", OPEN_END)
 
 
 @pytest.mark.parametrize(
-    ("content", "said_from", "precision"),
+    ("content", "stated_from", "precision"),
     [
         ("I moved to Oslo in 2019.", "2019-01-01T00:00:00Z", "year"),
         ("I moved to Oslo in 2019.", "2019-01-01", "year"),
@@ -82,12 +80,12 @@ def test_an_instant_and_no_date_have_no_window(said_from):
         ("I moved to Oslo.", "2019-01-01T00:00:00Z", "instant"),
     ],
 )
-def test_what_the_model_gives_as_an_instant_is_as_coarse_as_the_words_that_say_it(content, said_from, precision):
-    assert found(content, said_from)["precision"] == precision
+def test_what_the_model_gives_as_an_instant_is_as_coarse_as_the_words_that_say_it(content, stated_from, precision):
+    assert found(content, stated_from)["precision"] == precision
 
 
 @pytest.mark.parametrize(
-    ("content", "said_until", "precision"),
+    ("content", "stated_until", "precision"),
     [
         ("I lived in Oslo.", "2021", "year"),
         ("I lived in Oslo.", "2021-05", "month"),
@@ -97,12 +95,12 @@ def test_what_the_model_gives_as_an_instant_is_as_coarse_as_the_words_that_say_i
         ("I lived in Oslo.", None, "instant"),
     ],
 )
-def test_an_end_is_as_coarse_as_it_is_told(content, said_until, precision):
-    assert found(content, said_until=said_until)["end_precision"] == precision
+def test_an_end_is_as_coarse_as_it_is_told(content, stated_until, precision):
+    assert found(content, stated_until=stated_until)["end_precision"] == precision
 
 
 def test_an_end_that_is_dropped_has_no_precision():
-    assert found(said_from="2024-05", said_until="2023")["end_precision"] == "instant"
+    assert found(stated_from="2024-05", stated_until="2023")["end_precision"] == "instant"
 
 
 def test_the_words_do_not_move_a_date_of_the_model():
@@ -125,13 +123,13 @@ def test_yesterday_is_the_day_before_by_the_clock_of_where_it_was_said():
 
 
 def test_a_date_without_a_zone_is_one_of_where_it_was_said():
-    assert dated(said_from="2019-05-03", offset=540) == (day(2019, 5, 3) - timedelta(hours=9), None)
-    assert dated(said_from="2019-05-03T10:00:00Z", offset=540)[0] == datetime(2019, 5, 3, 10, tzinfo=UTC)
+    assert dated(stated_from="2019-05-03", offset=540) == (day(2019, 5, 3) - timedelta(hours=9), None)
+    assert dated(stated_from="2019-05-03T10:00:00Z", offset=540)[0] == datetime(2019, 5, 3, 10, tzinfo=UTC)
 
 
 def test_a_birthday_on_a_leap_day_is_that_day_and_one_in_another_year_is_none():
     assert dated("I was born on 29 February 2020.") == (day(2020, 2, 29), None)
-    assert dated(said_from="2023-02-29") == (None, None)
+    assert dated(stated_from="2023-02-29") == (None, None)
 
 
 def test_two_dates_in_the_words_are_no_date_as_nobody_knows_which():
@@ -154,11 +152,11 @@ def test_words_that_were_not_found_or_that_state_several_facts_give_none_a_date(
 
 @pytest.mark.parametrize("until", ["2024-04-01", "2024-05-01", "2023"])
 def test_an_end_that_is_not_after_the_start_is_dropped(until):
-    assert dated(said_from="2024-05-01", said_until=until) == (day(2024, 5), None)
+    assert dated(stated_from="2024-05-01", stated_until=until) == (day(2024, 5), None)
 
 
 def test_an_end_given_by_the_model_is_not_given_a_start_from_the_words():
-    assert dated("I left Oslo on 5 May 2023.", said_until="2023-05-05") == (None, day(2023, 5, 5))
+    assert dated("I left Oslo on 5 May 2023.", stated_until="2023-05-05") == (None, day(2023, 5, 5))
 
 
 @pytest.mark.parametrize("wording", ["LIVED_IN", "WORKED_AT", "WAS_LIVING_IN"])
@@ -174,13 +172,13 @@ def test_what_is_so_now_or_happened_once_or_says_its_end_by_its_name_is_not_over
 
 
 def test_what_is_worded_as_over_ends_where_it_is_said_to():
-    told = stated("I live in Oslo.", wording="LIVED_IN", said_until="2020")
+    told = stated("I live in Oslo.", wording="LIVED_IN", stated_until="2020")
     [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
     assert instant(fact["invalid_at"]) == day(2020)
 
 
 def test_what_was_in_a_coarse_time_and_is_over_ended_with_that_time():
-    told = stated("I live in Oslo.", wording="LIVED_IN", said_from="2019")
+    told = stated("I live in Oslo.", wording="LIVED_IN", stated_from="2019")
     [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
     assert (instant(fact["valid_at"]), instant(fact["invalid_at"])) == (day(2019), day(2020))
 
@@ -189,8 +187,8 @@ TIMES = st.none() | st.text(max_size=30) | st.dates().map(str) | st.datetimes().
 
 
 @given(TIMES, TIMES, st.text(max_size=60), st.integers(-1080, 1080))
-def test_whatever_the_model_and_the_words_say_the_interval_is_one(said_from, said_until, content, offset):
-    fact = found(content, said_from, said_until, offset=offset)
+def test_whatever_the_model_and_the_words_say_the_interval_is_one(stated_from, stated_until, content, offset):
+    fact = found(content, stated_from, stated_until, offset=offset)
     assert fact["window_end"] > fact["valid_at"]
 
 
@@ -198,6 +196,6 @@ def test_whatever_the_model_and_the_words_say_the_interval_is_one(said_from, sai
     "sentence", ["Ann has worked at Acme since 2019.", "Ann has been at Acme.", "小美2019年以来住在上海。"]
 )
 def test_what_goes_on_is_not_over_whatever_the_tense_of_its_predicate(sentence):
-    told = stated("I live in Oslo.", wording="WORKED_AT", sentence=sentence, said_from="2019")
+    told = stated("I live in Oslo.", wording="WORKED_AT", sentence=sentence, stated_from="2019")
     [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
     assert fact["invalid_at"] == OPEN_END

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
 from kg_memory.adapters.tools.lines import found_lines
-from kg_memory.ingestion.echo import without_contexts
-from kg_memory.ingestion.filter import ECHO
+from kg_memory.ingestion.filter import ECHO, without_contexts
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES

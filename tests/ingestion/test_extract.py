@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.ingestion.extract import PRONOUNS, extract
+from kg_memory.ingestion.extract import PRONOUNS
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import ExtractedEntities
 from kg_memory.settings import EntityType, Settings
-from tests.ingestion.stepping import answered, state
+from tests.ingestion.stepping import answered, extract, state
 
 SETTINGS = Settings(plan="thorough")
 
@@ -17,7 +17,7 @@ def found(*names: str, type_: str = "Person") -> ExtractedEntities:
 
 def names(given, answer, settings=SETTINGS) -> list[str]:
     result, _ = answered(extract(given, settings), *answer)
-    return [each["name"] for each in result["entities"]]
+    return [each["name"] for each in result["mentions"]]
 
 
 def test_the_speaker_comes_first_whether_the_model_names_it_or_not():
@@ -57,20 +57,20 @@ def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared()
     types = (EntityType("Thing", "anything"), EntityType("Person", "a human"), EntityType("Ship", "it floats"))
     given = ExtractedEntities(entities=[{"name": "Fram", "type": " sHIP "}, {"name": "Oslo", "type": "City"}])
     result, _ = answered(extract(state(), Settings(entity_types=types, plan="thorough")), given)
-    assert [each["type"] for each in result["entities"]] == ["Person", "Ship", "Thing"]
+    assert [each["type"] for each in result["mentions"]] == ["Person", "Ship", "Thing"]
 
 
 def test_the_speaker_has_the_first_type_where_there_are_no_persons():
     result, _ = answered(
         extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),), plan="thorough")), found()
     )
-    assert result["entities"] == [{"name": "Ann", "type": "Thing"}]
+    assert result["mentions"] == [{"name": "Ann", "type": "Thing"}]
 
 
 def test_every_piece_is_asked_about_and_the_answers_are_joined():
     given = state("One. Two.", pieces=[{"content": "One. ", "start": 0}, {"content": "Two.", "start": 5}])
     result, asked = answered(extract(given, SETTINGS), found("Oslo", "Bob"), found("Rome", "bob"))
-    assert [each["name"] for each in result["entities"]] == ["Ann", "Oslo", "Bob", "Rome"]
+    assert [each["name"] for each in result["mentions"]] == ["Ann", "Oslo", "Bob", "Rome"]
     assert [each.fields["episode"]["content"] for each in asked] == ["One. ", "Two."]
 
 

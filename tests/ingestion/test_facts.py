@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.ingestion.facts import facts, locate
+from kg_memory.ingestion.facts import locate
 from kg_memory.llm.prompts.answers import ExtractedFacts
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import answered, ended, entity, state
+from tests.ingestion.stepping import answered, ended, entity, facts, state
 
 PEOPLE = [entity("Ann"), entity("Bob"), entity("Oslo", "Place")]
 
@@ -30,7 +30,7 @@ def found(*answers: dict[str, Any], content: str = "I live in Oslo.", **settings
 def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
     [fact] = found(stated(valid_at="2024-01-01"))
     assert (fact["subject"], fact["predicate"], fact["objects"]) == (0, "LIVES_IN", [2])
-    assert (fact["sentence"], fact["said_from"], fact["said_until"]) == ("Ann lives in Oslo.", "2024-01-01", None)
+    assert (fact["sentence"], fact["stated_from"], fact["stated_until"]) == ("Ann lives in Oslo.", "2024-01-01", None)
     assert (fact["start"], fact["end"]) == (2, 14)
 
 
@@ -110,7 +110,7 @@ def test_an_episode_that_states_nothing_looks_up_no_predicate():
 def test_the_predicate_is_the_canonical_one_and_the_wording_is_kept():
     [fact] = found(stated(predicate="resides in"))
     assert (fact["predicate"], fact["wording"]) == ("LIVES_IN", "RESIDES_IN")
-    assert (fact["one_at_a_time"], fact["declared"], fact["family"]) == (True, False, "residence")
+    assert (fact["single_valued"], fact["declared"], fact["family"]) == (True, False, "residence")
 
 
 def test_two_wordings_of_one_predicate_and_one_sentence_are_one_fact():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.errors import EmbeddingMismatch, ModelUnavailable
-from kg_memory.ingestion.failure import note_failure
+from kg_memory.ingestion.graph import note_failure
 from tests.ingestion.stepping import answered, state
 
 

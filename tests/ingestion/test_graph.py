@@ -28,7 +28,7 @@ def spans(facts: list[Fact], sentence: str) -> list[Span]:
 def test_the_graph_has_one_node_a_step_in_the_order_of_the_picture(driver, settings):
     graph = build(driver, settings).compile().get_graph()
     assert [each.__name__ for each in STEPS] == [
-        "receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise",
+        "receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise",
     ]  # fmt: skip
     assert set(graph.nodes) == {"__start__", *(each.__name__ for each in STEPS), "__end__"}
 
@@ -76,14 +76,14 @@ def test_oslo_paris_oslo_gives_three_periods(add, look):
 def test_the_contradicted_fact_is_told_to_have_ended(add):
     add("I live in Oslo.", "2024-01-01")
     moved = add("I live in Paris.", "2024-06-01")
-    assert len(moved["ended"]) == 1
+    assert len(moved["revision"]["ended"]) == 1
 
 
 def test_a_back_dated_fact_takes_its_place(add, look):
     add("I live in Oslo.", "2024-01-01")
     add("I live in Rome.", "2024-09-01")
     late = add("I live in Paris since 2024-06-01", "2024-10-01")
-    assert late["ended"] == []
+    assert late["revision"]["ended"] == []
     facts = look(past.facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01")]
     assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]

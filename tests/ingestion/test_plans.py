@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.falkor.embedded import Server
-from kg_memory.ingestion.facts import by_place, places_of
+from kg_memory.ingestion.facts import named_readings
+from kg_memory.ingestion.records import Draft, NamedFact, Piece, ResolvedEntity
 from tests.ingestion.conftest import Open
 from tests.scripted import Scripted
 
@@ -172,8 +173,11 @@ TEXTS = st.text(max_size=20) | st.sampled_from(["Ann", "ann ", "BOB", "Bob", "it
     called=st.lists(st.lists(TEXTS, min_size=1, max_size=3), max_size=5), ends=st.lists(TEXTS, min_size=1, max_size=6)
 )
 def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: list[str]) -> None:
-    entities = [{"name": names[0], "called": names} for names in called]
-    stated = read([], (ends[0], ends[1:]))(None)["facts"][0]
-    fact = by_place(stated, places_of(entities))  # type: ignore[arg-type]
-    assert all(-1 <= place < len(entities) for place in (fact.subject, *fact.objects))
-    assert len(fact.objects) == len(ends) - 1
+    entities = tuple(ResolvedEntity(names[0], "Person", tuple(names)) for names in called)
+    fact = read([], (ends[0], ends[1:]))(None)["facts"][0]
+    named = NamedFact(piece=0, **{**fact, "objects": tuple(ends[1:])})
+    [*readings] = named_readings(Draft({}, pieces=(Piece(""),), entities=entities, stated=(named,)))
+    for _, reading in readings:
+        assert 0 <= reading.subject < len(entities)
+        assert all(-1 <= place < len(entities) for place in reading.objects)
+        assert len(reading.objects) == len(ends) - 1

@@ -6,7 +6,8 @@ import pytest
 
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.queries import facts as cypher
-from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, meanings
+from kg_memory.ingestion.predicates import MOST_SHOWN, Meaning, find_meanings
+from kg_memory.ingestion.records import NewPredicate
 from kg_memory.llm.prompts.answers import CanonicalPredicates
 from kg_memory.runtime.effects import Ask
 from kg_memory.settings import FactType, Settings
@@ -21,7 +22,7 @@ def row(name: str, canonical: str, origin: str = "learned", *, one: bool | None 
 
 def meant(name: str, *answers: Any, settings: Settings | None = None) -> tuple[Meaning, list[Any], list[Any]]:
     """Return what *name* means, what was learned, and the effects."""
-    flow = meanings({name: "Ann says so."}, settings or Settings())
+    flow = find_meanings({name: "Ann says so."}, settings or Settings())
     (found, learned), effects = answered(flow, *answers)
     assert found.keys() == {name}
     return found[name], learned, effects
@@ -32,30 +33,30 @@ def told(name: str, canonical: str, *, one: bool = False) -> CanonicalPredicates
 
 
 def test_no_predicates_need_nothing():
-    assert ended(meanings({}, Settings())) == ({}, [])
+    assert ended(find_meanings({}, Settings())) == ({}, ())
 
 
 def test_what_the_rules_know_is_not_asked():
     meaning, learned, effects = meant("RESIDES_IN", [])
-    assert meaning == Meaning("LIVES_IN", one_at_a_time=True, family="residence")
-    assert (learned, [each.cypher for each in effects]) == ([], [cypher.ALL_PREDICATES])
+    assert meaning == Meaning("LIVES_IN", single_valued=True, family="residence")
+    assert (learned, [each.cypher for each in effects]) == ((), [cypher.ALL_PREDICATES])
 
 
 def test_what_was_learned_goes_before_the_rules():
     meaning, learned, _ = meant("RESIDES_IN", [row("RESIDES_IN", "DWELLS_IN")])
-    assert (meaning.name, meaning.declared, learned) == ("DWELLS_IN", False, [])
+    assert (meaning.name, meaning.declared, learned) == ("DWELLS_IN", False, ())
 
 
 def test_what_is_declared_goes_before_what_was_learned():
     settings = Settings(fact_types=(DRIVES,))
     meaning, _, _ = meant("DRIVES", [row("DRIVES", "STEERS")], settings=settings)
-    assert (meaning.name, meaning.one_at_a_time, meaning.declared) == ("DRIVES", True, True)
+    assert (meaning.name, meaning.single_valued, meaning.declared) == ("DRIVES", True, True)
 
 
 def test_what_a_person_corrected_goes_before_all():
     settings = Settings(fact_types=(DRIVES,))
     meaning, _, _ = meant("DRIVES", [row("DRIVES", "STEERS", "corrected", one=False)], settings=settings)
-    assert (meaning.name, meaning.one_at_a_time, meaning.declared) == ("STEERS", False, True)
+    assert (meaning.name, meaning.single_valued, meaning.declared) == ("STEERS", False, True)
 
 
 def test_a_correction_of_the_name_alone_declares_nothing_of_how_many():
@@ -66,7 +67,7 @@ def test_a_correction_of_the_name_alone_declares_nothing_of_how_many():
 def test_a_fact_type_that_does_not_say_how_many_declares_it_not():
     settings = Settings(fact_types=(FactType("Lives in", "home"),))
     meaning, _, _ = meant("LIVES_IN", [], settings=settings)
-    assert meaning == Meaning("LIVES_IN", one_at_a_time=True, family="residence", declared=False)
+    assert meaning == Meaning("LIVES_IN", single_valued=True, family="residence", declared=False)
 
 
 def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use():
@@ -78,12 +79,12 @@ def test_what_nobody_knows_is_asked_once_with_its_sentence_and_the_names_in_use(
     assert asked.fields["predicates"] == [{"name": "XERBLATS", "sentence": "Ann says so."}]
     assert asked.fields["known"][:2] == ["OWNS_SHARES_OF", "GLORPS"]
     assert len(asked.fields["known"]) <= MOST_SHOWN
-    assert (meaning.name, meaning.one_at_a_time) == ("GLORPS", True)
-    assert learned == [{"name": "XERBLATS", "canonical": "GLORPS", "one_at_a_time": True, "origin": "learned"}]
+    assert (meaning.name, meaning.single_valued) == ("GLORPS", True)
+    assert learned == (NewPredicate("XERBLATS", "GLORPS", single_valued=True),)
 
 
 def test_all_that_is_missing_is_asked_in_one_question():
-    flow = meanings({"XERBLATS": "a", "LIVES_IN": "b", "YERBLATS": "c"}, Settings())
+    flow = find_meanings({"XERBLATS": "a", "LIVES_IN": "b", "YERBLATS": "c"}, Settings())
     (found, _), effects = answered(flow, [], told("XERBLATS", "XERBLATS"))
     [asked] = [each for each in effects if isinstance(each, Ask)]
     assert [each["name"] for each in asked.fields["predicates"]] == ["XERBLATS", "YERBLATS"]
@@ -93,14 +94,14 @@ def test_all_that_is_missing_is_asked_in_one_question():
 
 def test_the_models_name_is_brought_to_the_one_that_the_rules_have_for_it():
     meaning, learned, _ = meant("XERBLATS", [], told("XERBLATS", "resides in", one=False))
-    assert (meaning.name, meaning.one_at_a_time, meaning.family) == ("LIVES_IN", True, "residence")
-    assert learned[0]["canonical"] == "LIVES_IN"
+    assert (meaning.name, meaning.single_valued, meaning.family) == ("LIVES_IN", True, "residence")
+    assert learned[0].canonical == "LIVES_IN"
 
 
 @pytest.mark.parametrize("odd", ["ANOTHER", "", "xerblats"])
 def test_an_answer_about_what_was_not_asked_teaches_nothing(odd):
     meaning, learned, _ = meant("XERBLATS", [], told(odd, "GLORPS"))
-    assert (meaning.name, learned) == ("XERBLATS", [])
+    assert (meaning.name, learned) == ("XERBLATS", ())
 
 
 @pytest.mark.parametrize(
@@ -109,11 +110,11 @@ def test_an_answer_about_what_was_not_asked_teaches_nothing(odd):
 )
 def test_a_hostile_name_is_a_name_and_nothing_else(canonical, kept):
     meaning, [learned], _ = meant("XERBLATS", [], told("XERBLATS", canonical))
-    assert meaning.name == learned["canonical"] == kept
+    assert meaning.name == learned.canonical == kept
 
 
 def test_a_model_that_fails_teaches_nothing_and_is_told():
-    flow = meanings({"XERBLATS": "a"}, Settings())
+    flow = find_meanings({"XERBLATS": "a"}, Settings())
     next(flow)
     flow.send([])
     with pytest.raises(ModelUnavailable):

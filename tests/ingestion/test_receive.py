@@ -16,17 +16,18 @@ from kg_memory.ingestion.receive import (
     NEXT_TO,
     OWN,
     carried,
-    checked,
     indexed,
     length,
     line,
-    local,
+    local_time,
     parse_at,
-    pieces,
-    receive,
+    split_content,
+    validate_episode,
 )
+from kg_memory.ingestion.records import to_plain
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.settings import Settings
+from tests.ingestion.stepping import receive
 
 NOW = 1_700_000_000_000_000
 SETTINGS = Settings()
@@ -35,7 +36,7 @@ UNTRIED = {"answers": [], "predicates_at": 0}
 
 
 def checking(**given: Any) -> dict[str, Any]:
-    return checked({"content": "Hello.", **given}, SETTINGS, NOW)
+    return to_plain(validate_episode({"content": "Hello.", **given}, SETTINGS, NOW))
 
 
 def test_an_episode_is_saved_before_anything_else_is_asked():
@@ -80,12 +81,12 @@ def test_a_content_that_is_no_text_is_refused_by_its_type(content):
 
 def test_a_content_beyond_the_limit_is_refused_with_both_numbers():
     with pytest.raises(InputError, match="11 characters, the limit is 10"):
-        checked({"content": "x" * 11}, Settings(max_content=10), NOW)
+        validate_episode({"content": "x" * 11}, Settings(max_content=10), NOW)
 
 
 @pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
 def test_what_should_be_a_text_and_is_none_is_refused_by_name(name):
-    with pytest.raises(InputError, match=f"{name} is 7"):
+    with pytest.raises(InputError, match=f"{name} must be a string, got 7"):
         checking(**{name: 7})
 
 
@@ -147,13 +148,13 @@ def test_a_time_is_kept_in_utc_microseconds(at, expected):
 def test_the_clock_of_where_it_was_said_is_kept(at, minutes):
     episode = checking(at=at)
     assert episode["offset"] == minutes
-    assert local(episode).utcoffset() == timedelta(minutes=minutes)
+    assert local_time(episode["at"], episode["offset"]).utcoffset() == timedelta(minutes=minutes)
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
 def test_the_ends_of_the_calendar_have_a_local_time(at):
     for offset in (-720, 0, 840):
-        assert local({**checking(at=at), "offset": offset}).tzinfo is not None
+        assert local_time(checking(at=at)["at"], offset).tzinfo is not None
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, 1.0), (0, 0.0), (0.4, 0.4), (1, 1.0)])
@@ -163,7 +164,7 @@ def test_the_trust_in_a_source_is_kept(given, kept):
 
 @pytest.mark.parametrize("trust", [2, -0.1, float("nan"), float("inf"), "high", True, [0.5]])
 def test_a_trust_that_is_none_is_refused(trust):
-    with pytest.raises(InputError, match="trust is"):
+    with pytest.raises(InputError, match="trust must be a number from 0 to 1"):
         checking(trust=trust)
 
 
@@ -219,18 +220,18 @@ def test_what_is_read_back_of_an_episode_gives_its_id_again():
 
 @given(st.text(max_size=400), st.integers(1, 50))
 def test_pieces_joined_are_the_whole_and_none_is_too_long_or_empty(content, size):
-    found = pieces(content, size)
-    assert "".join(each["content"] for each in found) == content
-    assert all(0 < len(each["content"]) <= size for each in found)
-    assert all(content[each["start"] :].startswith(each["content"]) for each in found)
+    pieces = split_content(content, size)
+    assert "".join(piece.content for piece in pieces) == content
+    assert all(0 < len(piece.content) <= size for piece in pieces)
+    assert all(content[piece.start :].startswith(piece.content) for piece in pieces)
 
 
 def test_pieces_end_at_the_best_joint():
-    assert [each["content"] for each in pieces("One two. Three four.\n\nFive six. Seven", 24)] == [
+    assert [piece.content for piece in split_content("One two. Three four.\n\nFive six. Seven", 24)] == [
         "One two. Three four.\n\n",
         "Five six. Seven",
     ]
-    assert [each["content"] for each in pieces("今天天气很好。我们去了公园。", 10)] == [
+    assert [piece.content for piece in split_content("今天天气很好。我们去了公园。", 10)] == [
         "今天天气很好。",
         "我们去了公园。",
     ]

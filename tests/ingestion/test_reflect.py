@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from kg_memory.ingestion.reflect import reflect
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import answered, ended, state
+from tests.ingestion.stepping import answered, ended, reflect, state
 
 KNOWN = [{"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}]
 TWO = [{"content": "One. ", "start": 0}, {"content": "Two.", "start": 5}]
@@ -15,8 +14,8 @@ def thought(missed: tuple[str, ...] = (), unsupported: tuple[str, ...] = ()) -> 
 
 def names(*answers: Reflection, **given) -> list[str]:
     settings = Settings(reflections=given.pop("reflections", 1))
-    result, _ = answered(reflect(state(entities=KNOWN, **given), settings), *answers)
-    return [each["name"] for each in result["entities"]]
+    result, _ = answered(reflect(state(mentions=KNOWN, **given), settings), *answers)
+    return [each["name"] for each in result["mentions"]]
 
 
 def test_what_was_missed_is_added_and_what_is_not_supported_is_dropped():
@@ -46,7 +45,7 @@ def test_it_ends_when_nothing_changes_any_more():
 
 
 def test_each_round_is_told_what_the_last_one_found():
-    flow = reflect(state(entities=KNOWN), Settings(reflections=2))
+    flow = reflect(state(mentions=KNOWN), Settings(reflections=2))
     _, asked = answered(flow, thought(("Bob",)), thought(("Carl",)))
     assert [[each["name"] for each in ask.fields["entities"]] for ask in asked] == [
         ["Ann", "Oslo"],
@@ -55,4 +54,4 @@ def test_each_round_is_told_what_the_last_one_found():
 
 
 def test_no_rounds_ask_nothing():
-    assert ended(reflect(state(entities=KNOWN), Settings(reflections=0))) == {"entities": KNOWN}
+    assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {"mentions": KNOWN}

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from kg_memory.ingestion.resolve import likely, resolve
+from kg_memory.ingestion.records import Identity, Mention
+from kg_memory.ingestion.resolve import likely
 from kg_memory.llm.prompts.answers import Resolutions
 from kg_memory.runtime.effects import Ask, Embed
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, entity_key
-from tests.ingestion.stepping import answered, state
+from tests.ingestion.stepping import answered, resolve, state
 
 SETTINGS = Settings(merge_threshold=0.9, ask_threshold=0.6)
 
@@ -36,20 +37,20 @@ def resolved(
     answers = [[[0.0]] * len(entities), list(rows)]
     if answer is not None:
         answers.append(Resolutions(resolutions=answer))
-    result, effects = answered(resolve(state(entities=entities), SETTINGS), *answers)
+    result, effects = answered(resolve(state(mentions=entities), SETTINGS), *answers)
     assert isinstance(effects[0], Embed)
     return result["entities"], [each for each in effects if isinstance(each, Ask)]
 
 
 def test_a_name_that_resembles_nothing_is_a_new_entity_and_nothing_is_asked():
     [entity], asked = resolved([new("Ann")])
-    assert (entity["known"], entity["key"], asked) == (False, entity_key("Ann", "Person"), [])
+    assert (not entity["is_new"], entity["key"], asked) == (False, entity_key("Ann", "Person"), [])
 
 
 @pytest.mark.parametrize("name", ["Ann", "ANN", " ann "])
 def test_the_same_name_and_type_is_the_same_entity_without_asking(name):
     [entity], asked = resolved([new(name)], stored("Ann", score=1.0))
-    assert (entity["known"], entity["name"], asked) == (True, "Ann", [])
+    assert (not entity["is_new"], entity["name"], asked) == (True, "Ann", [])
 
 
 def test_an_alias_is_the_entity_without_asking():
@@ -64,7 +65,7 @@ def test_the_default_type_fits_every_other():
 
 def test_the_same_name_of_another_type_is_asked_about():
     [entity], asked = resolved([new("Jordan", "Place")], stored("Jordan", score=1.0), answer=[])
-    assert (entity["known"], len(asked)) == (False, 1)
+    assert (not entity["is_new"], len(asked)) == (False, 1)
 
 
 def test_of_two_of_the_same_name_the_one_of_the_same_type_is_meant():
@@ -90,7 +91,7 @@ def test_a_name_that_is_very_similar_is_merged_without_asking_and_becomes_an_ali
 
 def test_names_with_other_numbers_are_never_merged_without_asking():
     [entity], asked = resolved([new("Room 102", "Place")], stored("Room 101", "Place", score=0.99), answer=[])
-    assert (entity["known"], len(asked)) == (False, 1)
+    assert (not entity["is_new"], len(asked)) == (False, 1)
 
 
 def test_two_that_are_very_similar_are_asked_about():
@@ -125,7 +126,7 @@ def test_a_name_that_nobody_used_is_not_taken_from_the_model():
 )
 def test_an_answer_that_names_none_of_the_candidates_makes_a_new_entity(answer):
     [entity], _ = resolved([new("Annie")], stored("Ann"), answer=answer)
-    assert not entity["known"]
+    assert entity["is_new"]
 
 
 def test_what_is_uncertain_is_asked_in_one_question():
@@ -183,27 +184,25 @@ def test_the_names_that_it_is_called_by_are_all_kept_when_the_second_gives_it_a_
 
 def test_the_best_score_of_several_searches_counts():
     answers = [[[0.0]], [stored("Ann Berg", score=score) for score in (0.0, 0.95, 0.0)]]
-    result, _ = answered(resolve(state(entities=[new("Ann Bergs")]), SETTINGS), *answers)
-    assert result["entities"][0]["known"]
+    result, _ = answered(resolve(state(mentions=[new("Ann Bergs")]), SETTINGS), *answers)
+    assert not result["entities"][0]["is_new"]
 
 
 def test_no_entities_ask_nothing_of_anyone():
-    result, effects = answered(resolve(state(entities=[]), SETTINGS))
+    result, effects = answered(resolve(state(mentions=[]), SETTINGS))
     assert (result, effects) == ({"entities": []}, [])
 
 
 @pytest.mark.parametrize("said", ["anna smith", "the Smiths, Anna", "Annie"])
 def test_who_sounds_like_a_known_one_is_likely_that_one(said):
     other, anna = stored("Eve"), stored("Anna Smith", aliases=("Annie",))
-    found = likely([new("Bo"), new(said, "Topic")], {1: [other["entity"], anna["entity"]]})
-    assert found == {
-        1: {"among": [other["entity"]["id"], anna["entity"]["id"]], "same_as": anna["entity"]["id"], "name": ""}
-    }
+    found = likely([Mention("Bo", "Person"), Mention(said, "Topic")], {1: [other["entity"], anna["entity"]]})
+    assert found == {1: Identity((other["entity"]["id"], anna["entity"]["id"]), anna["entity"]["id"], "")}
 
 
 @pytest.mark.parametrize("said", ["Anna Jones", "Smith", "The Who", "?"])
 def test_who_shares_but_some_words_with_a_known_one_is_likely_new(said):
-    assert likely([new(said)], {0: [stored("Anna Smith")["entity"], stored("Of It")["entity"]]}) == {}
+    assert likely([Mention(said, "Person")], {0: [stored("Anna Smith")["entity"], stored("Of It")["entity"]]}) == {}
 
 
 def test_names_are_compared_in_their_canonical_form():

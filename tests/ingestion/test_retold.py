@@ -5,29 +5,29 @@ from __future__ import annotations
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import verdict_id
 from tests.ingestion.stepping import NOW
-from tests.ingestion.test_judge import fact, ruled, run, stored, unasked, verdict
+from tests.ingestion.test_contradictions import fact, ruled, run, stored, unasked, verdict
 
-LATE = {"told_at": NOW + 5, "told_by": "later"}
+LATE = {"stated_at": NOW + 5, "stated_by": "later"}
 
 
 def again(id_: str = "old", **given):
-    return {**stored(id_, objects=("Paris",)), **LATE, **given}
+    return stored(id_, objects=("Paris",), **{**LATE, **given})
 
 
 def test_a_known_fact_is_told_in_the_words_that_were_said_first():
-    assert unasked([fact()], [again()])["facts"][0]["retold"]
-    assert not unasked([fact()], [again(told_at=NOW - 1)])["facts"][0]["retold"]
+    assert unasked([fact()], [again()])["facts"][0]["restated"]
+    assert not unasked([fact()], [again(stated_at=NOW - 1)])["facts"][0]["restated"]
 
 
 def test_words_of_the_same_time_are_told_in_the_order_of_their_episodes():
-    assert not unasked([fact()], [again(told_at=NOW, told_by="a")])["facts"][0]["retold"]
-    assert unasked([fact()], [again(told_at=NOW, told_by="f")])["facts"][0]["retold"]
+    assert not unasked([fact()], [again(stated_at=NOW, stated_by="a")])["facts"][0]["restated"]
+    assert unasked([fact()], [again(stated_at=NOW, stated_by="f")])["facts"][0]["restated"]
 
 
 def test_words_that_tell_only_an_end_give_way_to_others_whenever_they_were_said():
-    assert unasked([fact()], [again(told_at=NOW - 5, told_end=True)])["facts"][0]["retold"]
+    assert unasked([fact()], [again(stated_at=NOW - 5, only_ends=True)])["facts"][0]["restated"]
     ending = fact(valid_at=OPEN_START, invalid_at=NOW)
-    assert not unasked([ending], [again()])["facts"][0]["retold"]
+    assert not unasked([ending], [again()])["facts"][0]["restated"]
 
 
 def test_earlier_words_are_judged_against_the_others_anew_and_their_verdict_takes_the_place():
@@ -41,18 +41,18 @@ def test_earlier_words_are_judged_against_the_others_anew_and_their_verdict_take
 
 def test_what_contradicts_no_longer_by_the_earlier_words_lets_both_hold():
     result, _ = run([fact()], [again(), stored("rome")])
-    assert (result["verdicts"], [(each["known"], each["ruling"]) for each in result["rejudged"]]) == (
+    assert (result["verdicts"], [(each["existing"], each["ruling"]) for each in result["rejudged"]]) == (
         [], [("rome", "both")],
     )  # fmt: skip
 
 
 def test_later_words_of_a_known_fact_judge_nothing_anew():
-    result = unasked([fact()], [again(told_at=1), stored("rome")])
+    result = unasked([fact()], [again(stated_at=1), stored("rome")])
     assert (result["verdicts"], result["rejudged"]) == ([], [])
 
 
 def test_a_date_that_was_corrected_before_it_came_is_refuted():
-    claim = fact("old", valid_at=NOW - 50, said_from="2023-05-01")
+    claim = fact("old", valid_at=NOW - 50, stated_from="2023-05-01")
     known = again(beliefs=[{"valid_at": NOW - 20, "invalid_at": OPEN_END}])
     result, _ = run([claim], [known], verdict("conflicts", holds="known"))
     assert (result["facts"][0]["corrects"], result["facts"][0]["refuted"]) == (False, True)
@@ -62,9 +62,9 @@ def test_a_date_that_was_corrected_before_it_came_is_refuted():
 
 def test_another_end_than_the_known_one_is_asked_about():
     claim = fact("old", valid_at=OPEN_START, invalid_at=NOW - 10)
-    known = again(told_at=1, beliefs=[{"valid_at": 5, "invalid_at": NOW - 90}])
+    known = again(stated_at=1, beliefs=[{"valid_at": 5, "invalid_at": NOW - 90}])
     result, [asked] = run([claim], [known], verdict("conflicts"))
     assert len(asked.fields["facts"][0]["existing"]) == 1
     assert result["facts"][0]["corrects"]
-    same_end = again(told_at=1, beliefs=[{"valid_at": 5, "invalid_at": NOW - 10}])
+    same_end = again(stated_at=1, beliefs=[{"valid_at": 5, "invalid_at": NOW - 10}])
     assert not unasked([claim], [same_end])["facts"][0]["corrects"]

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.ingestion.save import LEFT, STALE
-from kg_memory.ingestion.summarise import AFRESH, LONGEST, MOST_TOLD, refresh, summarise
+from kg_memory.ingestion.summarise import AFRESH, LONGEST, MOST_SHOWN, refresh
 from kg_memory.llm.prompts.answers import Summaries
 from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import NOW, answered, state
+from tests.ingestion.stepping import NOW, answered, state, summarise
 
 
 def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None, **told: Any) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def test_the_model_is_asked_once_in_so_many_facts_however_many_there_are():
     for count in range(10, 61):
         ann.know(MANY[-count:])
     assert len(ann.asked) == (60 - 10) / AFRESH + 1
-    assert ann.stored["summary"] == f"Of {MOST_TOLD} to 60."
+    assert ann.stored["summary"] == f"Of {MOST_SHOWN} to 60."
 
 
 ENDINGS = {

@@ -19,7 +19,7 @@ from kg_memory.runtime import telemetry
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
 
 SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
-STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "judge", "invalidate", "save", "summarise"]
+STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])

@@ -60,19 +60,6 @@ _TRUST = """CASE WHEN size(stating) = 0 THEN 1.0
   END"""
 
 # As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH: here and below.
-TOLD_WITH_BELIEFS = f"""
-OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b)
-WITH new, f, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .invalid_at}} END) AS beliefs
-OPTIONAL MATCH (x)-[st:STATES]->(f)
-WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
-  min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at
-MATCH (s)-[:SUBJECT_OF]->(f)
-MATCH (f)-[:OBJECT_IS]->(o)
-RETURN 'candidate' AS kind, new, {FACT_MAP} AS fact, coalesce(f.told_at, f.said_at) AS told_at,
-  coalesce(f.told_by, '') AS told_by, coalesce(f.told_end, false) AS told_end, valid_at, invalid_at, beliefs,
-  collect(o.name) AS objects, collect(o.id) AS object_ids
-"""
-
 TOLD = f"""
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)

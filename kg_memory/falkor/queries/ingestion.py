@@ -310,8 +310,7 @@ MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
 _REVISIONS = """
 UNWIND $ends AS id
 MATCH (n:Entity {id: id})
-RETURN 'revision' AS kind, NULL AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS fact, 0 AS told_at,
-  '' AS told_by, false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
+RETURN 'revision' AS kind, NULL AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS value
 """
 
 _THE_SAME = """
@@ -324,14 +323,28 @@ _HISTORIES = f"""
 UNWIND $facts AS row
 MATCH (f:Fact {{id: row.id}})
 WITH DISTINCT f
-{TOLD_HISTORY}RETURN 'history' AS kind, NULL AS new, {HISTORY_MAP} AS fact, 0 AS told_at, '' AS told_by,
-  false AS told_end, 0 AS valid_at, 0 AS invalid_at, [] AS beliefs, [] AS objects, [] AS object_ids
+{TOLD_HISTORY}RETURN 'history' AS kind, NULL AS new, {HISTORY_MAP} AS value
+"""
+
+# As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH.
+_CANDIDATE = f"""
+OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b)
+WITH new, f, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .invalid_at}} END) AS beliefs
+OPTIONAL MATCH (x)-[st:STATES]->(f)
+WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
+  min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at
+MATCH (s)-[:SUBJECT_OF]->(f)
+MATCH (f)-[:OBJECT_IS]->(o)
+WITH new, f, s, beliefs, valid_at, invalid_at, collect(o.name) AS objects, collect(o.id) AS object_ids
+RETURN 'candidate' AS kind, new, f {{.id, .predicate, .sentence, subject: s.name, subject_id: s.id,
+  stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''), only_ends: coalesce(f.told_end, false),
+  valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value
 """
 
 RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
 CALL {{{_THE_SAME}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
 WITH new, f
-{part.TOLD_WITH_BELIEFS}"""
+{_CANDIDATE}"""
 """The stored facts to compare new ones with: the same, those of the same two entities, and rivals of either end.
 
 Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were

@@ -1,4 +1,4 @@
-"""Reading ahead: what the episodes of a window will ask, asked side by side before it is their turn.
+"""Asking ahead: the questions of the episodes of a window, asked side by side before it is their turn.
 
 The ingestion graph then runs for each in the order of arrival, finds its candidates anew, and asks only what was not
 asked here: so the graph is the one that they give one by one. What those before an episode will have added is guessed,
@@ -7,159 +7,328 @@ for its questions to be about that too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from kg_memory.errors import EmbeddingError, ModelError
-from kg_memory.falkor.queries import episodes
-from kg_memory.ingestion.contradictions import compared, related
-from kg_memory.ingestion.date import date
+from kg_memory.falkor.queries import episodes as queries
+from kg_memory.ingestion.batching import ask_window, conversations, reading_of, shared_fields
+from kg_memory.ingestion.contradictions import (
+    Shown,
+    find_related,
+    mark_repeats,
+    pair_keys,
+    pair_question,
+    pairs_to_judge,
+    show_pairs,
+    with_siblings,
+)
+from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.extract import extract
-from kg_memory.ingestion.facts import Stated, stated_in, told, wordings
-from kg_memory.ingestion.filter import in_a_row
-from kg_memory.ingestion.predicates import Meaning, meanings
-from kg_memory.ingestion.prefetch.in_flight import FactsInFlight, NamesInFlight, called
-from kg_memory.ingestion.prefetch.turn import AHEAD, Turn
-from kg_memory.ingestion.receive import line
-from kg_memory.ingestion.records import Identity, IngestionState, NewEntity, NewPredicate
+from kg_memory.ingestion.facts import Reading, ask_readings, named_readings, state_facts, wordings
+from kg_memory.ingestion.filter import count_skips, why_skipped
+from kg_memory.ingestion.predicates import Meaning, find_meanings
+from kg_memory.ingestion.prefetch.in_flight import FactsInFlight, NamesInFlight
+from kg_memory.ingestion.questions import reading_question
+from kg_memory.ingestion.records import (
+    Draft,
+    Identity,
+    Mention,
+    NewPredicate,
+    PairVerdict,
+    Update,
+    decoder,
+    to_plain,
+)
 from kg_memory.ingestion.reflect import reflect
-from kg_memory.ingestion.resolve import Candidate, candidates, identified, told_before, unclear
-from kg_memory.ingestion.verdicts import Told, answered, pairs_of
-from kg_memory.ingestion.verdicts import told as told_pairs
-from kg_memory.ingestion.window_reading import as_one, conversations, read_together
-from kg_memory.runtime.effects import embed, write
+from kg_memory.ingestion.resolve import Candidate, answers_before, find_candidates, identity_question, unclear
+from kg_memory.llm.joint import ask_question
+from kg_memory.runtime.answer_cache import Asking, Durable, Kept
+from kg_memory.runtime.effects import Ask, embed, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import OFFLINE, Settings
+
+T = TypeVar("T")
+AHEAD = "ahead"
+"""The key under which an episode's answers have those about its entities, predicates and facts one by one."""
+KEPT = {
+    "identities": decoder(dict[str, Identity]),
+    "learned": decoder(tuple[NewPredicate, ...]),
+    "judged": decoder(dict[str, PairVerdict | None]),
+}
+ROUNDS = 2
+"""For how many rounds of questions a window has episodes: while the slow ones of one are answered, the next begins."""
+
+
+class Window:
+    """Received episodes that wait for each other, in their order of arrival."""
+
+    def __init__(self, parallel: int) -> None:
+        self._size = ROUNDS * parallel
+        self._states: list[dict[str, Any]] = []
+
+    def holds(self, state: Mapping[str, Any]) -> bool:
+        """Return whether the same episode is there already: it must be stored before it comes again."""
+        return any(waiting["episode"]["id"] == state["episode"]["id"] for waiting in self._states)
+
+    def is_full_for(self, state: Mapping[str, Any]) -> bool:
+        """Return whether the next episode is not to be read with these: the pieces of a long one are a window."""
+        is_long = any(len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
+        return len(self._states) >= self._size or (is_long and bool(self._states))
+
+    def put(self, state: dict[str, Any]) -> None:
+        """Add the next episode."""
+        self._states.append(state)
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return the episodes, and begin anew."""
+        states, self._states = self._states, []
+        return states
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """An episode that waits for its turn; `draft` is its state as it will probably be, as far as that is known.
+
+    What it takes is counted in `steps`.
+    """
+
+    received: Draft
+    model: str
+    draft: Draft = field(init=False)
+    answers: dict[str, str] = field(default_factory=dict)
+    identities: dict[str, Identity] = field(default_factory=dict)
+    learned: tuple[NewPredicate, ...] = ()
+    judged: dict[str, PairVerdict | None] = field(default_factory=dict)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with what was asked ahead about the episode before, when its turn did not come."""
+        self.draft = self.received
+        kept = json.loads(self.received.answers.get(AHEAD, "{}"))
+        for name, decode in KEPT.items():
+            if name in kept and decode is not None:
+                setattr(self, name, decode(kept[name]))
+
+    @property
+    def kept(self) -> str:
+        """What is known of its entities, predicates and facts, to be kept with the episode."""
+        return json.dumps({name: to_plain(getattr(self, name)) for name in KEPT})
+
+    def add(self, update: Update) -> None:
+        """Add the records of a step to the draft."""
+        self.draft = self.draft.having(**update)
+
+    def ask(self, step: str, flow: Flow[T]) -> Flow[T | None]:
+        """Run *flow*, which asks for *step* what is kept with the episode, and return its result.
+
+        ``None`` where the model gives no answer: it is asked again in the episode's turn, which reports the failure.
+        """
+        durable = self._durable()
+        asking, began = Asking(self.received.namespace, Kept(), durable=durable), time.perf_counter()
+        try:
+            return (yield from asking.through(flow))
+        except (ModelError, EmbeddingError):
+            return None
+        finally:
+            self.answers |= {durable.key(ask): answer.model_dump_json() for ask, answer in asking.answered}
+            self.steps.append(asking.took(step, began).model_dump())
+
+    def keep(self, ask: Ask, answer: BaseModel) -> Flow[None]:
+        """Keep the *answer* to a question that the episode will ask."""
+        durable = self._durable()
+        self.answers[durable.key(ask)] = answer.model_dump_json()
+        yield from durable.put(ask, answer)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state with which the graph begins: the received episode, and the answers to its questions."""
+        return {
+            **self.received.state,
+            "skips": self.received.skips,
+            "answers": {**self.received.answers, **self.answers},
+            "identities": to_plain(self.identities),
+            "learned": to_plain(self.learned),
+            "judged": to_plain(self.judged),
+            "steps": self.steps,
+        }
+
+    def _durable(self) -> Durable:
+        return Durable(self.received.episode.id, self.model, {**self.received.answers, **self.answers})
+
 
 Group = Sequence[Turn]
 """Episodes whose questions are asked as one."""
 
 
-def ahead(window: Sequence[IngestionState], settings: Settings, model: str) -> Flow[list[IngestionState]]:
-    """Return the states of *window*, received in this order, with what *model* answers to what they will ask.
+def ask_ahead(window: Sequence[Mapping[str, Any]], settings: Settings, model: str) -> Flow[list[dict[str, Any]]]:
+    """Return the states of *window*, received in this order, with what *model* answers to their questions.
 
-    What fails here is asked again by the episode itself, in its turn. Rules answer at once: they are not asked ahead.
+    A question that fails here is asked again by the episode itself, in its turn. The offline rules answer at once: they
+    are not asked ahead.
     """
-    turns = [Turn(each, model) for each in (yield from in_a_row(window, settings))]
-    unread = [turn for turn in turns if not turn.received["done"]]
+    turns = [Turn(draft, model) for draft in (yield from count_skips(list(map(Draft, window)), settings))]
+    unread = [turn for turn in turns if not turn.received.done]
     if len(unread) > 1 and model != OFFLINE:
         with suppress(ModelError, EmbeddingError):  # of a question that all share: each asks it in its turn
-            yield from _answer((yield from _read_all(unread, settings)), settings)
-        kept = [{"id": turn.received["episode"]["id"], "kept": turn.kept} for turn in unread]
-        yield from write(episodes.KEEP_AHEAD, key=AHEAD, episodes=kept)
+            yield from _ask_later_questions((yield from _read_all(unread, settings)), settings)
+        kept = [{"id": turn.received.episode.id, "kept": turn.kept} for turn in unread]
+        yield from write(queries.KEEP_AHEAD, key=AHEAD, episodes=kept)
     return [turn.state() for turn in turns]
+
+
+# Reading
 
 
 def _read_all(turns: Sequence[Turn], settings: Settings) -> Flow[list[Turn]]:
     """Read each of *turns*, and return those that could be read."""
     if settings.plan == "economy":
-        yield from every(read_together(group, settings) for group in conversations(turns, settings.window))
-    read = yield from every(turn.asking("extract", _read(turn, settings)) for turn in turns)
+        of_episode = {turn.received.episode.id: turn for turn in turns}
+        together = conversations([turn.received for turn in turns], settings.window)
+        groups = [[of_episode[draft.episode.id] for draft in drafts] for drafts in together]
+        yield from every(_read_together(group, settings) for group in groups)
+    read = yield from every(turn.ask("extract", _read(turn, settings)) for turn in turns)
     return [turn for turn, is_read in zip(turns, read, strict=True) if is_read]
 
 
+def _read_together(group: Group, settings: Settings) -> Flow[None]:
+    """Read the messages of *group* in one question, as if each had been asked about alone.
+
+    Those that are not to be read are left out; where no answer comes, each asks by itself.
+    """
+    skipped = yield from every(why_skipped(turn.received, settings) for turn in group)
+    due = [turn for turn, why in zip(group, skipped, strict=True) if why is None]
+    if len(due) > 1:
+        answer = yield from due[0].ask("extract", ask_window([turn.received for turn in due], settings))
+        if answer is not None:
+            for number, turn in enumerate(due):
+                alone = reading_question(turn.received, turn.received.pieces[0], settings)
+                yield from turn.keep(alone, reading_of(number, answer))
+
+
 def _read(turn: Turn, settings: Settings) -> Flow[bool]:
-    turn.know((yield from extract(turn.guess, settings)))
-    turn.know((yield from reflect(turn.guess, settings)))
+    turn.add((yield from extract(turn.draft, settings)))
+    turn.add((yield from reflect(turn.draft, settings)))
     return True
 
 
-def _answer(turns: Sequence[Turn], settings: Settings) -> Flow[None]:
+def _ask_later_questions(turns: Sequence[Turn], settings: Settings) -> Flow[None]:
     """Ask what *turns*, which are read, will ask about what is known by then."""
     groups = [turns] if settings.plan == "economy" else [[turn] for turn in turns]
     if not turns:
         return
-    yield from _identify(groups, settings)
+    yield from _resolve(groups, settings)
     yield from _state_facts(turns, settings)
     yield from _judge(groups, settings)
 
 
-def _identify(groups: Sequence[Group], settings: Settings) -> Flow[None]:
+# Entities
+
+
+def _resolve(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     """Ask which known entities theirs are, or which of those that turns before them will have added."""
     turns = [turn for group in groups for turn in group]
-    unique: dict[tuple[str, str], NewEntity] = {called(each): each for turn in turns for each in turn.guess["entities"]}
-    # Those of the lines are for their turns: no vector is waited for there.
-    lines = [line(turn.received["episode"]) for turn in turns]
-    vectors = (yield from embed([*lines, *(each["name"] for each in unique.values())]))[len(lines) :]
-    near = yield from candidates(list(unique.values()), vectors, settings)
-    stored = {name: (vectors[place], near[place]) for place, name in enumerate(unique)}
+    unique = list(dict.fromkeys(mention for turn in turns for mention in turn.draft.mentions))
+    # Embed the lines too, which each needs in its turn.
+    lines = [turn.received.episode.line for turn in turns]
+    vectors = (yield from embed([*lines, *(mention.name for mention in unique)]))[len(lines) :]
+    near = yield from find_candidates(unique, vectors, settings)
+    stored = {mention: (vectors[place], near[place]) for place, mention in enumerate(unique)}
     flight = NamesInFlight(settings)
-    found = {id(turn): flight.candidates(turn, stored) for turn in turns}
-    told_of = yield from every(
-        group[0].asking("resolve", _identified(group, [found[id(turn)] for turn in group], settings))
+    candidates = {id(turn): flight.candidates(turn.draft, stored) for turn in turns}
+    answers = yield from every(
+        group[0].ask("resolve", _identify(group, [candidates[id(turn)] for turn in group], settings))
         for group in groups
     )
-    for group, answers in zip(groups, told_of, strict=True):
+    for group, of_group in zip(groups, answers, strict=True):
         for place, turn in enumerate(group):
-            flight.land(turn, found[id(turn)], answers[place] if answers else {})
+            of_turn = of_group[place] if of_group else {}
+            entities, turn.identities = flight.land(turn.draft, candidates[id(turn)], of_turn)
+            turn.add({"entities": entities})
 
 
-def _identified(
-    group: Group, found: Sequence[dict[int, list[Candidate]]], settings: Settings
+def _identify(
+    group: Group, candidates: Sequence[dict[int, list[Candidate]]], settings: Settings
 ) -> Flow[list[dict[int, Identity]]]:
-    """Ask about all entities of *group* that are unclear, and return the answers of each turn by their places."""
-    open_ones = [
-        (turn, new, among)
-        for turn, known in enumerate(found)
-        for new, among in unclear(group[turn].guess["entities"], known, settings).items()
-    ]
-    answers: list[dict[int, Identity]] = [{} for _ in group]
-    for turn, new, among in open_ones:
-        if before := told_before(group[turn].guess["entities"][new], among, group[turn].identified):
-            answers[turn][new] = before
-    open_ones = [(turn, new, among) for turn, new, among in open_ones if new not in answers[turn]]
-    if open_ones:
-        entities = {number: group[turn].guess["entities"][new] for number, (turn, new, _) in enumerate(open_ones)}
-        unsure = {number: among for number, (_, _, among) in enumerate(open_ones)}
-        told_of = yield from identified(entities, unsure, as_one([turn.received for turn in group]))
-        for number, (turn, new, _) in enumerate(open_ones):
-            answers[turn][new] = told_of[number]
+    """Ask about all mentions of *group* that are unclear, and return the answers of each turn by their places."""
+    answers: list[dict[int, Identity]] = []
+    mentions: list[Mention] = []
+    unsure: list[list[Candidate]] = []
+    places: list[tuple[int, int]] = []
+    for number, (turn, own) in enumerate(zip(group, candidates, strict=True)):
+        open_ones = unclear(turn.draft.mentions, own, settings)
+        before = answers_before(turn.draft.mentions, own, turn.identities)
+        answers.append({new: identity for new, identity in before.items() if new in open_ones})
+        for new, among in open_ones.items():
+            if new not in before:
+                mentions.append(turn.draft.mentions[new])
+                unsure.append(among)
+                places.append((number, new))
+    if places:
+        fields = shared_fields([turn.received for turn in group])
+        question = identity_question(dict(enumerate(mentions)), dict(enumerate(unsure)), fields)
+        identities = yield from ask_question(question)
+        for item, (number, new) in enumerate(places):
+            answers[number][new] = identities[item]
     return answers
+
+
+# Facts
 
 
 def _state_facts(turns: Sequence[Turn], settings: Settings) -> Flow[None]:
     """Find what *turns* state, under the names that their predicates will have."""
-    found: list[list[Stated] | None] = yield from every(
-        turn.asking("facts", stated_in(turn.guess, settings)) for turn in turns
-    )
-    stated = [each or [] for each in found]
-    said: dict[str, str] = {}
-    for each in stated:
-        said = {**wordings(each), **said}
+    answers = yield from every(turn.ask("facts", _readings(turn.draft, settings)) for turn in turns)
+    readings: list[list[Reading]] = [own or [] for own in answers]
+    sentences: dict[str, str] = {}
+    for own in readings:
+        sentences = {**wordings(own), **sentences}
     before = [predicate for turn in turns for predicate in turn.learned]
-    meant = (yield from turns[0].asking("facts", meanings(said, settings, before))) if said else None
-    known, learned = meant if meant is not None else (dict[str, Meaning](), list[NewPredicate]())
-    for turn, each in zip(turns, stated, strict=True):
-        own = wordings(each)
-        turn.learned = [predicate for predicate in learned if predicate["name"] in own]
-        if own.keys() <= known.keys():
-            turn.know({"facts": told(each, known, turn.guess)})
-            turn.know((yield from date(turn.guess, settings)))
+    vocabulary = (yield from turns[0].ask("facts", find_meanings(sentences, settings, before))) if sentences else None
+    meanings, learned = vocabulary or (dict[str, Meaning](), ())
+    for turn, own in zip(turns, readings, strict=True):
+        predicates = wordings(own).keys()
+        turn.learned = tuple(predicate for predicate in learned if predicate.name in predicates)
+        if predicates <= meanings.keys():
+            facts = state_facts(turn.draft, own, meanings)
+            turn.add({"facts": date_facts(facts, turn.draft.episode)})
+
+
+def _readings(draft: Draft, settings: Settings) -> Flow[list[Reading]]:
+    readings = named_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
+    return readings
 
 
 def _judge(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     """Ask what the facts have to do with the known ones, and with those that turns before them will have added."""
     turns = [turn for group in groups for turn in group]
-    facts = [fact for turn in turns for fact in turn.guess["facts"]]
-    vectors = yield from embed([fact["sentence"] for fact in facts])
-    stored = (yield from related(facts, settings))["found"]
+    facts = [fact for turn in turns for fact in turn.draft.facts]
+    vectors = yield from embed([fact.sentence for fact in facts])
+    stored = (yield from find_related(facts, settings)).candidates
     flight, first = FactsInFlight(settings), 0
-    asked: dict[int, dict[int, Told]] = {}
+    shown: dict[int, list[Shown]] = {}
     for turn in turns:
-        end = first + len(turn.guess["facts"])
-        known = [flight.related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
-        marked, pairs = compared(turn.guess, known)
-        flight.add(marked, vectors[first:end], known, turn.guess)  # those of the turn itself are among the known now
+        draft, end = turn.draft, first + len(turn.draft.facts)
+        own = [flight.related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
+        candidates = with_siblings(draft, own)
+        marked = mark_repeats(draft.facts, candidates)
+        flight.add(marked, vectors[first:end], candidates, draft)
         first = end
-        asked[id(turn)] = {new: told_pairs(new, among, marked, turn.guess) for new, among in pairs.items()}
-    yield from every(group[0].asking("judge", _judged(group, asked)) for group in groups)
+        pairs = pairs_to_judge(marked, candidates, draft)
+        shown[id(turn)] = [show_pairs(new, among, marked, draft) for new, among in pairs.items()]
+    yield from every(group[0].ask("dedupe", _judge_group(group, shown)) for group in groups)
 
 
-def _judged(group: Group, asked: dict[int, dict[int, Told]]) -> Flow[None]:
-    """Ask about all pairs of *group*, and let each turn know the verdicts."""
-    questions = [fact for turn in group for fact in asked[id(turn)].values()]
-    before = {pair: verdict for turn in group for pair, verdict in turn.judged.items()}
-    verdicts = yield from answered(dict(enumerate(questions)), before)
+def _judge_group(group: Group, shown: Mapping[int, Sequence[Shown]]) -> Flow[None]:
+    """Ask about all pairs of *group*, and give each turn its verdicts."""
+    items = [fact for turn in group for fact in shown[id(turn)]]
+    before = {key: verdict for turn in group for key, verdict in turn.judged.items()}
+    verdicts = yield from ask_question(pair_question(dict(enumerate(items)), before))
     for turn in group:
-        pairs = (pair for fact in asked[id(turn)].values() for pair in pairs_of(fact))
-        turn.judged = {pair: verdicts[pair] for pair in pairs}
+        keys = (key for fact in shown[id(turn)] for key in pair_keys(fact))
+        turn.judged = {key: verdicts[key] for key in keys}

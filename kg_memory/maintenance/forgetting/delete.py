@@ -9,7 +9,7 @@ from itertools import chain
 
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.receive import checked, line
+from kg_memory.ingestion.receive import line, validate_episode
 from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.audit import AuditNote
@@ -154,13 +154,13 @@ def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) 
     state = {**episode, "content": content, "at": instant(episode["at"]), "namespace": namespace}
     settings = settings.with_(max_content=max(settings.max_content, len(content)))
     try:
-        redacted = checked(state, settings, episode["created_at"])
+        redacted = validate_episode(state, settings, episode["created_at"])
     except InputError as error:
         raise InputError(f"without these characters {error}; of a JSON record give a span within one text") from error
-    same = yield from read(cypher.EPISODE_ID, id=redacted["id"])
-    if same and redacted["id"] != id_:
+    same = yield from read(cypher.EPISODE_ID, id=redacted.id)
+    if same and redacted.id != id_:
         return {}
-    return {id_: {"new_id": redacted["id"], "content": redacted["content"], "flags": redacted["flags"]}}
+    return {id_: {"new_id": redacted.id, "content": redacted.content, "flags": redacted.flags}}
 
 
 # Traces

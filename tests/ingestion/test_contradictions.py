@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.falkor.queries import ingestion as cypher
-from kg_memory.ingestion.contradictions import judge
+from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.ingestion import dedupe
+from kg_memory.ingestion.contradictions import apply_corrections, find_rejudged, find_verdicts
+from kg_memory.ingestion.records import Draft, to_plain
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
 from kg_memory.runtime.effects import Ask, Query
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import verdict_id
 from tests.ingestion.stepping import NOW, answered, entity, state
 
@@ -19,26 +23,38 @@ KNOWN = [entity("Ann", known=True), entity("Paris", "Place", known=True), entity
 DAY = 24 * 3600 * 1_000_000
 
 
+def judge(given: dict[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
+    """Return what `dedupe` makes of a plain state, and what `invalidate` makes of the verdicts, plain."""
+    draft = Draft(given)
+    update = yield from dedupe.dedupe(draft, settings)
+    policy, comparisons = ConflictPolicy.from_settings(settings), update["comparisons"]
+    facts = apply_corrections(update["facts"], comparisons, policy)
+    verdicts = find_verdicts(facts, comparisons, draft.namespace, policy)
+    rejudged = find_rejudged(facts, comparisons, verdicts, draft.namespace)
+    return to_plain({**update, "facts": facts, "verdicts": verdicts, "rejudged": rejudged})
+
+
 def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dict[str, Any]:
     """Return a fact as `date` leaves it: what Ann said of herself."""
     return {
         "id": id_, "subject": 0, "subject_id": "id Ann", "predicate": "LIVES_IN", "wording": "LIVES_IN",
-        "objects": list(objects), "object_ids": [KNOWN[each]["id"] for each in objects], "one_at_a_time": True,
+        "objects": list(objects), "object_ids": [KNOWN[each]["id"] for each in objects], "single_valued": True,
         "declared": False, "family": "residence", "sentence": f"Ann lives in {id_}.", "start": 0, "end": 15,
-        "quoted": True, "said_from": None, "said_until": None, "said_at": NOW, "valid_at": NOW,
+        "quoted": True, "stated_from": None, "stated_until": None, "stated_at": NOW, "valid_at": NOW,
         "invalid_at": OPEN_END, "precision": "instant", "window_end": OPEN_END, "confidence": 1.0,
-        "edge_type": "semantic", "same_as": None, "corrects": False, "refuted": False, "retold": False, **given,
+        "edge_type": "semantic", "same_as": None, "corrects": False, "refuted": False, "restated": False, **given,
     }  # fmt: skip
 
 
 def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",), **given: Any) -> dict[str, Any]:
     """Return a known fact as the queries tell it, found for the fact at *place*."""
-    told = {"id": id_, "subject": "Ann", "subject_id": "id Ann", "predicate": "LIVES_IN", "sentence": f"Of {id_}."}
-    return {
-        "kind": "candidate", "new": place, "fact": {**told, **given}, "objects": list(objects),
-        "object_ids": [f"id {each}" for each in objects], "told_at": 0, "told_by": "", "told_end": False,
-        "valid_at": 5, "invalid_at": OPEN_END, "beliefs": [{"valid_at": 5, "invalid_at": OPEN_END}],
+    value = {
+        "id": id_, "subject": "Ann", "subject_id": "id Ann", "predicate": "LIVES_IN", "sentence": f"Of {id_}.",
+        "objects": list(objects), "object_ids": [f"id {name}" for name in objects], "stated_at": 0, "stated_by": "",
+        "only_ends": False, "valid_at": 5, "invalid_at": OPEN_END,
+        "beliefs": [{"valid_at": 5, "invalid_at": OPEN_END}],
     }  # fmt: skip
+    return {"kind": "candidate", "new": place, "value": {**value, **given}}
 
 
 def verdict(kind: str, known: int = 0, *, new: int = 0, sure: float = 0.95, **given: Any) -> dict[str, Any]:
@@ -66,7 +82,7 @@ def unasked(facts: list[dict[str, Any]], found: list[dict[str, Any]]) -> dict[st
 
 
 def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
-    return [(each["kind"], each["ruling"], each["known"]) for each in result["verdicts"]]
+    return [(each["kind"], each["ruling"], each["existing"]) for each in result["verdicts"]]
 
 
 # What is looked for
@@ -75,7 +91,15 @@ def ruled(result: dict[str, Any]) -> list[tuple[str, str, str]]:
 def test_no_facts_need_nothing():
     result, effects = answered(judge(state(), Settings()))
     assert (result, effects) == (
-        {"facts": [], "verdicts": [], "rejudged": [], "judged": {}, "based_on": {}, "histories": [], "related": None},
+        {
+            "facts": [],
+            "verdicts": [],
+            "rejudged": [],
+            "judged": {},
+            "comparisons": [],
+            "related": None,
+            "grounds": {"revisions": {}, "histories": []},
+        },
         [],
     )
 
@@ -84,7 +108,7 @@ def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
     flow = judge(state(entities=KNOWN, facts=[fact(objects=(1, 2))]), Settings(candidates=3))
     _, effects = answered(flow, [[0.5]], [])
     _, related = effects
-    assert related.cypher == cypher.RELATED_FACTS
+    assert related.cypher == queries.RELATED_FACTS
     assert [(each["subject"], each["object"]) for each in related.params["pairs"]] == [
         ("id Ann", "id Paris"), ("id Paris", "id Ann"), ("id Ann", "id Bob"), ("id Bob", "id Ann"),
     ]  # fmt: skip
@@ -96,10 +120,12 @@ def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
 
 def test_what_it_is_based_on_is_read_with_the_candidates():
     flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
-    result, [_, related] = answered(flow, [[0.0]], [{"kind": "revision", "fact": {"id": "id Ann", "revision": 7}}])
+    result, [_, related] = answered(
+        flow, [[0.0]], [{"kind": "revision", "new": 0, "value": {"id": "id Ann", "revision": 7}}]
+    )
     assert related.params["ends"] == ["id Ann", "id Paris"]
     # An entity that is not there yet must still not be there.
-    assert result["based_on"] == {"id Ann": 7, "id Paris": 0}
+    assert result["grounds"]["revisions"] == {"id Ann": 7, "id Paris": 0}
 
 
 # What is known already
@@ -129,7 +155,7 @@ def test_another_predicate_direction_or_number_of_objects_is_asked_about(other):
 
 
 def test_of_a_plural_predicate_another_sentence_is_asked_about():
-    plural = fact("new", predicate="VISITED", one_at_a_time=False)
+    plural = fact("new", predicate="VISITED", single_valued=False)
     _, [asked] = run([plural], [stored("old", objects=("Paris",), predicate="VISITED")])
     assert len(asked.fields["facts"]) == 1
 
@@ -145,7 +171,7 @@ def test_only_the_uncertain_ones_are_asked_about_under_their_own_place():
 
 
 def test_one_question_is_asked_for_all_facts_of_the_episode():
-    facts = [fact("one", one_at_a_time=False), fact("two", objects=(2,), one_at_a_time=False)]
+    facts = [fact("one", single_valued=False), fact("two", objects=(2,), single_valued=False)]
     _, asked = run(facts, [stored("a"), stored("b", 1), stored("c", 1)])
     assert len(asked) == 1
     assert [[each["id"] for each in told["existing"]] for told in asked[0].fields["facts"]] == [[0], [0, 1]]
@@ -155,7 +181,7 @@ def test_what_one_episode_says_of_two_times_is_compared_with_itself():
     facts = [fact("oslo", valid_at=NOW - DAY), fact("paris", objects=(2,))]
     result, [asked] = run(facts, [], verdict("supersedes", new=1))
     assert [each["sentence"] for each in asked.fields["facts"][0]["existing"]] == ["Ann lives in oslo."]
-    assert [(each["new"], each["known"]) for each in result["verdicts"]] == [("paris", "oslo")]
+    assert [(each["new"], each["existing"]) for each in result["verdicts"]] == [("paris", "oslo")]
     together = [fact("oslo"), fact("paris", objects=(2,))]
     assert run(together, [], verdict("supersedes", new=1))[0]["verdicts"] == []
 
@@ -168,7 +194,7 @@ def test_what_one_episode_says_twice_is_one_fact():
 
 
 def test_many_facts_are_asked_about_in_several_questions():
-    facts = [fact(f"paris {number}", one_at_a_time=False) for number in range(60)]
+    facts = [fact(f"paris {number}", single_valued=False) for number in range(60)]
     found = [stored(f"oslo {number}", number) for number in range(60)]
     answers = [
         FactVerdicts(verdicts=[verdict("supersedes", new=number) for number in range(start, min(start + 25, 60))])
@@ -194,17 +220,17 @@ def test_the_question_tells_words_dates_and_numbers_and_no_ids_of_the_graph():
 
 
 def test_the_question_does_not_tell_what_is_not_so_or_not_known():
-    open_ended = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "one_at_a_time": False}
-    _, [asked] = run([fact("new", **open_ended)], [{**stored("one"), "valid_at": OPEN_START}])
+    open_ended = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "single_valued": False}
+    _, [asked] = run([fact("new", **open_ended)], [stored("one", valid_at=OPEN_START)])
     [told] = asked.fields["facts"]
     for each in (told, *told["existing"]):
-        assert not open_ended.keys() & each.keys()
+        assert not {"valid_at", "invalid_at", "one_at_a_time"} & each.keys()
     assert {"subject", "predicate", "objects", "sentence", "said_at"} < told["existing"][0].keys() < told.keys()
 
 
 def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
     entities = [{**KNOWN[0], "name": "Ann Smith"}, {**KNOWN[1], "name": "Paris, France"}]
-    flow = judge(state(entities=entities, facts=[fact(one_at_a_time=False)]), Settings())
+    flow = judge(state(entities=entities, facts=[fact(single_valued=False)]), Settings())
     _, effects = answered(flow, [[0.0]], [stored(objects=("Oslo", "Paris"))], FactVerdicts(verdicts=[]))
     [told] = effects[-1].fields["facts"]
     [known] = told["existing"]
@@ -285,12 +311,12 @@ def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(o
     result, _ = run([fact()], [stored("same"), stored("gone")], *(told[place] for place in order))
     assert result["facts"][0]["same_as"] == "same"
     [only] = result["verdicts"]
-    assert (only["new"], only["known"], only["id"]) == ("same", "gone", verdict_id("n", "same", "gone"))
+    assert (only["new"], only["existing"], only["id"]) == ("same", "gone", verdict_id("n", "same", "gone"))
 
 
 def test_a_fact_never_ends_itself():
     result, _ = run([fact()], [stored()], verdict("duplicate", sure=1.0), verdict("supersedes", sure=0.9))
-    assert [each for each in result["verdicts"] if each["new"] == each["known"]] == []
+    assert [each for each in result["verdicts"] if each["new"] == each["existing"]] == []
 
 
 def test_of_two_facts_that_it_may_say_again_the_surer_one_is_it():
@@ -330,7 +356,7 @@ def test_a_passing_state_keeps_the_end_that_it_was_said_to_have():
 
 # The same fact with other dates
 
-REDATED = fact("old", valid_at=NOW - 100 * DAY, said_from="2023-09-23", precision="day")
+REDATED = fact("old", valid_at=NOW - 100 * DAY, stated_from="2023-09-23", precision="day")
 
 
 def test_the_same_fact_with_another_date_is_asked_about():
@@ -361,7 +387,7 @@ def test_another_date_that_is_told_as_a_correction_corrects_and_no_other(told, c
 @pytest.mark.parametrize(
     "same",
     [
-        {"said_from": None}, {"valid_at": OPEN_START}, {"valid_at": NOW}, {"valid_at": 5 + DAY // 2},
+        {"stated_from": None}, {"valid_at": OPEN_START}, {"valid_at": NOW}, {"valid_at": 5 + DAY // 2},
         {"valid_at": 5, "precision": "instant"},
     ],
 )  # fmt: skip
@@ -371,7 +397,7 @@ def test_the_same_date_or_none_of_its_own_is_not_asked_about(same):
 
 # What is declared
 
-DECLARED = {"declared": True, "one_at_a_time": True}
+DECLARED = {"declared": True, "single_valued": True}
 
 
 @pytest.mark.parametrize("told", [[], [verdict("unrelated")], [verdict("complements", sure=0.4)]])
@@ -398,7 +424,7 @@ def test_what_is_only_guessed_to_hold_one_at_a_time_ends_nothing_by_itself():
 
 
 def test_what_is_declared_to_hold_beside_others_is_not_ended_by_them_but_may_be_refuted():
-    plural = {"declared": True, "one_at_a_time": False}
+    plural = {"declared": True, "single_valued": False}
     assert run([fact(**plural)], [stored()], verdict("supersedes"))[0]["verdicts"] == []
     assert ruled(run([fact(**plural)], [stored()], verdict("conflicts"))[0]) == [("conflicts", "conflicts", "old")]
 
@@ -420,6 +446,6 @@ def test_whatever_the_model_answers_each_pair_has_one_verdict_and_no_fact_is_aga
         for each in result["verdicts"]
     )
     assert len({each["id"] for each in result["verdicts"]}) == len(result["verdicts"])
-    assert all(each["new"] != each["known"] for each in result["verdicts"])
+    assert all(each["new"] != each["existing"] for each in result["verdicts"])
     known = {None, "one", "two", *(f"known {number}" for number in range(4))}  # the two may say the same
     assert all(each["same_as"] in known - {each["id"]} for each in result["facts"])

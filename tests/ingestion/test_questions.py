@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,10 +10,17 @@ import pytest
 from kg_memory.errors import AnswerError, ModelUnavailable
 from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.ingestion import resolve
+from kg_memory.llm.joint import Question, ask_question
 from kg_memory.runtime.flow import Flow
 from tests.ingestion.conftest import Open
 from tests.ingestion.test_plans import AT, GRAPH, read
 from tests.scripted import Scripted, raising
+
+
+def in_turn(flows: Sequence[Flow[Any]]) -> Flow[list[Any]]:
+    if not flows:
+        return []
+    return [(yield from flows[0]), *(yield from in_turn(flows[1:]))]
 
 
 def told(same_as: int | None = None) -> Callable[[Any], Any]:
@@ -168,8 +175,9 @@ TALK = (
 
 @pytest.mark.parametrize("same_as", [0, None], ids=["known", "new"])
 def test_one_question_or_several_the_graph_is_the_same(standard, namespace, database, monkeypatch, same_as):
-    def one_each(first: Flow[Any], second: Flow[Any], third: Flow[Any]) -> Flow[list[Any]]:
-        return [(yield from first), (yield from second), (yield from third)]
+    def one_each(*questions: Question[Any]) -> Flow[list[Any]]:
+        answers: list[Any] = yield from in_turn([ask_question(question) for question in questions])
+        return answers
 
     graphs, asked = [], []
     for space in (namespace, f"{namespace} one each"):
@@ -181,7 +189,7 @@ def test_one_question_or_several_the_graph_is_the_same(standard, namespace, data
         rows = database.query(each.driver.key(space), GRAPH, {}, write=False)
         graphs.append([{**row, "expired": row["expired"] is None or row["expired"] > 4e18} for row in rows])
         asked.append(names(model))
-        monkeypatch.setattr(resolve, "as_one", one_each)
+        monkeypatch.setattr(resolve, "ask_together", one_each)
     assert graphs[0] == graphs[1]
     assert "settle" in asked[0]
     assert len(asked[0]) < len(asked[1])

@@ -1,0 +1,84 @@
+"""Step 7, dedupe: which facts are known already (Zep 2.2.2).
+
+What is said in the same words is recognised by code. The model is asked about the rest in one question, whose verdicts
+on contradictions the next step applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kg_memory.ingestion.contradictions import (
+    apply_duplicates,
+    find_related,
+    fits,
+    is_first,
+    mark_repeats,
+    pair_keys,
+    pair_question,
+    pairs_to_judge,
+    show_pairs,
+    with_siblings,
+)
+from kg_memory.ingestion.records import CandidateFact, Comparison, Draft, PairVerdict, StatedFact, Update
+from kg_memory.llm.joint import ask_question
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+from kg_memory.temporal.policy import ConflictPolicy
+
+
+def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
+    """Mark the facts that are known, and ask what the others have to do with known ones.
+
+    It asks only about pairs that were not judged before: ahead of its turn, or before another writer came first. What
+    `resolve` looked up for the same facts is not looked up again.
+    """
+    related = draft.related
+    if related is None or not fits(related, draft.facts):
+        related = yield from find_related(draft.facts, settings)
+    candidates = with_siblings(draft, related.candidates)
+    facts = mark_repeats(draft.facts, candidates)
+    pairs = pairs_to_judge(facts, candidates, draft)
+    shown = {new: show_pairs(new, among, facts, draft) for new, among in pairs.items()}
+    judged = yield from ask_question(pair_question(shown, draft.judged))
+    keys = {new: pair_keys(fact) for new, fact in shown.items()}
+    comparisons = _compare(pairs, keys, judged)
+    facts = apply_duplicates(facts, comparisons, ConflictPolicy.from_settings(settings))
+    return {
+        "facts": _mark_restated(facts, candidates, draft),
+        "judged": judged,
+        "comparisons": comparisons,
+        "grounds": related.grounds,
+        "related": None,
+    }
+
+
+def _compare(
+    pairs: Mapping[int, Sequence[CandidateFact]],
+    keys: Mapping[int, Sequence[str]],
+    judged: Mapping[str, PairVerdict | None],
+) -> tuple[Comparison, ...]:
+    comparisons: list[Comparison] = []
+    for new, among in pairs.items():
+        for candidate, key in zip(among, keys[new], strict=True):
+            verdict = judged[key]
+            is_related = verdict is not None and verdict.verdict != "unrelated"
+            comparisons.append(Comparison(new, candidate, verdict if is_related else None))
+    return tuple(comparisons)
+
+
+def _mark_restated(
+    facts: Sequence[StatedFact], candidates: Sequence[Mapping[str, CandidateFact]], draft: Draft
+) -> tuple[StatedFact, ...]:
+    """Return *facts*, those marked that were stated before the words that the known ones have now.
+
+    A fact that repeats another of the episode is the known one that the other is.
+    """
+    stored = {fact.id: fact.same_as for fact in facts if fact.same_as}
+    marked: list[StatedFact] = []
+    for fact, own in zip(facts, candidates, strict=True):
+        same_as = fact.same_as or ""
+        restated = is_first(fact, own.get(same_as), draft)
+        marked.append(replace(fact, same_as=stored.get(same_as, fact.same_as), restated=restated))
+    return tuple(marked)
