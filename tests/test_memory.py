@@ -188,7 +188,7 @@ BAD = {
     "a bad kind": ("add", ("Hello.",), {"kind": "picture"}, "message, text, json"),
     "a bad date": ("add", ("Hello.",), {"at": "yesterday"}, "ISO 8601"),
     "a date that is a number": ("add", ("Hello.",), {"at": 1_700_000_000}, "ISO 8601"),
-    "a bad speaker": ("add", ("Hello.",), {"speaker": 7}, "speaker is 7"),
+    "a bad speaker": ("add", ("Hello.",), {"speaker": 7}, "speaker must be a string, got 7"),
     "bad json": ("add", ("{",), {"kind": "json"}, "not valid JSON"),
     "an empty namespace": ("add", ("Hello.",), {"namespace": ""}, "namespace"),
     "a namespace that is a number": ("stats", (), {"namespace": 7}, "namespace"),
