@@ -184,12 +184,12 @@ def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
     put(url, namespace, data)
     one, other = strangers(data)
     with opened(url) as memory:
-        first = memory.refresh_communities(namespace=namespace)
-        second = memory.refresh_communities(namespace=namespace)
+        first = memory.communities.refresh(namespace=namespace)
+        second = memory.communities.refresh(namespace=namespace)
         memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
-        third = memory.refresh_communities(namespace=namespace)
+        third = memory.communities.refresh(namespace=namespace)
         memory.add(f"Newcomer knows {name(one)}", namespace=namespace)
-        fourth = memory.refresh_communities(namespace=namespace)
+        fourth = memory.communities.refresh(namespace=namespace)
     row = {"communities": first.communities, "first": first.asked, "unchanged": second.asked}
     return {**row, "one more fact": third.asked, "one more entity": fourth.asked}
 
@@ -200,14 +200,14 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
     key, before = graph_key(namespace), graph_key(f"{namespace} before")
     asked: Counter[int] = Counter()
     with opened(url) as memory:
-        memory.refresh_communities(namespace=namespace)
+        memory.communities.refresh(namespace=namespace)
         connection = memory.driver.database.client().connection
         ShadowGraph(before, connection).copy(key)
         for one, other in unknown(data, count):
             memory.driver.database.command("DEL", key)
             ShadowGraph(key, connection).copy(before)
             memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
-            asked[memory.refresh_communities(namespace=namespace).asked] += 1
+            asked[memory.communities.refresh(namespace=namespace).asked] += 1
     return {f"{questions} asked": asked[questions] for questions in range(max(asked) + 1)}
 
 

@@ -51,7 +51,7 @@ def main() -> None:
     conversations, step = (conversations[:1], QUICK) if options.quick else (conversations, 1)
     with kept(options.folder) as folder, opened(folder) as memory:
         ingest(memory, [(each.name, each.episodes) for each in conversations])
-        found = {each.name: memory.refresh_communities(namespace=each.name) for each in conversations}
+        found = {each.name: memory.communities.refresh(namespace=each.name) for each in conversations}
         for name, done in found.items():
             print(f"{name}: {done.communities} communities in {done.levels} levels", flush=True)
         rows = {name: row(memory, conversations, recipe, step) for name, recipe in ROWS.items()}

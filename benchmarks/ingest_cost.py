@@ -89,7 +89,7 @@ class Ours:
         self._memory.add(**dict(episode), namespace=self._namespace)
 
     def finish(self) -> None:
-        self._memory.resume(namespace=self._namespace)
+        self._memory.episodes.resume(namespace=self._namespace)
 
     def size(self) -> str:
         stats = self._memory.stats(namespace=self._namespace)

@@ -142,7 +142,7 @@ def together() -> dict[str, int]:
             each.join()
         with opened(settings(url, model)) as memory:
             stats = memory.stats(namespace="together")
-            names = [each.name for each in memory.entities(namespace="together", limit=1000)]
+            names = [each.name for each in memory.entities.list(namespace="together", limit=1000)]
             held = graph(memory, "together")
     facts = [row for row in held["facts"] if '"predicate": "LIVES_IN"' in row]
     return {

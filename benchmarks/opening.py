@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.memory.calls import Progress
+from kg_memory.memory.episodes import Progress
 from kg_memory.models.graph import EpisodeInput
 
 
@@ -42,7 +42,7 @@ def opened(folder: Path) -> Iterator[GraphMemory]:
     """Open an embedded memory in *folder* that reads without any model but the bundled embedder."""
     # The benchmark's server stops with it, and need not survive a power cut.
     settings = Settings(data_dir=folder, fsync="everysec", idle_seconds=0)
-    with GraphMemory.open(settings=settings, model="offline", embeddings="offline", say=print) as memory:
+    with GraphMemory.open(settings=settings, model="offline", embeddings="offline", on_wait=print) as memory:
         yield memory
 
 

@@ -69,7 +69,7 @@ def measured(name: str, settings: Settings, sets: Sets) -> Figures:
             told = ingest(memory, [(each.name, each.episodes) for each in own])
             messages += told["turns"]
             for each in own:
-                memory.resume(namespace=each.name)  # what a plan holds back until more comes
+                memory.episodes.resume(namespace=each.name)  # what a plan holds back until more comes
             stats = [memory.stats(namespace=each.name) for each in own]
             figures["entities"] += sum(each.entities for each in stats)
             figures["facts"] += sum(each.facts for each in stats)

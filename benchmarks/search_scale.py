@@ -197,7 +197,7 @@ class Size:
         told = {"namespace": NAMESPACE, "recipe": RECIPE.model_dump(mode="json")}
         recalls: defaultdict[str, list[float]] = defaultdict(list)
         for question in self.questions[WARM:]:
-            state = self.memory.retrieval.invoke({"question": question.text, **told})
+            state = self.memory.graphs.retrieval.invoke({"question": question.text, **told})
             found = exact.recalls(question, state["hits"]["facts"], state["ranked"]["facts"], RECIPE)
             for name, share in found.items():
                 recalls[name].append(share)

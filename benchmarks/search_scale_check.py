@@ -37,7 +37,7 @@ def check(url: str, dimension: int = 16) -> None:
         for number, (speaker, content) in enumerate(SAID):
             where = {"thread": "chat", "source": "chat", "source_id": str(number), "namespace": "real"}
             memory.add(content, speaker=speaker, at=f"2022-05-01T10:0{number}:00Z", **where)
-        memory.refresh_communities(namespace="real")
+        memory.communities.refresh(namespace="real")
         database = memory.driver.database
         schema.ensure(database, graph_key("synthetic"), dimension, Prepared.name)
         load(database, "synthetic", data, Texts(data), lambda _: None)

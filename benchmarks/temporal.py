@@ -55,7 +55,7 @@ def on_kg_memory(scenario: Scenario, place: int, url: str) -> list[frozenset[int
         def served(point: Point) -> frozenset[str]:
             believed_at = None if point.believed_after is None else clock[point.believed_after]
             times = {"as_of": point.instant or datetime.now(UTC), "believed_at": believed_at}
-            found = memory.facts_about(scenario.subject, namespace=namespace, **times)
+            found = memory.facts.about(scenario.subject, namespace=namespace, **times)
             own = (each.sentence for each in found if each.subject == scenario.subject)
             return scenario.plain(frozenset(own))
 

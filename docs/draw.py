@@ -13,7 +13,8 @@ README = Path(__file__).parent.parent / "README.md"
 
 def drawn(memory: GraphMemory) -> dict[str, str]:
     """Return each graph as Mermaid text, by its name."""
-    graphs = {"ingestion": memory.ingestion, "retrieval": memory.retrieval, "communities": memory.communities_graph}
+    names = ("ingestion", "retrieval", "communities")
+    graphs = {name: getattr(memory.graphs, name) for name in names}
     return {name: _plain(graph.get_graph().draw_mermaid(with_styles=False)) for name, graph in graphs.items()}
 
 

@@ -10,5 +10,5 @@ with GraphMemory.open(model="offline") as memory:  # in your user data folder; K
     memory.add("I moved to Oslo last week.", speaker="Ann", at="2024-09-21", namespace="example")
 
     print("What an agent's prompt gets:", memory.context("Where does Ann live?", namespace="example"), sep="\n")
-    for fact in memory.facts_about("Ann", namespace="example"):
+    for fact in memory.facts.about("Ann", namespace="example"):
         print(f"{fact.sentence}  [{fact.valid_at} .. {fact.invalid_at or ''}]  said: {fact.sources[0].quote!r}")

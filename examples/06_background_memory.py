@@ -18,5 +18,5 @@ with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory, after
     print(
         f"still to be read: {later.pending}, failed: {len(later.failures)}"
     )  # what failed stays saved: memory.resume()
-    for fact in memory.facts_about("Ann", namespace=WHERE["namespace"]):
+    for fact in memory.facts.about("Ann", namespace=WHERE["namespace"]):
         print(fact.sentence)

@@ -27,12 +27,12 @@ with GraphMemory.open(model="offline") as memory:
             since = f"{fact.valid_at:%Y-%m-%d} ({fact.precision})" if fact.valid_at else "unknown"
             print(f"    {fact.predicate} {', '.join(fact.objects)}: {since} to {until}")
 
-    show("Where Ann lived, newest first", memory.history("Ann", "lives in", namespace="example-time"))
-    show("What was so in the summer of 2023", memory.facts_about("Ann", during="summer 2023", namespace="example-time"))
+    show("Where Ann lived, newest first", memory.facts.history("Ann", "lives in", namespace="example-time"))
+    show("What was so in the summer of 2023", memory.facts.about("Ann", during="summer 2023", namespace="example-time"))
     found = memory.search("Where did Ann live before she moved to Oslo?", limit=1, namespace="example-time")
     show(f"Asked in words, read as {found.asked.reading}", found.facts)
 
     print("\nHow this came to be believed")
-    for change in memory.changes("2000", namespace="example-time"):
+    for change in memory.facts.changes("2000", namespace="example-time"):
         fact = change.after or change.before
         print(f"    {change.kind}: {fact.predicate} {', '.join(fact.objects)}")

@@ -16,7 +16,7 @@ with GraphMemory.open(model="offline", settings=Settings.from_env().with_(auto_t
     memory.add("I live in Bergen.", speaker="Ann", at="2024-01-10", namespace=NAMESPACE)
     memory.add("Ann moved to Oslo.", speaker="Bo", at="2024-03-02", namespace=NAMESPACE)
 
-    graph = memory.review.compile(checkpointer=InMemorySaver())
+    graph = memory.graphs.review.compile(checkpointer=InMemorySaver())
     state = graph.invoke({"namespace": NAMESPACE, "by": "Cy"}, CONFIG)
     if "__interrupt__" not in state:
         print("Nothing waits: it was decided when this ran before.")
@@ -27,6 +27,6 @@ with GraphMemory.open(model="offline", settings=Settings.from_env().with_(auto_t
         state = graph.invoke(Command(resume={"decisions": [no]}), CONFIG)
         print("\nDecided:", *(f"{each['decision']} {each['sentence']}" for each in state["decided"]))
 
-    print("Believed:", *(fact.sentence for fact in memory.facts_about("Ann", namespace=NAMESPACE)), sep="\n    ")
-    decided = memory.reviews(decided=True, namespace=NAMESPACE)
+    print("Believed:", *(fact.sentence for fact in memory.facts.about("Ann", namespace=NAMESPACE)), sep="\n    ")
+    decided = memory.reviews.list(decided=True, namespace=NAMESPACE)
     print("To undo:", *(f"memory.undo({each.id!r}, namespace={NAMESPACE!r})" for each in decided))

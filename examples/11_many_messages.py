@@ -19,7 +19,7 @@ messages = read(sys.argv[1]) if len(sys.argv) > 1 else read_story()
 with GraphMemory.open() as memory:
     memory.add_many(messages, namespace="example", progress=show)
     print()
-    for entity in memory.entities(namespace="example", limit=5):
+    for entity in memory.entities.list(namespace="example", limit=5):
         print(f"{entity.name} ({entity.type})")
-        for fact in memory.facts_about(entity.name, namespace="example")[:3]:
+        for fact in memory.facts.about(entity.name, namespace="example")[:3]:
             print(f"    {fact.sentence}")

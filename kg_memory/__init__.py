@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg_memory.errors import KGMemoryError
-    from kg_memory.memory.calls import Progress
-    from kg_memory.memory.estimate import Estimate
+    from kg_memory.memory.episodes import Progress
     from kg_memory.memory.memory import GraphMemory
+    from kg_memory.memory.usage import Estimate
     from kg_memory.models.budget import Budget, Limits
     from kg_memory.models.context import Context
     from kg_memory.models.graph import (
@@ -93,7 +93,7 @@ _HOMES = {
     "DailyUsage": "models.usage",
     "EntityType": "settings",
     "FactType": "settings",
-    "Estimate": "memory.estimate",
+    "Estimate": "memory.usage",
     "ExportResult": "models.transfers",
     "ForgetReceipt": "models.receipts",
     "GraphMemory": "memory.memory",
@@ -101,7 +101,7 @@ _HOMES = {
     "KGMemoryError": "errors",
     "Limits": "models.budget",
     "Neighbourhood": "models.surroundings",
-    "Progress": "memory.calls",
+    "Progress": "memory.episodes",
     "Recipe": "retrieval.recipe",
     "Residue": "models.receipts",
     "Settings": "settings",

@@ -35,7 +35,7 @@ def home_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
         patch.setenv("KG_MEMORY_DATA_DIR", str(folder))
         patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
         patch.setenv("KG_MEMORY_MODEL", "offline")
-        kept = EmbeddedServer(Settings(data_dir=folder, idle_seconds=0), say=lambda _: None)
+        kept = EmbeddedServer(Settings(data_dir=folder, idle_seconds=0), on_wait=lambda _: None)
         kept.url()
         yield folder
         kept.close()

@@ -18,10 +18,11 @@ from kg_memory.errors import (
     ModelRefusal,
     ModelUnavailable,
 )
-from kg_memory.memory import calls
+from kg_memory.memory.memory import question_state
 from kg_memory.retrieval.recipe import RECIPES, recipe
+from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
-from tests.test_memory import AT, Verbs
+from tests.test_memory import AT
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
@@ -85,11 +86,13 @@ def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, erro
     assert [(each.new, each.problem) for each in added] == [(True, None), (True, str(error)), (True, None)]
     again = verbs.add_many(MANY)
     assert [(each.new, bool(each.problem)) for each in again] == [(False, False), (False, True), (False, False)]
-    assert verbs.resume() == []
-    assert [(each.episode, each.new, each.problem) for each in verbs.retry()] == [(added[1].episode, False, str(error))]
-    assert len(verbs.facts_about("Ann")) == 2
+    assert verbs.episodes.resume() == []
+    assert [(each.episode, each.new, each.problem) for each in verbs.episodes.retry()] == [
+        (added[1].episode, False, str(error))
+    ]
+    assert len(verbs.facts.about("Ann")) == 2
     mend()
-    assert [each.problem for each in verbs.retry()] == [None]
+    assert [each.problem for each in verbs.episodes.retry()] == [None]
     assert (verbs.stats().waiting, verbs.stats().failed) == (0, 0)
 
 
@@ -104,9 +107,9 @@ def test_what_the_next_episode_would_meet_too_stops_many(verbs, memory, error):
         verbs.add_many(MANY)
     assert (verbs.stats().episodes, verbs.stats().waiting) == (3, 2)
     with pytest.raises(type(error)):
-        verbs.resume()
+        verbs.episodes.resume()
     mend()
-    assert [each.problem for each in verbs.resume()] == [None, None]
+    assert [each.problem for each in verbs.episodes.resume()] == [None, None]
 
 
 def test_an_episode_that_could_not_be_saved_is_no_problem_but_an_error(verbs, memory):
@@ -123,18 +126,18 @@ def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, 
             verbs.add(content, at=AT)
     settings = memory.settings.with_(max_content=50)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as other:
-        resumed = Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).resume()
+        resumed = Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).episodes.resume()
     assert sorted((each.problem or "")[:30] for each in resumed) == ["", "the content has 140 characters"]
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as other, pytest.raises(InputError):
         Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).add_many(["x" * 51])
 
 
 def test_the_progress_of_a_resume_counts_all_that_waits(verbs, memory, monkeypatch):
-    monkeypatch.setattr("kg_memory.memory.memory.AT_ONCE", 1)
+    monkeypatch.setattr("kg_memory.memory.episodes.PAGE", 1)
     spoil(memory, AnswerError("no usable answer: try another model"))
-    verbs.save([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
+    verbs.episodes.save([{"content": f"poison {day}", "at": f"2024-01-0{day}"} for day in range(1, 4)])
     told = []
-    resumed = verbs.resume(progress=told.append)
+    resumed = verbs.episodes.resume(progress=told.append)
     assert [(each.done, each.total, each.new) for each in told] == [(1, 3, 0), (2, 3, 0), (3, 3, 0)]
     assert [each.added for each in told] == resumed
 
@@ -153,21 +156,23 @@ def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiti
         with pytest.raises(AnswerError):
             verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
     model.rules["extract_message"] = picky
-    resumed = verbs.retry()
+    resumed = verbs.episodes.retry()
     assert [each.problem for each in resumed] == ["no usable answer: try another model", None, None]
-    assert [(each.id, each.content) for each in verbs.episodes(status="failed")] == [(resumed[0].episode, "poison")]
-    assert len(verbs.facts_about("Ann")) == 2
+    assert [(each.id, each.content) for each in verbs.episodes.list(status="failed")] == [
+        (resumed[0].episode, "poison")
+    ]
+    assert len(verbs.facts.about("Ann")) == 2
     many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
     added = verbs.add_many(many)
     assert [bool(each.problem) for each in added] == [True, False]
-    assert {each.id for each in verbs.episodes(status="failed")} == {resumed[0].episode, added[0].episode}
+    assert {each.id for each in verbs.episodes.list(status="failed")} == {resumed[0].episode, added[0].episode}
 
 
 NO_TIMES = dict.fromkeys(("as_of", "during", "believed_at"), None) | {"unreviewed": False}
 
 
 def asked(**how):
-    return calls.question("Oslo?", "ns", {"limit": 3}, NO_TIMES, None, how)
+    return question_state("Oslo?", "ns", {"limit": 3}, NO_TIMES, None, how)
 
 
 def test_a_question_is_plain_json_however_it_is_to_be_searched():

@@ -234,7 +234,7 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
         (["facts", "x", "--on", "?"], "is not a time: give a date such as"),
         (["ask", "x", "--during", "2020..2019"], "ends before it begins"),
         (["history", " "], "empty"),
-        (["evolution", "nothing"], "there is no fact 'nothing'"),
+        (["evolution", "nothing"], "namespace has no fact 'nothing'"),
         (["around", "Ann", "--steps", "7"], "from 1 to 6"),
         (["stats", "--namespace", ""], "namespace is empty"),
         (["stats", "--url", "http://x"], "falkor://"),

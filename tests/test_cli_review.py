@@ -63,7 +63,7 @@ def held(memory: GraphMemory, name: str, space: str) -> list[tuple[str, str, str
     """Return where *name* is believed to have lived, and when."""
     return [
         (fact.objects[0], f"{fact.valid_at:%Y-%m-%d}", f"{fact.invalid_at:%Y-%m-%d}" if fact.invalid_at else "")
-        for fact in memory.facts_about(name, namespace=space)
+        for fact in memory.facts.about(name, namespace=space)
     ]
 
 
@@ -358,7 +358,7 @@ def test_what_somebody_else_decided_meanwhile_stays(move: Callable[..., str], me
     space = move("Ann")
     terminal = Terminal("review", "-n", space)
     terminal.until(PROMPT)
-    memory.decide(memory.reviews(namespace=space)[0].id, "reject", by="tom", namespace=space)
+    memory.reviews.decide(memory.reviews.list(namespace=space)[0].id, "reject", by="tom", namespace=space)
     terminal.press("a\n")
     assert "was decided by tom" in terminal.until("meanwhile")
     assert terminal.end() == 0

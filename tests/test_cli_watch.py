@@ -85,17 +85,17 @@ def test_the_end_of_a_fact_is_seen(memory, look, namespace):
 
 
 def test_an_episode_is_followed_until_it_is_read(memory, model, look, namespace):
-    memory.save([{"content": "I live in Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    memory.episodes.save([{"content": "I live in Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
     assert [each["status"] for each in look().episodes] == ["saved"]
     rules = dict(model.rules)
     fail(model, ModelUnavailable("the model is away: try again later"))
     with pytest.raises(ModelUnavailable):
-        memory.resume(namespace=namespace)
+        memory.episodes.resume(namespace=namespace)
     [waiting] = look().episodes
     assert (waiting["status"], waiting["step"]) == ("waiting", "facts")
     assert "the model is away" in waiting["reason"]
     model.rules = rules
-    memory.resume(namespace=namespace)
+    memory.episodes.resume(namespace=namespace)
     [done] = look().episodes
     assert (done["status"], done["attempts"]) == ("done", 2)
     assert look().episodes == ()
@@ -109,24 +109,24 @@ def test_one_that_failed_is_seen_to_be_read_later(memory, model, look, namespace
     assert [(each["status"], each["step"]) for each in seen.episodes] == [("failed", "facts")]
     assert seen.counts["failed"] == 1
     model.rules = rules
-    memory.retry(namespace=namespace)
+    memory.episodes.retry(namespace=namespace)
     assert [each["status"] for each in look().episodes] == ["done"]
 
 
 def test_what_was_there_before_is_not_new_but_what_waits_is_looked_after(memory, driver, model, namespace):
     add(memory, namespace, "I live in Oslo.")
-    memory.save([{"content": "I know Bob.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    memory.episodes.save([{"content": "I know Bob.", "speaker": "Ann", "at": AT}], namespace=namespace)
     watch = Watch(memory.driver.clock())
     assert [each["status"] for each in driver.run(watch.remaining(10), namespace)] == ["saved"]
     assert driver.run(watch.look(), namespace).episodes == ()
-    memory.resume(namespace=namespace)
+    memory.episodes.resume(namespace=namespace)
     assert [each["status"] for each in driver.run(watch.look(), namespace).episodes] == ["done"]
 
 
 def test_what_was_forgotten_is_looked_after_no_more(memory, watch, look, namespace):
-    [saved] = memory.save([{"content": "I know Bob.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    [saved] = memory.episodes.save([{"content": "I know Bob.", "speaker": "Ann", "at": AT}], namespace=namespace)
     look()
-    memory.forget(episode=saved.episode, namespace=namespace)
+    memory.privacy.forget(episode=saved.episode, namespace=namespace)
     assert look().episodes == ()
     assert watch.states == {}
 

@@ -20,7 +20,7 @@ from kg_memory.runtime.config import Context
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import Course, Fork
 from kg_memory.runtime.nodes import node
-from tests.test_memory import Verbs
+from tests.bound import Verbs
 
 SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
@@ -43,8 +43,10 @@ class Wishes(Context):
 def take(request):
     """A way to invoke, sync and async."""
 
-    def call(course: Any, *args: Any) -> Any:
-        return course.invoke(*args) if request.param == "sync" else asyncio.run(course.ainvoke(*args))
+    def call(course: Any, state: Any, context: Any = None) -> Any:
+        if request.param == "sync":
+            return course.invoke(state, context=context)
+        return asyncio.run(course.ainvoke(state, context=context))
 
     return call
 
@@ -126,7 +128,7 @@ def test_one_that_fails_by_itself_is_saved_and_finished_with_what_was_paid_for(m
     with pytest.raises(ModelUnavailable):
         verbs.add(SAID[0], speaker="Ann")
     model.rules["facts"] = rule
-    [added] = verbs.resume()
+    [added] = verbs.episodes.resume()
     assert added.facts
     assert len(model.asks("extract_message")) == 1
 

@@ -11,7 +11,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError, ModelError, ModelUnavailable
 from kg_memory.falkor.embedded import Server
-from kg_memory.memory.calls import Progress
+from kg_memory.memory.episodes import Progress
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings, Scripted
@@ -61,7 +61,7 @@ def test_what_was_read_by_rules_is_read_again_by_the_model(opened: Open, namespa
     before = [row["sentence"] for row in rows(SENTENCES)]
     assert plans(rows) == ["offline"] * 3
     memory = opened(Scripted())
-    added = memory.deepen(namespace=namespace)
+    added = memory.episodes.deepen(namespace=namespace)
     assert [each.status for each in added] == [EpisodeStatus.DONE] * 3
     assert not any(each.new for each in added)
     assert plans(rows) == ["standard"] * 3
@@ -69,7 +69,7 @@ def test_what_was_read_by_rules_is_read_again_by_the_model(opened: Open, namespa
     assert len(after) == len(set(after))
     assert set(before) < set(after)
     assert {"Ann knows Cid", "Ann knows Dan"} <= set(after) - set(before)
-    [lives] = [each for each in memory.facts_about("Oslo", namespace=namespace) if each.predicate == "LIVES_IN"]
+    [lives] = [each for each in memory.facts.about("Oslo", namespace=namespace) if each.predicate == "LIVES_IN"]
     assert [(each.source_id, each.at.day) for each in lives.sources] == [("m1", 1)]
     assert memory.stats(namespace=namespace).episodes == 3
 
@@ -79,15 +79,15 @@ def test_what_is_deep_already_is_left_alone(opened: Open, namespace: str, rows: 
     model = Scripted()
     memory = opened(model)
     memory.add(**TALK[2], namespace=namespace)
-    assert len(memory.deepen(namespace=namespace)) == 2
+    assert len(memory.episodes.deepen(namespace=namespace)) == 2
     asked, facts = len(model.asked), rows(SENTENCES)
-    assert memory.deepen(namespace=namespace) == memory.deepen("standard", namespace=namespace) == []
+    assert memory.episodes.deepen(namespace=namespace) == memory.episodes.deepen("standard", namespace=namespace) == []
     assert (len(model.asked), rows(SENTENCES)) == (asked, facts)
-    assert len(memory.deepen("thorough", namespace=namespace)) == 3
+    assert len(memory.episodes.deepen("thorough", namespace=namespace)) == 3
     assert plans(rows) == ["thorough"] * 3
     assert model.asks("extract_message")
     assert rows(SENTENCES) == facts
-    assert memory.deepen(namespace=namespace) == []
+    assert memory.episodes.deepen(namespace=namespace) == []
 
 
 def dated(at: str | None) -> Scripted:
@@ -104,16 +104,16 @@ def test_what_is_told_of_a_known_fact_takes_the_place_of_what_was_told_before(
     first = opened(dated(None))
     read(first, TALK[:1], namespace)
     then = datetime.now(UTC)
-    [before] = first.facts_about("Ann", namespace=namespace)
+    [before] = first.facts.about("Ann", namespace=namespace)
     memory = opened(dated("2020-02-03"), "thorough")
-    [added] = memory.deepen(namespace=namespace)
+    [added] = memory.episodes.deepen(namespace=namespace)
     assert added.facts == ("Ann lives in Oslo",)
-    [after] = memory.facts_about("Ann", namespace=namespace)
+    [after] = memory.facts.about("Ann", namespace=namespace)
     assert (before.id, before.valid_at) == (after.id, None)
     assert after.valid_at == datetime(2020, 2, 3, tzinfo=UTC)
     assert [each.source_id for each in after.sources] == ["m1"]
     assert rows("MATCH (:Episode)-[s:STATES]->(:Fact) RETURN count(s) AS n") == [{"n": 1}]
-    [believed] = memory.facts_about("Ann", namespace=namespace, believed_at=then)
+    [believed] = memory.facts.about("Ann", namespace=namespace, believed_at=then)
     assert believed.valid_at is None
 
 
@@ -122,10 +122,10 @@ def test_the_earliest_are_read_first_and_a_limit_stops_it_to_go_on_later(
 ) -> None:
     read(opened("offline"), reversed(TALK), namespace)
     memory, seen = opened(Scripted(), "thorough"), list[Progress]()
-    memory.deepen(namespace=namespace, limit=2, progress=seen.append)
+    memory.episodes.deepen(namespace=namespace, limit=2, progress=seen.append)
     assert plans(rows) == ["thorough", "thorough", "offline"]
     assert [(each.done, each.total) for each in seen] == [(1, 2), (2, 2)]
-    assert len(memory.deepen(namespace=namespace, limit=100)) == 1
+    assert len(memory.episodes.deepen(namespace=namespace, limit=100)) == 1
     assert plans(rows) == ["thorough"] * 3
 
 
@@ -133,21 +133,21 @@ def test_a_dry_run_tells_what_would_be_read_and_changes_nothing(opened: Open, na
     read(opened("offline"), TALK, namespace)
     model, before = Scripted(), rows(PLANS)
     memory = opened(model)
-    found = memory.deepen(namespace=namespace, dry_run=True)
-    assert [each.episode for each in found] == [each.id for each in reversed(memory.episodes(namespace=namespace))]
+    found = memory.episodes.deepen(namespace=namespace, dry_run=True)
+    assert [each.episode for each in found] == [each.id for each in reversed(memory.episodes.list(namespace=namespace))]
     assert (model.asked, rows(PLANS)) == ([], before)
-    assert memory.deepen(namespace=f"{namespace} empty", dry_run=True) == []
+    assert memory.episodes.deepen(namespace=f"{namespace} empty", dry_run=True) == []
 
 
 def test_what_was_skipped_is_read_only_if_asked(opened: Open, namespace: str, rows: Rows) -> None:
     hello = {"content": "Hello there!", "speaker": "Ann", "at": "2024-05-01T09:00:00Z", "source_id": "m0"}
     read(opened("offline"), [hello, TALK[0]], namespace)
     memory = opened(Scripted())
-    assert len(memory.deepen(namespace=namespace)) == 1
+    assert len(memory.episodes.deepen(namespace=namespace)) == 1
     assert [row["status"] for row in rows(PLANS)] == ["skipped", "done"]
-    [added] = memory.deepen(namespace=namespace, skipped=True)
+    [added] = memory.episodes.deepen(namespace=namespace, skipped=True)
     assert added.facts == ("Ann knows Hello",)
-    assert memory.deepen(namespace=namespace, skipped=True) == []
+    assert memory.episodes.deepen(namespace=namespace, skipped=True) == []
 
 
 def test_an_attack_is_not_read_and_what_a_person_had_read_is_read_again(opened: Open, namespace: str) -> None:
@@ -155,10 +155,12 @@ def test_an_attack_is_not_read_and_what_a_person_had_read_is_read_again(opened: 
     rules = opened("offline")
     read(rules, [attack], namespace)
     memory = opened(Scripted())
-    assert memory.deepen(namespace=namespace, skipped=True) == []
-    [suspect] = [each.id for each in memory.episodes(namespace=namespace)]
-    assert [each.skipped for each in rules.retry(namespace=namespace, episodes=[suspect], skipped=True)] == [None]
-    [added] = memory.deepen(namespace=namespace)
+    assert memory.episodes.deepen(namespace=namespace, skipped=True) == []
+    [suspect] = [each.id for each in memory.episodes.list(namespace=namespace)]
+    assert [each.skipped for each in rules.episodes.retry(namespace=namespace, episodes=[suspect], skipped=True)] == [
+        None
+    ]
+    [added] = memory.episodes.deepen(namespace=namespace)
     assert (added.skipped, added.status) == (None, EpisodeStatus.DONE)
 
 
@@ -176,12 +178,12 @@ def test_one_that_the_model_cannot_read_keeps_what_it_had_and_stops_no_other(
         return answered(prompt, fields)
 
     model.told = told  # type: ignore[method-assign]
-    added = opened(model).deepen(namespace=namespace)
+    added = opened(model).episodes.deepen(namespace=namespace)
     assert [each.problem is None for each in added] == [True, False, True]
     assert [row["status"] for row in rows(PLANS)] == ["done", "failed", "done"]
     assert {row["sentence"] for row in before} <= {row["sentence"] for row in rows(SENTENCES)}
     memory = opened(Scripted())
-    assert [each.problem for each in memory.retry(namespace=namespace)] == [None]
+    assert [each.problem for each in memory.episodes.retry(namespace=namespace)] == [None]
     assert plans(rows) == ["standard"] * 3
 
 
@@ -200,21 +202,23 @@ def test_broken_off_it_goes_on_where_it_stopped(
 
     model.told = told  # type: ignore[method-assign]
     with pytest.raises(type(broken_off_by)):
-        opened(model).deepen(namespace=namespace)
+        opened(model).episodes.deepen(namespace=namespace)
     assert plans(rows) == ["standard", "offline", "offline"]
     memory = opened(Scripted())
-    assert len(memory.deepen(namespace=namespace)) == 1
-    assert len(memory.resume(namespace=namespace)) == 1
+    assert len(memory.episodes.deepen(namespace=namespace)) == 1
+    assert len(memory.episodes.resume(namespace=namespace)) == 1
     assert [(row["plan"], row["status"]) for row in rows(PLANS)] == [("standard", "done")] * 3
 
 
 def test_what_was_forgotten_meanwhile_is_passed_over(opened: Open, namespace: str) -> None:
     read(opened("offline"), TALK, namespace)
     memory = opened(Scripted())
-    last = memory.episodes(namespace=namespace)[0].id
-    added = memory.deepen(
+    last = memory.episodes.list(namespace=namespace)[0].id
+    added = memory.episodes.deepen(
         namespace=namespace,
-        progress=lambda one: memory.forget(episode=last, namespace=namespace) and None if one.done == 1 else None,
+        progress=lambda one: (
+            memory.privacy.forget(episode=last, namespace=namespace) and None if one.done == 1 else None
+        ),
     )
     assert len(added) == 2
     assert last not in {each.episode for each in added}
@@ -226,7 +230,7 @@ def test_what_was_read_before_plans_were_noted_counts_as_the_cheapest(
     memory = opened(Scripted())
     read(memory, TALK, namespace)
     database.query(memory.driver.key(namespace), "MATCH (e:Episode) SET e.plan = NULL", {}, write=True)
-    assert len(memory.deepen(namespace=namespace)) == 3
+    assert len(memory.episodes.deepen(namespace=namespace)) == 3
     assert plans(rows) == ["standard"] * 3
 
 
@@ -234,22 +238,22 @@ def test_a_memory_without_a_model_and_a_plan_that_there_is_not_are_refused(opene
     rules = opened("offline")
     read(rules, TALK, namespace)
     with pytest.raises(InputError, match="name a model"):
-        rules.deepen(namespace=namespace)
-    assert len(rules.deepen(namespace=namespace, dry_run=True)) == 3
+        rules.episodes.deepen(namespace=namespace)
+    assert len(rules.episodes.deepen(namespace=namespace, dry_run=True)) == 3
     memory = opened(Scripted())
     for plan in ("offline", "economy", "deep", "THOROUGH"):
-        with pytest.raises(InputError, match="use standard or thorough"):
-            memory.deepen(plan, namespace=namespace)
+        with pytest.raises(InputError, match="must be standard or thorough"):
+            memory.episodes.deepen(plan, namespace=namespace)
     for limit in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="limit"):
-            memory.deepen(namespace=namespace, limit=limit)  # type: ignore[arg-type]
+            memory.episodes.deepen(namespace=namespace, limit=limit)  # type: ignore[arg-type]
 
 
 async def test_it_has_a_twin_for_asyncio(opened: Open, namespace: str, rows: Rows) -> None:
     read(opened("offline"), TALK, namespace)
     memory, seen = opened(Scripted()), list[Progress]()
-    assert len(await memory.adeepen(namespace=namespace, dry_run=True)) == 3
-    added = await memory.adeepen("thorough", namespace=namespace, limit=2, skipped=True, progress=seen.append)
+    assert len(await memory.episodes.adeepen(namespace=namespace, dry_run=True)) == 3
+    added = await memory.episodes.adeepen("thorough", namespace=namespace, limit=2, skipped=True, progress=seen.append)
     assert len(added) == len(seen) == 2
     assert plans(rows) == ["thorough", "thorough", "offline"]
     await memory.aclose()

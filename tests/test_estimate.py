@@ -55,37 +55,39 @@ def talk(count: int) -> list[dict[str, Any]]:
 
 def test_an_estimate_asks_nobody_and_stores_nothing(opened: Open, model: Honest, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
-    told = memory.estimate(talk(5), namespace=namespace)
+    told = memory.usage.estimate(talk(5), namespace=namespace)
     assert (told.episodes, told.to_read, told.known, told.skipped, told.past) == (5, 5, 0, 0, 0)
     assert (told.calls.low, told.seconds) == (5, None)
     assert told.money
     assert 0 < told.money.low < told.money.likely < told.money.high
     assert model.asked == []
     assert memory.stats(namespace=namespace).episodes == 0
-    assert namespace not in memory.namespaces()
+    assert namespace not in memory.data.namespaces()
 
 
 async def test_it_is_the_same_for_asyncio(opened: Open, namespace: str) -> None:
     memory = opened()
-    assert await memory.aestimate(talk(3), namespace=namespace) == memory.estimate(talk(3), namespace=namespace)
+    assert await memory.usage.aestimate(talk(3), namespace=namespace) == memory.usage.estimate(
+        talk(3), namespace=namespace
+    )
 
 
 def test_what_is_read_already_and_what_is_skipped_costs_nothing(opened: Open, namespace: str) -> None:
     memory = opened()
     memory.add_many(talk(2), namespace=namespace)
-    memory.save(talk(3)[2:], namespace=namespace)
+    memory.episodes.save(talk(3)[2:], namespace=namespace)
     said = [*talk(4), *talk(4), {"content": "Thanks!", "speaker": "Bob", "at": "2024-03-01"}]
-    told = memory.estimate(said, namespace=namespace)
+    told = memory.usage.estimate(said, namespace=namespace)
     assert (told.episodes, told.to_read, told.known, told.skipped) == (5, 2, 2, 1)
-    nothing = memory.estimate(talk(2), namespace=namespace)
+    nothing = memory.usage.estimate(talk(2), namespace=namespace)
     assert (nothing.to_read, nothing.calls.high, nothing.input_tokens.high) == (0, 0, 0)
-    assert memory.estimate([], namespace=namespace).episodes == 0
+    assert memory.usage.estimate([], namespace=namespace).episodes == 0
 
 
 @pytest.mark.parametrize("plan", ["standard", "thorough"])
 def test_what_is_taken_lies_within_what_was_told(opened: Open, namespace: str, plan: str) -> None:
     memory = opened(plan=plan)
-    told = memory.estimate(talk(12), namespace=namespace)
+    told = memory.usage.estimate(talk(12), namespace=namespace)
     usage = sum((each.usage for each in memory.add_many(talk(12), namespace=namespace)), Usage())
     assert told.calls.low <= usage.calls <= told.calls.high
     assert told.input_tokens.low <= usage.input_tokens <= told.input_tokens.high
@@ -94,9 +96,9 @@ def test_what_is_taken_lies_within_what_was_told(opened: Open, namespace: str, p
 def test_the_namespaces_own_past_tells_better(opened: Open, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
     said = talk(40)
-    before = memory.estimate(said[25:], namespace=namespace)
+    before = memory.usage.estimate(said[25:], namespace=namespace)
     memory.add_many(said[:25], namespace=namespace)
-    told = memory.estimate(said[25:], namespace=namespace)
+    told = memory.usage.estimate(said[25:], namespace=namespace)
     assert (before.past, told.past) == (0, 25)
     usage = sum((each.usage for each in memory.add_many(said[25:], namespace=namespace)), Usage())
     for name in ("calls", "input_tokens", "output_tokens"):
@@ -109,16 +111,18 @@ def test_the_namespaces_own_past_tells_better(opened: Open, namespace: str) -> N
 
 def test_the_past_of_another_plan_is_not_taken(opened: Open, namespace: str) -> None:
     memory = opened()
-    memory.save(talk(21), namespace=namespace)
+    memory.episodes.save(talk(21), namespace=namespace)
     done = "MATCH (e:Episode) SET e.status = 'done', e.plan = 'standard', e.took = [2, 4000, 90, 1.5, 1, 2500, 80]"
     memory.driver.database.query(memory.driver.key(namespace), done, {}, write=True)
-    told = memory.estimate(talk(22), namespace=namespace)
+    told = memory.usage.estimate(talk(22), namespace=namespace)
     assert (told.past, told.calls.likely, told.output_tokens.likely, told.seconds) == (21, 2, 90, (1.5, 1.5))
-    assert opened(plan="thorough").estimate(talk(22), namespace=namespace).past == 0
+    assert opened(plan="thorough").usage.estimate(talk(22), namespace=namespace).past == 0
 
 
 def test_by_the_plan_economy_messages_of_a_thread_share_a_question(opened: Open, namespace: str) -> None:
-    economy, standard = (opened(plan=plan).estimate(talk(20), namespace=namespace) for plan in ("economy", "standard"))
+    economy, standard = (
+        opened(plan=plan).usage.estimate(talk(20), namespace=namespace) for plan in ("economy", "standard")
+    )
     assert (economy.to_read, economy.calls.low) == (20, 3)
     assert economy.input_tokens.likely < standard.input_tokens.likely / 2
 
@@ -126,8 +130,8 @@ def test_by_the_plan_economy_messages_of_a_thread_share_a_question(opened: Open,
 def test_a_long_text_costs_by_its_pieces(opened: Open, namespace: str) -> None:
     memory = opened(chunk_size=500)
     text = {"content": "Bob knows Ann and Cy. " * 200, "kind": "text"}
-    assert memory.estimate([text], namespace=namespace).calls.low == 10
-    assert opened(chunk_size=500, plan="thorough").estimate([text], namespace=namespace).calls.low == 30
+    assert memory.usage.estimate([text], namespace=namespace).calls.low == 10
+    assert opened(chunk_size=500, plan="thorough").usage.estimate([text], namespace=namespace).calls.low == 30
 
 
 def test_other_scripts_take_more_tokens_than_they_have_characters_by_english_measure(
@@ -135,7 +139,7 @@ def test_other_scripts_take_more_tokens_than_they_have_characters_by_english_mea
 ) -> None:
     memory = opened()
     chinese, english = (
-        memory.estimate([text * 300], namespace=namespace).input_tokens for text in ("我住在奥斯陆。", "I lived.")
+        memory.usage.estimate([text * 300], namespace=namespace).input_tokens for text in ("我住在奥斯陆。", "I lived.")
     )
     assert chinese.low > english.low + 1_000
 
@@ -144,7 +148,7 @@ def test_rules_cost_nothing(server: Server, namespace: str) -> None:
     with GraphMemory(
         Settings(url=server.url, budget=Budget(**PRICES)), model="offline", embeddings="offline"
     ) as memory:
-        told = memory.estimate(talk(3), namespace=namespace)
+        told = memory.usage.estimate(talk(3), namespace=namespace)
     assert (told.to_read, told.calls.high) == (3, 0)
     assert told.money
     assert told.money.high == 0
@@ -155,17 +159,17 @@ def test_rules_cost_nothing(server: Server, namespace: str) -> None:
 )
 def test_what_could_not_be_stored_is_told_at_once(opened: Open, namespace: str, given: Any) -> None:
     with pytest.raises(InputError):
-        opened().estimate(given, namespace=namespace)
+        opened().usage.estimate(given, namespace=namespace)
 
 
 def test_hostile_text_is_only_counted(opened: Open, namespace: str) -> None:
     hostile = "}>>> $episode ${x} %s {0} \x00 \ud800 '); MATCH (n) DETACH DELETE n //"
-    assert opened().estimate([hostile], namespace=namespace).to_read <= 1
+    assert opened().usage.estimate([hostile], namespace=namespace).to_read <= 1
 
 
 def test_estimates_add_up_and_what_one_does_not_know_the_sum_does_not(opened: Open, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
-    one, other = (memory.estimate(talk(count), namespace=namespace) for count in (2, 3))
+    one, other = (memory.usage.estimate(talk(count), namespace=namespace) for count in (2, 3))
     whole = one + other
     assert (whole.episodes, whole.calls.low) == (5, 5)
     assert whole.money
@@ -176,10 +180,10 @@ def test_estimates_add_up_and_what_one_does_not_know_the_sum_does_not(opened: Op
 
 def test_what_was_spent_is_told_by_day(opened: Open, model: Honest, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
-    assert memory.spent(namespace=namespace) == []
+    assert memory.usage.spent(namespace=namespace) == []
     before = datetime.now(UTC).date()
     added = memory.add("I know Bob.", speaker="Ann", namespace=namespace)
-    spent = memory.spent(namespace=namespace)
+    spent = memory.usage.spent(namespace=namespace)
     assert sum(each.calls for each in spent) == added.usage.calls == len(model.asked)
     assert sum(each.input_tokens for each in spent) == added.usage.input_tokens
     assert spent[0].day >= before
@@ -192,11 +196,11 @@ async def test_days_before_the_last_ones_are_left_out(opened: Open, namespace: s
     past = "MERGE (s:Spent {day: $day}) SET s.calls = 7"
     today = memory.driver.clock() // 86_400_000_000
     memory.driver.database.query(memory.driver.key(namespace), past, {"day": today - 3}, write=True)
-    assert [each.calls for each in await memory.aspent(namespace=namespace, days=3)] == [1]
-    assert [(each.calls, each.money) for each in await memory.aspent(namespace=namespace, days=4)] == [
+    assert [each.calls for each in await memory.usage.aspent(namespace=namespace, days=3)] == [1]
+    assert [(each.calls, each.money) for each in await memory.usage.aspent(namespace=namespace, days=4)] == [
         (1, None),
         (7, None),
     ]
     for days in (0, -1, 1.5, True):
-        with pytest.raises(InputError, match="days is"):
-            memory.spent(namespace=namespace, days=days)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="days must be"):
+            memory.usage.spent(namespace=namespace, days=days)  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ def memory(server: Server):
                 content, speaker=speaker, thread=thread, trust=trust, source="chat" if place % 2 else None,
                 at=f"2024-01-0{place + 1}T10:00:00Z", namespace=NAMESPACE,
             )  # fmt: skip
-        opened.refresh_communities(namespace=NAMESPACE)
+        opened.communities.refresh(namespace=NAMESPACE)
         yield opened
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +24,16 @@ from kg_memory.errors import (
     SettingsError,
 )
 from kg_memory.falkor import binaries, embedded
+from kg_memory.memory._verb import Group
+from kg_memory.memory.facts import Facts
+from kg_memory.memory.reviews import Reviews
 from kg_memory.models.graph import AddResult, Episode, EpisodeStatus, SearchResults
 from kg_memory.models.surroundings import Neighbourhood
 from kg_memory.runtime.driver import Driver
+from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = datetime(2024, 5, 1, 10, tzinfo=UTC)
-
-
-class Verbs:
-    """The verbs of a memory in one namespace, all sync or all async."""
-
-    def __init__(self, memory: GraphMemory, namespace: str, *, asynchronous: bool) -> None:
-        self._memory = memory
-        self._namespace = namespace
-        self._asynchronous = asynchronous
-
-    def __getattr__(self, verb: str) -> Any:
-        def call(*given: Any, **named: Any) -> Any:
-            if verb != "namespaces":
-                named.setdefault("namespace", self._namespace)
-            if self._asynchronous:
-                return asyncio.run(getattr(self._memory, f"a{verb}")(*given, **named))
-            return getattr(self._memory, verb)(*given, **named)
-
-        return call
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
@@ -55,12 +41,25 @@ def verbs(request, memory, namespace):
     return Verbs(memory, namespace, asynchronous=request.param)
 
 
-def test_every_verb_has_an_async_twin_with_the_same_arguments():
-    public = {name: each for name, each in inspect.getmembers(GraphMemory, inspect.isfunction) if name[0] != "_"}
-    plain = {name for name, each in public.items() if not inspect.iscoroutinefunction(each)}
-    assert {f"a{name}" for name in plain} == public.keys() - plain
-    for name in plain:
-        assert inspect.signature(public[name]) == inspect.signature(public[f"a{name}"])
+def test_every_verb_has_an_async_twin_with_the_same_arguments(memory):
+    groups = [value for value in vars(memory).values() if isinstance(value, Group)]
+    assert len(groups) == 9
+    for kind in (GraphMemory, *map(type, groups)):
+        public = {name: each for name, each in inspect.getmembers(kind, inspect.isroutine) if name[0] != "_"}
+        plain = {name for name, each in public.items() if not inspect.iscoroutinefunction(each)}
+        assert {f"a{name}" for name in plain} == public.keys() - plain
+        for name in plain:
+            assert inspect.signature(public[name]) == inspect.signature(public[f"a{name}"])
+
+
+def test_a_verb_has_the_signature_and_the_words_of_its_flow():
+    signature = inspect.signature(GraphMemory.add_many)
+    assert str(signature).endswith(
+        "namespace: 'str' = 'default', progress: 'Callable[[Progress], None] | None' = None) -> 'list[AddResult]'"
+    )
+    assert GraphMemory.aadd_many.__doc__ == GraphMemory.add_many.__doc__
+    assert (GraphMemory.aadd_many.__name__, Facts.history.__qualname__) == ("aadd_many", "Facts.history")
+    assert inspect.signature(Reviews.list).return_annotation == "list[Review]"
 
 
 def test_a_message_is_remembered_and_told_of(verbs):
@@ -69,14 +68,14 @@ def test_a_message_is_remembered_and_told_of(verbs):
     assert added == AddResult(episode=added.episode, new=True, **told, steps=added.steps)
     again = verbs.add("I moved to Oslo.", speaker="Ann", at=AT, thread="t", source="chat", source_id="m1")
     assert (again.episode, again.new) == (added.episode, False)
-    [fact] = verbs.facts_about("ann")
+    [fact] = verbs.facts.about("ann")
     assert (fact.objects, fact.valid_at, fact.sources[0].quote) == (("Oslo",), AT, "Oslo")
-    [episode] = verbs.episodes()
+    [episode] = verbs.episodes.list()
     assert episode == Episode(
         id=added.episode, content="I moved to Oslo.", speaker="Ann", source="chat", source_id="m1", thread="t", at=AT,
         created_at=episode.created_at, status=EpisodeStatus.DONE, attempts=1, plan="thorough",
     )  # fmt: skip
-    assert {each.name for each in verbs.entities()} == {"Ann", "Oslo"}
+    assert {each.name for each in verbs.entities.list()} == {"Ann", "Oslo"}
     assert verbs.stats().model_dump(exclude={"waiting", "failed", "skipped", "communities"}) == {
         "episodes": 1, "entities": 2, "facts": 1, "current_facts": 1, "reviews": 0,
     }  # fmt: skip
@@ -100,19 +99,19 @@ def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, name
     found = verbs.search("Where?")
     assert found == SearchResults(question="Where?", asked=found.asked, relevance=0.0)
     assert verbs.context("Where?") == ""
-    assert verbs.facts_about("Ann") == verbs.entities() == verbs.episodes() == verbs.resume() == []
-    assert verbs.history("Ann") == verbs.timeline("Ann") == verbs.changes("1999-01-01") == []
-    assert verbs.reviews() == verbs.conflicts() == verbs.predicates() == []
-    assert verbs.around("Ann") == Neighbourhood(depths={})
+    assert verbs.facts.about("Ann") == verbs.entities.list() == verbs.episodes.list() == verbs.episodes.resume() == []
+    assert verbs.facts.history("Ann") == verbs.facts.timeline("Ann") == verbs.facts.changes("1999-01-01") == []
+    assert verbs.reviews.list() == verbs.reviews.conflicts() == verbs.predicates.list() == []
+    assert verbs.entities.around("Ann") == Neighbourhood(depths={})
     assert set(verbs.stats().model_dump().values()) == {0}
-    assert namespace not in memory.namespaces()
+    assert namespace not in memory.data.namespaces()
 
 
 def test_namespaces_are_listed_and_do_not_see_each_other(verbs, namespace):
     verbs.add("I moved to Oslo.", speaker="Ann", namespace=f"{namespace} one")
     verbs.add("I moved to Rome.", speaker="Ann", namespace=f"{namespace} two")
-    assert {f"{namespace} one", f"{namespace} two"} <= set(verbs.namespaces())
-    assert [each.objects for each in verbs.facts_about("Ann", namespace=f"{namespace} two")] == [("Rome",)]
+    assert {f"{namespace} one", f"{namespace} two"} <= set(verbs.data.namespaces())
+    assert [each.objects for each in verbs.facts.about("Ann", namespace=f"{namespace} two")] == [("Rome",)]
     found = verbs.search("Ann", namespace=f"{namespace} one")
     assert {fact.objects for fact in found.facts} == {("Oslo",)}
 
@@ -136,11 +135,11 @@ def test_many_are_added_in_their_order_with_progress(verbs):
 def test_lists_come_in_pages_and_by_status(verbs):
     for day in range(1, 6):
         verbs.add(f"hello Friend{day}.", at=f"2024-01-0{day}")
-    assert [each.content for each in verbs.episodes(limit=2, skip=1)] == ["hello Friend4.", "hello Friend3."]
-    assert len(verbs.episodes(status=EpisodeStatus.DONE)) == len(verbs.episodes(status="done")) == 5
-    assert verbs.episodes(status=EpisodeStatus.SAVED) == []
-    assert [each.name for each in verbs.entities(limit=2)] == ["Friend5", "Friend4"]
-    assert verbs.entities(skip=5) == []
+    assert [each.content for each in verbs.episodes.list(limit=2, skip=1)] == ["hello Friend4.", "hello Friend3."]
+    assert len(verbs.episodes.list(status=EpisodeStatus.DONE)) == len(verbs.episodes.list(status="done")) == 5
+    assert verbs.episodes.list(status=EpisodeStatus.SAVED) == []
+    assert [each.name for each in verbs.entities.list(limit=2)] == ["Friend5", "Friend4"]
+    assert verbs.entities.list(skip=5) == []
 
 
 def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(verbs, model):
@@ -159,15 +158,15 @@ def test_what_the_model_failed_on_is_kept_found_by_its_words_and_finished_later(
     for each in given:
         with pytest.raises(ModelUnavailable):
             verbs.add_many([each])
-    assert verbs.stats().waiting == len(verbs.episodes(status="waiting")) == 3
+    assert verbs.stats().waiting == len(verbs.episodes.list(status="waiting")) == 3
     with pytest.raises(ModelUnavailable):
-        verbs.resume()
+        verbs.episodes.resume()
     model.rules = whole
     assert [each.content for each in verbs.search("Oslo").episodes][:1] == ["I moved to Oslo."]
-    assert [each.new for each in verbs.resume()] == [False, False, False]
+    assert [each.new for each in verbs.episodes.resume()] == [False, False, False]
     assert verbs.stats().waiting == 0
-    assert verbs.resume() == []
-    assert len(verbs.facts_about("Ann")) == len(verbs.facts_about("Bob")) == len(verbs.facts_about("Carl")) == 1
+    assert verbs.episodes.resume() == []
+    assert len(verbs.facts.about("Ann")) == len(verbs.facts.about("Bob")) == len(verbs.facts.about("Carl")) == 1
 
 
 def test_everything_can_be_embedded_anew(verbs, server, settings, namespace):
@@ -175,7 +174,7 @@ def test_everything_can_be_embedded_anew(verbs, server, settings, namespace):
     with GraphMemory(settings.with_(url=server.url), model=Scripted(), embeddings=HashEmbeddings(32, "small")) as other:
         with pytest.raises(EmbeddingMismatch, match="reembed"):
             other.search("Oslo", namespace=namespace)
-        assert Verbs(other, namespace, asynchronous=verbs._asynchronous).reembed() == 4
+        assert Verbs(other, namespace, asynchronous=verbs._asynchronous).data.reembed() == 4
         assert other.search("Oslo", namespace=namespace).facts
 
 
@@ -195,76 +194,126 @@ BAD = {
     "an episode that is none": ("add_many", ([7],), {}, "int"),
     "an episode with unknown fields": ("add_many", ([{"content": "x", "text": "y"}],), {}, "text"),
     "an episode without content": ("add_many", ([{"speaker": "Ann"}],), {}, "content"),
-    "one text instead of many": ("add_many", ("Hello.",), {}, "list"),
-    "an empty question": ("search", ("",), {}, "question is empty"),
-    "a blank question": ("context", (" ",), {}, "question is empty"),
-    "a question that is none": ("search", (None,), {}, "question is empty"),
-    "a limit of zero": ("search", ("Oslo",), {"limit": 0}, "limit is 0"),
-    "a budget of zero": ("context", ("Oslo",), {"max_tokens": 0}, "max_tokens is 0"),
-    "no facts at all": ("facts_about", ("Ann",), {"limit": 0}, "limit is 0"),
-    "no entities at all": ("entities", (), {"limit": -1}, "limit is -1"),
-    "a page before the first": ("episodes", (), {"skip": -1}, "skip is -1"),
-    "entities before the first": ("entities", (), {"skip": -1}, "skip is -1"),
-    "a limit that is text": ("search", ("Oslo",), {"limit": "3"}, "limit is '3': give a whole number from 1"),
-    "a limit that is no whole number": ("search", ("Oslo",), {"limit": 2.5}, "limit is 2.5"),
-    "a limit that is a truth": ("search", ("Oslo",), {"limit": True}, "limit is True"),
-    "a limit beyond all bounds": ("facts_about", ("Ann",), {"limit": 2**70}, "from 1 to 1000000000"),
-    "a budget that is text": ("context", ("Oslo",), {"max_tokens": "3"}, "max_tokens is '3'"),
-    "a page beyond all bounds": ("entities", (), {"skip": 2**64}, "from 0 to 1000000000"),
-    "a name that is none": ("facts_about", (None,), {}, "name is empty"),
-    "facts of no date": ("facts_about", ("Ann",), {"as_of": "soon"}, "as_of is 'soon'.*give a date"),
+    "one text instead of many": ("add_many", ("Hello.",), {}, "episodes must be a list"),
+    "an empty question": ("search", ("",), {}, "question must be a non-empty string"),
+    "a blank question": ("context", (" ",), {}, "question must be a non-empty string"),
+    "a question that is none": ("search", (None,), {}, "question must be a non-empty string"),
+    "a limit of zero": ("search", ("Oslo",), {"limit": 0}, "limit must be a whole number from [01] to .*, got 0"),
+    "a budget of zero": (
+        "context",
+        ("Oslo",),
+        {"max_tokens": 0},
+        "max_tokens must be a whole number from [01] to .*, got 0",
+    ),
+    "no facts at all": ("facts.about", ("Ann",), {"limit": 0}, "limit must be a whole number from [01] to .*, got 0"),
+    "no entities at all": ("entities.list", (), {"limit": -1}, "limit must be a whole number from [01] to .*, got -1"),
+    "a page before the first": (
+        "episodes.list",
+        (),
+        {"skip": -1},
+        "skip must be a whole number from [01] to .*, got -1",
+    ),
+    "entities before the first": (
+        "entities.list",
+        (),
+        {"skip": -1},
+        "skip must be a whole number from [01] to .*, got -1",
+    ),
+    "a limit that is text": ("search", ("Oslo",), {"limit": "3"}, "limit must be a whole number from [01] to .*, got "),
+    "a limit that is no whole number": (
+        "search",
+        ("Oslo",),
+        {"limit": 2.5},
+        "limit must be a whole number from [01] to .*, got 2.5",
+    ),
+    "a limit that is a truth": (
+        "search",
+        ("Oslo",),
+        {"limit": True},
+        "limit must be a whole number from [01] to .*, got True",
+    ),
+    "a limit beyond all bounds": ("facts.about", ("Ann",), {"limit": 2**70}, "from 1 to 1000000000"),
+    "a budget that is text": (
+        "context",
+        ("Oslo",),
+        {"max_tokens": "3"},
+        "max_tokens must be a whole number from [01] to .*, got '3'",
+    ),
+    "a page beyond all bounds": ("entities.list", (), {"skip": 2**64}, "from 0 to 1000000000"),
+    "a name that is none": ("facts.about", (None,), {}, "name must be a non-empty string"),
+    "facts of no date": ("facts.about", ("Ann",), {"as_of": "soon"}, "as_of is 'soon'.*give a date"),
     "a question of no date": ("search", ("Oslo",), {"as_of": 5}, "as_of is 5.*ISO 8601"),
     "a belief of no date": ("context", ("Oslo",), {"believed_at": "soon"}, "believed_at is 'soon'.*give a date"),
     "a time and a period": ("search", ("Oslo",), {"as_of": "2024", "during": "2024"}, "both given: leave one out"),
-    "facts of both": ("facts_about", ("Ann",), {"as_of": "2024", "during": ("2024", None)}, "both given"),
+    "facts of both": ("facts.about", ("Ann",), {"as_of": "2024", "during": ("2024", None)}, "both given"),
     "a period of one time": ("search", ("Oslo",), {"during": ["2024"]}, "give two times"),
-    "a period of three": ("facts_about", ("Ann",), {"during": ("2023", "2024", "2025")}, "give two times"),
+    "a period of three": ("facts.about", ("Ann",), {"during": ("2023", "2024", "2025")}, "give two times"),
     "a period that is a number": ("context", ("Oslo",), {"during": 7}, "during is 7: give two times"),
-    "a period of numbers": ("around", ("Oslo",), {"during": (1, 2)}, "during is 1: give a datetime"),
+    "a period of numbers": ("entities.around", ("Oslo",), {"during": (1, 2)}, "during is 1: give a datetime"),
     "an empty period": ("search", ("Oslo",), {"during": ""}, "during is ''"),
     "a period that ends before it begins": ("search", ("Oslo",), {"during": ("2024", "2023")}, "ends before it begins"),
-    "history of nobody": ("history", (" ",), {}, "name is empty"),
-    "history of no relation": ("history", ("Ann", ""), {}, "predicate is ''"),
-    "history of a relation that is none": ("history", ("Ann", 7), {}, "predicate is 7"),
-    "a timeline of nobody": ("timeline", (None,), {}, "name is empty"),
-    "a timeline without moments": ("timeline", ("Ann",), {"limit": 0}, "limit is 0"),
-    "changes since never": ("changes", ("soon",), {}, "since is 'soon'"),
-    "no changes": ("changes", ("2024",), {"limit": 0}, "limit is 0"),
-    "an evolution of nothing": ("evolution", ("",), {}, "give the id of a fact"),
-    "an evolution of what is no fact": ("evolution", ("a\x00b\ud800",), {}, "there is no fact"),
-    "around nobody": ("around", ("",), {}, "name is empty"),
-    "around no name": ("around", (7,), {}, "name is empty"),
-    "around too far": ("around", ("Ann", 7), {}, "from 1 to 6"),
-    "around at no distance": ("around", ("Ann", 0), {}, "steps is 0"),
-    "around without facts": ("around", ("Ann",), {"limit": "3"}, "limit is '3'"),
-    "no reviews": ("reviews", (), {"limit": 0}, "limit is 0"),
-    "no conflicts": ("conflicts", (), {"skip": -1}, "skip is -1"),
-    "deciding about nothing": ("decide", ("", "accept"), {}, "no review ''"),
-    "deciding about what is none": ("decide", (7, "accept"), {}, "no review 7"),
-    "deciding about what is not there": ("decide", ("\x00'", "accept"), {}, "memory.reviews"),
-    "undoing what is not there": ("undo", ("nothing",), {}, "no review 'nothing'"),
-    "correcting no predicate": ("correct_predicate", (" ",), {"one_at_a_time": True}, "predicate is empty"),
-    "correcting nothing of one": ("correct_predicate", ("LIKES",), {}, "nothing is corrected"),
-    "a correction that is no word": ("correct_predicate", ("LIKES",), {"canonical": "!"}, "canonical is '!'"),
-    "a correction that is none": ("correct_predicate", ("LIKES",), {"canonical": 7}, "canonical is 7"),
-    "a correction that is no truth": ("correct_predicate", ("LIKES",), {"one_at_a_time": "no"}, "True or False"),
-    "a thread that is none": ("search", ("Oslo",), {"thread": 7}, "thread is 7"),
-    "nothing instead of many": ("add_many", (None,), {}, "give a list"),
-    "a number instead of many": ("add_many", (3,), {}, "give a list"),
-    "one episode instead of many": ("add_many", (EpisodeInput(content="Hello."),), {}, "give a list"),
+    "history of nobody": ("facts.history", (" ",), {}, "name must be a non-empty string"),
+    "history of no relation": ("facts.history", ("Ann", ""), {}, "predicate must be a non-empty string, got ''"),
+    "history of a relation that is none": (
+        "facts.history",
+        ("Ann", 7),
+        {},
+        "predicate must be a non-empty string, got 7",
+    ),
+    "a timeline of nobody": ("facts.timeline", (None,), {}, "name must be a non-empty string"),
+    "a timeline without moments": (
+        "facts.timeline",
+        ("Ann",),
+        {"limit": 0},
+        "limit must be a whole number from [01] to .*, got 0",
+    ),
+    "changes since never": ("facts.changes", ("soon",), {}, "since is 'soon'"),
+    "no changes": ("facts.changes", ("2024",), {"limit": 0}, "limit must be a whole number from [01] to .*, got 0"),
+    "an evolution of nothing": ("facts.evolution", ("",), {}, "fact must be the id of a fact"),
+    "an evolution of what is no fact": ("facts.evolution", ("a\x00b\ud800",), {}, "namespace has no fact"),
+    "around nobody": ("entities.around", ("",), {}, "name must be a non-empty string"),
+    "around no name": ("entities.around", (7,), {}, "name must be a non-empty string"),
+    "around too far": ("entities.around", ("Ann", 7), {}, "steps must be at most 6"),
+    "around at no distance": ("entities.around", ("Ann", 0), {}, "steps must be a whole number from [01] to .*, got 0"),
+    "around without facts": (
+        "entities.around",
+        ("Ann",),
+        {"limit": "3"},
+        "limit must be a whole number from [01] to .*, got '3'",
+    ),
+    "no reviews": ("reviews.list", (), {"limit": 0}, "limit must be a whole number from [01] to .*, got 0"),
+    "no conflicts": ("reviews.conflicts", (), {"skip": -1}, "skip must be a whole number from [01] to .*, got -1"),
+    "deciding about nothing": ("reviews.decide", ("", "accept"), {}, "no review ''"),
+    "deciding about what is none": ("reviews.decide", (7, "accept"), {}, "no review 7"),
+    "deciding about what is not there": ("reviews.decide", ("\x00'", "accept"), {}, "memory.reviews"),
+    "undoing what is not there": ("reviews.undo", ("nothing",), {}, "no review 'nothing'"),
+    "correcting no predicate": ("predicates.update", (" ",), {"single_valued": True}, "predicate is empty"),
+    "correcting nothing of one": ("predicates.update", ("LIKES",), {}, "nothing is corrected"),
+    "a correction that is no word": ("predicates.update", ("LIKES",), {"canonical": "!"}, "canonical is '!'"),
+    "a correction that is none": ("predicates.update", ("LIKES",), {"canonical": 7}, "canonical is 7"),
+    "a correction that is no truth": ("predicates.update", ("LIKES",), {"single_valued": "no"}, "True or False"),
+    "a thread that is none": ("search", ("Oslo",), {"thread": 7}, "thread must be a string, got 7"),
+    "nothing instead of many": ("add_many", (None,), {}, "episodes must be a list"),
+    "a number instead of many": ("add_many", (3,), {}, "episodes must be a list"),
+    "one episode instead of many": ("add_many", (EpisodeInput(content="Hello."),), {}, "episodes must be a list"),
     "many with the date 0": ("add_many", ([{"content": "x", "at": 0}],), {}, "at is 0.*ISO 8601"),
-    "a status that is a list": ("episodes", (), {"status": ["x"]}, "saved, waiting, working, done, failed, skipped"),
-    "an unknown status": ("episodes", (), {"status": "lost"}, "saved, waiting, working, done, failed, skipped"),
-    "an empty name": ("facts_about", (" ",), {}, "name is empty"),
-    "nothing to embed anew": ("reembed", (), {}, "is empty or does not exist"),
+    "a status that is a list": (
+        "episodes.list",
+        (),
+        {"status": ["x"]},
+        "saved, waiting, working, done, failed, skipped",
+    ),
+    "an unknown status": ("episodes.list", (), {"status": "lost"}, "saved, waiting, working, done, failed, skipped"),
+    "an empty name": ("facts.about", (" ",), {}, "name must be a non-empty string"),
+    "nothing to embed anew": ("data.reembed", (), {}, "is empty or does not exist"),
 }
 
 
 @pytest.mark.parametrize(("verb", "given", "named", "message"), BAD.values(), ids=BAD.keys())
 def test_bad_input_is_a_clear_error_and_stores_nothing(verbs, memory, namespace, verb, given, named, message):
     with pytest.raises(InputError, match=message):
-        getattr(verbs, verb)(*given, **named)
-    assert namespace not in memory.namespaces()
+        attrgetter(verb)(verbs)(*given, **named)
+    assert namespace not in memory.data.namespaces()
 
 
 async def test_it_is_a_context_manager_for_both(server, settings, namespace):
@@ -279,7 +328,7 @@ async def test_it_is_a_context_manager_for_both(server, settings, namespace):
 async def test_sync_and_async_verbs_may_be_mixed_in_one_memory(memory, namespace):
     await memory.aadd("I moved to Oslo.", speaker="Ann", namespace=namespace)
     await asyncio.to_thread(memory.add, "I know Bob.", speaker="Ann", namespace=namespace)
-    assert len(await memory.afacts_about("Ann", namespace=namespace)) == 2
+    assert len(await memory.facts.aabout("Ann", namespace=namespace)) == 2
 
 
 def test_it_embeds_its_own_database_in_a_folder_and_keeps_it(tmp_path, settings):
@@ -291,7 +340,7 @@ def test_it_embeds_its_own_database_in_a_folder_and_keeps_it(tmp_path, settings)
         memory.add("I moved to Oslo.", speaker="Ann")
     with opened() as memory:
         assert memory.stats().episodes == 1
-        assert memory.namespaces() == ["default"]
+        assert memory.data.namespaces() == ["default"]
     gone(tmp_path / "db")
 
 
@@ -312,7 +361,7 @@ def test_after_the_embedded_server_was_killed_the_next_verb_works_and_nothing_is
     with pytest.raises(DatabaseUnavailable):
         verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
     assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new
-    assert [fact.objects[0] for fact in verbs.facts_about("Ann")] == ["Paris", "Oslo"]
+    assert [fact.objects[0] for fact in verbs.facts.about("Ann")] == ["Paris", "Oslo"]
     memory.close()
     gone(tmp_path / "db")
 
@@ -321,9 +370,9 @@ def test_a_memory_that_was_closed_stays_closed(verbs, memory):
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
     memory.close()
     memory.close()
-    for verb, given in (("search", ("Oslo",)), ("add", ("I moved to Paris.",)), ("stats", ()), ("resume", ())):
+    for verb, given in (("search", ("Oslo",)), ("add", ("I moved to Paris.",)), ("stats", ()), ("episodes.resume", ())):
         with pytest.raises(DatabaseClosed, match="was closed; open another"):
-            getattr(verbs, verb)(*given)
+            attrgetter(verb)(verbs)(*given)
 
 
 def test_a_named_data_home_of_the_platform_holds_the_database(tmp_path, monkeypatch):

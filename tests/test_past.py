@@ -9,10 +9,10 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.memory.past import LONGEST_CHAIN
+from kg_memory.memory.facts import MAX_CHAIN
 from kg_memory.models.graph import Change
+from tests.bound import Verbs
 from tests.review import World, judging, told
-from tests.test_memory import Verbs
 
 OSLO, PARIS, ROME, KYOTO = (f"Ann lives in {place}" for place in ("Oslo", "Paris", "Rome", "Kyoto"))
 
@@ -60,7 +60,7 @@ VALID: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_facts_are_those_of_the_time_that_is_asked_about(moved, asynchronous, asked, expected):
     verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
-    assert sentences(verbs.facts_about("Ann", **asked)) == expected
+    assert sentences(verbs.facts.about("Ann", **asked)) == expected
 
 
 def test_what_was_believed_is_told_as_it_was_believed_then(world):
@@ -129,18 +129,18 @@ def test_a_line_is_marked_once_what_it_states_has_ended(world):
 
 def test_what_has_no_date_is_known_from_when_it_was_said(world):
     world.add("I moved to Oslo, undated.", speaker="Ann", at="2021-05-14")
-    [fact] = world.facts_about("Ann")
+    [fact] = world.facts.about("Ann")
     assert (fact.valid_at, fact.known_from) == (None, datetime(2021, 5, 14, tzinfo=UTC))
-    assert sentences(world.facts_about("Ann", as_of="2021-05-13")) == []
-    assert sentences(world.facts_about("Ann", as_of="2021-05-14")) == [OSLO]
+    assert sentences(world.facts.about("Ann", as_of="2021-05-13")) == []
+    assert sentences(world.facts.about("Ann", as_of="2021-05-14")) == [OSLO]
     assert f"- {OSLO} (known by 14 May 2021)" in world.context("Oslo")
 
 
 def test_what_is_told_only_by_its_end_held_before_it(world):
     world.add("I left Oslo until 2019-01-01.", speaker="Ann", at="2021-05-14")
-    assert sentences(world.facts_about("Ann", as_of="2018-12-31")) == [OSLO]
-    assert sentences(world.facts_about("Ann", as_of="2019-01-01")) == []
-    assert sentences(world.facts_about("Ann", during="2018")) == [OSLO]
+    assert sentences(world.facts.about("Ann", as_of="2018-12-31")) == [OSLO]
+    assert sentences(world.facts.about("Ann", as_of="2019-01-01")) == []
+    assert sentences(world.facts.about("Ann", during="2018")) == [OSLO]
 
 
 # What waits for review is hidden
@@ -152,25 +152,25 @@ def test_what_waits_is_hidden_everywhere_unless_it_is_asked_for(world):
     world.moves("Paris", "2022-01-01")
     where = "Where does Ann live, in Paris?"
     for facts in (
-        world.facts_about("Ann"), world.facts_about("Ann", as_of="now"), world.facts_about("Ann", during="2022"),
-        world.history("Ann"), world.history("Ann", "lives in"), world.search(where).facts,
-        world.search(where, as_of="2022-06-01").facts, world.around("Ann").facts, world.around("Paris").facts,
-        [each.fact for each in world.timeline("Ann")], [each.after for each in world.changes("2000")],
+        world.facts.about("Ann"), world.facts.about("Ann", as_of="now"), world.facts.about("Ann", during="2022"),
+        world.facts.history("Ann"), world.facts.history("Ann", "lives in"), world.search(where).facts,
+        world.search(where, as_of="2022-06-01").facts, world.entities.around("Ann").facts, world.entities.around("Paris").facts,
+        [each.fact for each in world.facts.timeline("Ann")], [each.after for each in world.facts.changes("2000")],
     ):  # fmt: skip
         assert PARIS not in sentences(facts)
-    assert world.facts_about("Paris") == world.history("Paris") == world.timeline("Paris") == []
+    assert world.facts.about("Paris") == world.facts.history("Paris") == world.facts.timeline("Paris") == []
     assert PARIS not in world.context(where)
-    assert PARIS not in " ".join(each.summary for each in world.entities())
+    assert PARIS not in " ".join(each.summary for each in world.entities.list())
     assert (world.stats().current_facts, world.stats().facts, world.stats().reviews) == (1, 2, 1)
-    assert world.evolution(world.facts_about("Ann")[0].id) == world.facts_about("Ann")
-    shown = world.facts_about("Ann", unreviewed=True)
+    assert world.facts.evolution(world.facts.about("Ann")[0].id) == world.facts.about("Ann")
+    shown = world.facts.about("Ann", unreviewed=True)
     assert [(each.sentence, each.reviewed) for each in shown] == [(PARIS, False), (OSLO, True)]
     assert set(sentences(world.search(where, unreviewed=True).facts)) == {OSLO, PARIS}
     assert f"- {PARIS} (since 1 January 2022, not reviewed)" in world.context(where, unreviewed=True)
-    assert sentences(world.facts_about("Paris", as_of="2022-06", unreviewed=True)) == [PARIS]
-    assert world.facts_about("Paris", as_of="2021-06", unreviewed=True) == []
+    assert sentences(world.facts.about("Paris", as_of="2022-06", unreviewed=True)) == [PARIS]
+    assert world.facts.about("Paris", as_of="2021-06", unreviewed=True) == []
     waiting = shown[0].id
-    assert world.evolution(waiting) == []
+    assert world.facts.evolution(waiting) == []
 
 
 # History and timeline
@@ -182,7 +182,7 @@ def test_what_waits_is_hidden_everywhere_unless_it_is_asked_for(world):
 )
 def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, asynchronous, predicate):
     verbs = Verbs(moved.memory, moved.namespace, asynchronous=asynchronous)
-    found = verbs.history("ann", predicate)
+    found = verbs.facts.history("ann", predicate)
     assert told(found) == [
         (OSLO, "2023-01-01", None), (PARIS, "2022-01-01", "2023-01-01"), (OSLO, "2021-01-01", "2022-01-01"),
     ]  # fmt: skip
@@ -192,17 +192,17 @@ def test_history_is_newest_first_whatever_the_words_for_the_relation(moved, asyn
 
 def test_history_is_of_that_relation_alone_and_keeps_to_its_limit(moved):
     moved.add("I know Bob.", speaker="Ann", at="2022-06-01")
-    assert sentences(moved.history("Ann", "knows")) == ["Ann knows Bob"]
-    assert moved.history("Ann", "works at") == []
-    assert moved.history("Ann", "a'}) DETACH DELETE n // \x00\ud800") == []
-    assert sentences(moved.history("Ann", limit=2)) == [OSLO, "Ann knows Bob"]
-    assert moved.history("Ann", believed_at="2000-01-01") == []
+    assert sentences(moved.facts.history("Ann", "knows")) == ["Ann knows Bob"]
+    assert moved.facts.history("Ann", "works at") == []
+    assert moved.facts.history("Ann", "a'}) DETACH DELETE n // \x00\ud800") == []
+    assert sentences(moved.facts.history("Ann", limit=2)) == [OSLO, "Ann knows Bob"]
+    assert moved.facts.history("Ann", believed_at="2000-01-01") == []
 
 
 def test_history_knows_the_words_that_were_learned_in_the_namespace(moved):
-    assert moved.history("Ann", "kips at") == []
-    moved.correct_predicate("kips at", canonical="lives in")
-    assert len(moved.history("Ann", "Kips At")) == 3
+    assert moved.facts.history("Ann", "kips at") == []
+    moved.predicates.update("kips at", canonical="lives in")
+    assert len(moved.facts.history("Ann", "Kips At")) == 3
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
@@ -211,11 +211,11 @@ def test_a_timeline_tells_what_began_ended_and_was_said_in_order(world, asynchro
     world.moves("Paris", "2022-01-01")
     world.add("I know Bob, undated.", speaker="Ann", at="2021-06-01")
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
-    assert [(f"{each.at:%Y-%m-%d}", each.kind, each.fact.sentence) for each in verbs.timeline("Ann")] == [
+    assert [(f"{each.at:%Y-%m-%d}", each.kind, each.fact.sentence) for each in verbs.facts.timeline("Ann")] == [
         ("2021-01-01", "began", OSLO), ("2021-06-01", "said", "Ann knows Bob"),
         ("2022-01-01", "ended", OSLO), ("2022-01-01", "began", PARIS),
     ]  # fmt: skip
-    assert verbs.timeline("Nobody") == []
+    assert verbs.facts.timeline("Nobody") == []
 
 
 # Changes
@@ -232,7 +232,7 @@ def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(wo
     world.moves("Rome", "2021-06-01")
     world.memory.driver.model.rules["judge"] = judging("conflicts")
     world.moves("Kyoto", "2023-01-01")
-    found = Verbs(world.memory, world.namespace, asynchronous=asynchronous).changes("2000")
+    found = Verbs(world.memory, world.namespace, asynchronous=asynchronous).facts.changes("2000")
     assert kinds(found[:5]) == [
         ("learned", OSLO), ("ended", OSLO), ("learned", PARIS), ("corrected", OSLO), ("learned", ROME),
     ]  # fmt: skip
@@ -241,34 +241,39 @@ def test_changes_tell_what_was_learned_ended_corrected_retracted_and_restored(wo
     ended = found[1]
     assert told([ended.before, ended.after]) == [(OSLO, "2021-01-01", None), (OSLO, "2021-01-01", "2022-01-01")]
     assert (found[0].before, found[-1].after) == (None, None)
-    for each in world.conflicts():
-        world.decide(each.id, "reject")
-    restored = [each for each in world.changes(found[-1].at) if each.kind == "restored"]
+    for each in world.reviews.conflicts():
+        world.reviews.decide(each.id, "reject")
+    restored = [each for each in world.facts.changes(found[-1].at) if each.kind == "restored"]
     assert set(sentences(each.after for each in restored)) == {OSLO, PARIS, ROME}
 
 
 def test_the_window_of_changes_is_half_open_and_on_the_clock_of_the_system(world):
     world.moves("Oslo", "2021-01-01")
     world.moves("Paris", "2022-01-01")
-    first, second, _ = world.changes("2000")
+    first, second, _ = world.facts.changes("2000")
     assert first.at < second.at
-    assert kinds(world.changes(first.at, second.at)) == [("learned", OSLO)]
-    assert kinds(world.changes(second.at, second.at + timedelta(microseconds=1))) == [
+    assert kinds(world.facts.changes(first.at, second.at)) == [("learned", OSLO)]
+    assert kinds(world.facts.changes(second.at, second.at + timedelta(microseconds=1))) == [
         ("ended", OSLO),
         ("learned", PARIS),
     ]
-    assert kinds(world.changes(first.at + timedelta(microseconds=1), second.at)) == []
-    assert world.changes("2000", "2021-06-01") == world.changes("2200") == world.changes(second.at, first.at) == []
-    assert len(world.changes("today")) == len(world.changes("yesterday", "tomorrow")) == 3
+    assert kinds(world.facts.changes(first.at + timedelta(microseconds=1), second.at)) == []
+    assert (
+        world.facts.changes("2000", "2021-06-01")
+        == world.facts.changes("2200")
+        == world.facts.changes(second.at, first.at)
+        == []
+    )
+    assert len(world.facts.changes("today")) == len(world.facts.changes("yesterday", "tomorrow")) == 3
 
 
 def test_of_many_changes_the_first_are_told(world):
     for day in range(1, 8):
         world.moves(("Oslo", "Paris", "Rome")[day % 3], f"2021-01-0{day}")
-    everything = world.changes("2000")
+    everything = world.facts.changes("2000")
     assert len(everything) > 10
     for limit in range(1, len(everything) + 1):
-        told_ = world.changes("2000", limit=limit)
+        told_ = world.facts.changes("2000", limit=limit)
         assert [each.at for each in told_] == [each.at for each in everything[:limit]]
         assert kinds(told_) == kinds(everything[:limit])
 
@@ -276,24 +281,24 @@ def test_of_many_changes_the_first_are_told(world):
 def test_of_the_changes_of_many_facts_the_first_are_told(world):
     names = ("Bob", "Carl", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida")
     knows(world, *(("Ann", name) for name in names))
-    assert [each.after.objects[0] for each in world.changes("2000", limit=3)] == ["Bob", "Carl", "Dora"]
+    assert [each.after.objects[0] for each in world.facts.changes("2000", limit=3)] == ["Bob", "Carl", "Dora"]
 
 
 @pytest.mark.parametrize("place", ["Paris", "Rome", "Kyoto", "Bergen"])
 def test_of_two_changes_at_one_moment_none_is_forgotten(world, place):
     world.moves("Oslo", "2021-01-01")
     world.moves(place, "2022-01-01")
-    moment = world.changes("2000")[-1].at
-    assert kinds(world.changes(moment, limit=2)) == [("ended", OSLO), ("learned", f"Ann lives in {place}")]
+    moment = world.facts.changes("2000")[-1].at
+    assert kinds(world.facts.changes(moment, limit=2)) == [("ended", OSLO), ("learned", f"Ann lives in {place}")]
 
 
 def test_what_was_accepted_counts_as_learned_when_it_was_decided(world):
     world.moves("Oslo", "2021-01-01")
     world.doubts()
     world.moves("Paris", "2022-01-01")
-    decided = world.decide(world.reviews()[0].id, "accept").decided_at
-    assert kinds(world.changes("2000")) == [("learned", OSLO), ("ended", OSLO), ("learned", PARIS)]
-    assert {each.at for each in world.changes("2000")[1:]} == {decided}
+    decided = world.reviews.decide(world.reviews.list()[0].id, "accept").decided_at
+    assert kinds(world.facts.changes("2000")) == [("learned", OSLO), ("ended", OSLO), ("learned", PARIS)]
+    assert {each.at for each in world.facts.changes("2000")[1:]} == {decided}
     assert world.lived(believed_at=decided) == world.lived()
     assert world.lived(believed_at=decided - timedelta(microseconds=1)) == [(OSLO, "2021-01-01", None)]
 
@@ -310,25 +315,25 @@ def test_the_evolution_of_a_fact_is_all_that_took_the_place_of_what(moved, async
         (OSLO, "2021-01-01", "2022-01-01"), (PARIS, "2022-01-01", "2023-01-01"), (OSLO, "2023-01-01", "2024-01-01"),
         (ROME, "2024-01-01", None),
     ]  # fmt: skip
-    facts = {each.sentence: each.id for each in moved.facts_about("Ann")}
+    facts = {each.sentence: each.id for each in moved.facts.about("Ann")}
     for place in (OSLO, PARIS, ROME):
-        assert told(verbs.evolution(facts[place])) == expected
-    assert sentences(verbs.evolution(facts["Ann knows Bob"])) == ["Ann knows Bob"]
+        assert told(verbs.facts.evolution(facts[place])) == expected
+    assert sentences(verbs.facts.evolution(facts["Ann knows Bob"])) == ["Ann knows Bob"]
 
 
 def test_an_evolution_has_a_cap_around_the_fact(world):
     for year in range(1900, 1900 + 70):
         world.moves(("Oslo", "Paris", "Rome")[year % 3], f"{year}-01-01")
-    chain = world.evolution(world.facts_about("Ann")[0].id)
-    assert len(chain) == LONGEST_CHAIN
+    chain = world.facts.evolution(world.facts.about("Ann")[0].id)
+    assert len(chain) == MAX_CHAIN
     assert chain[-1].invalid_at is None
     assert [each.valid_at for each in chain] == sorted(each.valid_at for each in chain)
 
 
 @pytest.mark.parametrize("fact", ["nothing", "5e0f8c1e-0000-5000-8000-000000000000", " ", "x" * 10_000, "a'})//"])
 def test_the_evolution_of_a_fact_that_is_not_there_is_an_error(moved, fact):
-    with pytest.raises(InputError, match="there is no fact"):
-        moved.evolution(fact)
+    with pytest.raises(InputError, match="namespace has no fact"):
+        moved.facts.evolution(fact)
 
 
 # What lies around
@@ -343,34 +348,37 @@ def knows(world: World, *pairs: tuple[str, str]) -> None:
 def test_what_lies_around_is_walked_breadth_first_and_safe_of_cycles(world, asynchronous):
     knows(world, ("Ann", "Bob"), ("Bob", "Carl"), ("Carl", "Dora"), ("Dora", "Ann"), ("Dora", "Emil"), ("Emil", "Fay"))
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
-    assert verbs.around("ann", 1).depths == {"Ann": 0, "Bob": 1, "Dora": 1}
-    assert verbs.around("Ann").depths == {"Ann": 0, "Bob": 1, "Dora": 1, "Carl": 2, "Emil": 2}
-    found = verbs.around("Ann", 6)
+    assert verbs.entities.around("ann", 1).depths == {"Ann": 0, "Bob": 1, "Dora": 1}
+    assert verbs.entities.around("Ann").depths == {"Ann": 0, "Bob": 1, "Dora": 1, "Carl": 2, "Emil": 2}
+    found = verbs.entities.around("Ann", 6)
     assert found.depths == {"Ann": 0, "Bob": 1, "Dora": 1, "Carl": 2, "Emil": 2, "Fay": 3}
     assert len(found.facts) == len({each.id for each in found.facts}) == 6
     assert {each.name for each in found.entities} == set(found.depths)
-    assert verbs.around("Nobody").depths == {}
+    assert verbs.entities.around("Nobody").depths == {}
 
 
 def test_what_lies_around_is_of_the_time_that_is_asked_about(moved):
     moved.add("I live in Paris.", speaker="Bob", at="2020-01-01")
-    assert set(moved.around("Ann").depths) == {"Ann", "Oslo"}
-    assert moved.around("Ann", as_of="2022-06-01").depths == {"Ann": 0, "Paris": 1, "Bob": 2}
-    assert moved.around("Ann", 1, during=("2021", "2023")).depths == {"Ann": 0, "Oslo": 1, "Paris": 1}
-    assert moved.around("Ann", as_of="2020-06-01").depths == {"Ann": 0}
-    assert moved.around("Ann", believed_at="2000-01-01").facts == ()
-    assert sentences(moved.around("Ann", 1, during=("2021", None)).facts) == [OSLO, PARIS]  # each once, latest first
+    assert set(moved.entities.around("Ann").depths) == {"Ann", "Oslo"}
+    assert moved.entities.around("Ann", as_of="2022-06-01").depths == {"Ann": 0, "Paris": 1, "Bob": 2}
+    assert moved.entities.around("Ann", 1, during=("2021", "2023")).depths == {"Ann": 0, "Oslo": 1, "Paris": 1}
+    assert moved.entities.around("Ann", as_of="2020-06-01").depths == {"Ann": 0}
+    assert moved.entities.around("Ann", believed_at="2000-01-01").facts == ()
+    assert sentences(moved.entities.around("Ann", 1, during=("2021", None)).facts) == [
+        OSLO,
+        PARIS,
+    ]  # each once, latest first
 
 
 def test_around_has_a_limit_and_the_nearest_and_latest_come_first(world):
     knows(world, *(("Ann", name) for name in ("Bob", "Carl", "Dora")), ("Bob", "Emil"), ("Carl", "Fay"))
-    assert sentences(world.around("Ann", 2, limit=2).facts) == ["Ann knows Dora", "Ann knows Carl"]
-    four = world.around("Ann", 2, limit=4)
+    assert sentences(world.entities.around("Ann", 2, limit=2).facts) == ["Ann knows Dora", "Ann knows Carl"]
+    four = world.entities.around("Ann", 2, limit=4)
     assert sentences(four.facts) == ["Ann knows Dora", "Ann knows Carl", "Ann knows Bob", "Carl knows Fay"]
     assert "Emil" not in four.depths
-    assert len(world.around("Ann", 2, limit=5).facts) == 5
+    assert len(world.entities.around("Ann", 2, limit=5).facts) == 5
 
 
 def test_what_was_found_nearer_takes_no_place_of_what_is_further(world):
     knows(world, ("Bob", "Emil"), ("Carl", "Fay"), *(("Ann", name) for name in ("Bob", "Carl", "Dora")))
-    assert len(world.around("Ann", 2, limit=5).facts) == 5
+    assert len(world.entities.around("Ann", 2, limit=5).facts) == 5

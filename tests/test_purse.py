@@ -34,7 +34,7 @@ def test_what_there_is_no_room_for_is_not_asked_and_the_episode_waits(
     ):
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert paid.count() == 0
-    [episode] = memory.episodes(namespace=namespace)
+    [episode] = memory.episodes.list(namespace=namespace)
     assert (episode.status, episode.step) == (EpisodeStatus.WAITING, "extract")
     assert "is spent" in (episode.reason or "")
     assert [each.content for each in memory.search("Oslo", namespace=namespace).episodes] == ["I moved to Oslo."]
@@ -52,7 +52,7 @@ def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, pai
     assert sorted(each.status for each in added) == ["done"] * 3 + ["waiting"] * 2
     assert sum("budget of the day" in (each.problem or "") for each in added) == 2
     assert paid.count() == 3
-    assert [each.status for each in memory.resume(namespace=namespace)] == ["waiting"] * 2
+    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["waiting"] * 2
     assert paid.count() == 3
 
 
@@ -70,11 +70,11 @@ def test_the_next_day_has_a_budget_of_its_own(opened: Open, paid: Paid, namespac
     with pytest.raises(BudgetSpent, match="tomorrow"):
         opened(calls_of(0)).add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     today = opened(calls_of(1))
-    assert [each.status for each in today.resume(namespace=namespace)] == ["done"]
+    assert [each.status for each in today.episodes.resume(namespace=namespace)] == ["done"]
     with pytest.raises(BudgetSpent):
         today.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
     tomorrow = opened(calls_of(1), at=NOON + DAY)
-    assert [each.status for each in tomorrow.resume(namespace=namespace)] == ["done"]
+    assert [each.status for each in tomorrow.episodes.resume(namespace=namespace)] == ["done"]
     assert paid.count() == 2
 
 
@@ -91,7 +91,7 @@ def test_midnight_comes_to_a_memory_that_is_open(opened: Open, namespace: str) -
     with pytest.raises(BudgetSpent):
         memory.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
     now[0] += DAY
-    assert [each.status for each in memory.resume(namespace=namespace)] == ["done"]
+    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["done"]
 
 
 def test_a_namespaces_budget_counts_all_days_or_so_many(opened: Open, namespace: str) -> None:
@@ -103,7 +103,7 @@ def test_a_namespaces_budget_counts_all_days_or_so_many(opened: Open, namespace:
     with pytest.raises(BudgetSpent):
         opened(week, at=later).add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
     days = Budget(namespace=Limits(calls=1), namespace_days=7)
-    assert opened(days, at=later).resume(namespace=namespace)[0].status is EpisodeStatus.DONE
+    assert opened(days, at=later).episodes.resume(namespace=namespace)[0].status is EpisodeStatus.DONE
 
 
 def test_the_budget_of_one_namespace_is_not_that_of_another(opened: Open, namespace: str) -> None:
@@ -143,7 +143,7 @@ def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
     text = {"content": " ".join(f"I know Bob{n}." for n in range(40)), "kind": "text", "speaker": "Ann", "at": AT}
     [added] = opened(calls_of(2), chunk_size=200).add_many([text], namespace=namespace)
     assert (added.status, paid.count()) == (EpisodeStatus.WAITING, 2)
-    [added] = opened(calls_of(100), chunk_size=200).resume(namespace=namespace)
+    [added] = opened(calls_of(100), chunk_size=200).episodes.resume(namespace=namespace)
     assert added.status is EpisodeStatus.DONE
     pieces = [each["episode"]["content"] for each in paid.asks("read")]
     assert sorted(set(pieces)) == sorted(pieces)  # what was paid for is not paid again
@@ -184,7 +184,7 @@ def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode
             with pytest.raises(BudgetSpent, match="2 of 2 calls"):
                 memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
             assert asked == ["EpisodeReading"] * 2
-            assert memory.episodes(namespace=namespace)[0].status is EpisodeStatus.WAITING
+            assert memory.episodes.list(namespace=namespace)[0].status is EpisodeStatus.WAITING
 
 
 # The ladder
@@ -246,7 +246,7 @@ def test_what_matters_least_is_given_up_first(
     assert ("facts" in asked) == (spent < 900)
     assert ("read" in asked) == (spent >= 900)
     assert ("judge" in asked) == (spent < 950)
-    assert memory.entities(namespace=namespace, like="Ann")[0].summary
+    assert memory.entities.list(namespace=namespace, like="Ann")[0].summary
 
 
 def test_facts_that_no_model_judged_are_judged_by_rules(opened: Open, paid: Paid, namespace: str) -> None:
@@ -263,17 +263,17 @@ def test_an_episode_that_was_read_at_once_for_want_of_budget_says_so(opened: Ope
     memory = opened(calls_of(3, "episode"), plan="thorough")
     added = memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     assert "thorough" in added.usage.given_up
-    assert memory.episodes(namespace=namespace)[0].plan == "standard"
+    assert memory.episodes.list(namespace=namespace)[0].plan == "standard"
 
 
 def test_communities_are_told_by_their_facts_until_there_is_room(opened: Open, paid: Paid, namespace: str) -> None:
     opened().add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
     poor = opened(calls_of(1))
-    poor.refresh_communities(namespace=namespace)
+    poor.communities.refresh(namespace=namespace)
     assert not paid.asks("community")
-    [community] = poor.communities(namespace=namespace)
+    [community] = poor.communities.list(namespace=namespace)
     assert "Ann knows" in community.summary
-    opened(calls_of(100)).refresh_communities(namespace=namespace)
+    opened(calls_of(100)).communities.refresh(namespace=namespace)
     assert len(paid.asks("community")) == 1
 
 
@@ -282,5 +282,5 @@ def test_old_summaries_that_resume_refreshes_are_within_the_budget(opened: Open,
     memory = opened(calls_of(3))
     memory.add("I know Bob, Cy and Dan.", speaker="Ann", at=AT, namespace=namespace)
     count = paid.count()
-    memory.resume(namespace=namespace)
+    memory.episodes.resume(namespace=namespace)
     assert count == paid.count() <= 3

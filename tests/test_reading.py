@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.test_memory import AT, Verbs
+from tests.bound import Verbs
+from tests.test_memory import AT
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
@@ -17,11 +18,11 @@ def verbs(request, memory, namespace):
 def test_facts_as_of_a_time_are_chosen_before_the_limit(verbs):
     for year, place in enumerate(("Oslo", "Rome", "Paris"), 2021):
         verbs.add(f"I moved to {place}.", speaker="Ann", at=f"{year}-01-01")
-    assert [fact.objects for fact in verbs.facts_about("Ann", limit=1)] == [("Paris",)]
+    assert [fact.objects for fact in verbs.facts.about("Ann", limit=1)] == [("Paris",)]
     for as_of in ("2021-06-01", datetime(2021, 6, 1, tzinfo=UTC), datetime(2021, 6, 1)):  # noqa: DTZ001 - naive is UTC
-        assert [fact.objects for fact in verbs.facts_about("Ann", limit=1, as_of=as_of)] == [("Oslo",)]
-    assert verbs.facts_about("Ann", as_of="2022-01-01")[0].objects == ("Rome",)  # a period holds from its first moment
-    assert verbs.facts_about("Ann", as_of="2020-01-01") == []
+        assert [fact.objects for fact in verbs.facts.about("Ann", limit=1, as_of=as_of)] == [("Oslo",)]
+    assert verbs.facts.about("Ann", as_of="2022-01-01")[0].objects == ("Rome",)  # a period holds from its first moment
+    assert verbs.facts.about("Ann", as_of="2020-01-01") == []
 
 
 def test_a_question_may_be_about_what_was_believed_then(verbs):

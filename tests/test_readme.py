@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from langchain_core.messages import AIMessage
 from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval import recipe
 from kg_memory.retrieval.context.templates import TEMPLATES
+from tests.bound import Verbs
 
 ROOT = Path(__file__).parent.parent
 
@@ -49,7 +49,7 @@ def test_every_link_to_a_file_leads_to_one(page):
 def test_the_table_names_every_step_of_the_graphs(memory):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     told = set(re.findall(r"^\| (\w+) \|", readme, re.MULTILINE))
-    for graph in (memory.ingestion, memory.retrieval, memory.communities_graph):
+    for graph in (memory.graphs.ingestion, memory.graphs.retrieval, memory.graphs.communities):
         steps = {name for name in graph.get_graph().nodes if not name.startswith("__")}
         assert steps <= told
 
@@ -87,18 +87,8 @@ def test_the_snippets_for_agents_run_as_they_are_printed(tmp_path, monkeypatch):
     found = told["store"].search(("users", "ann"), query="Where does Ann live?")
     assert "Oslo" in str([each.value for each in found])
     assert {each.metadata["kind"] for each in told["retriever"].invoke("Where does Ann live?")} == {"fact", "episode"}
-    assert told["memory"].facts_about("Ann", namespace="ann")
+    assert told["memory"].facts.about("Ann", namespace="ann")
     told["memory"].close()
-
-
-class Ours:
-    """The verbs of a memory in one namespace, as snippets call them without one."""
-
-    def __init__(self, memory, namespace):
-        self._memory, self._namespace = memory, namespace
-
-    def __getattr__(self, verb):
-        return partial(getattr(self._memory, verb), namespace=self._namespace)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +98,7 @@ class Ours:
 def test_the_snippets_for_searching_run_as_they_are_printed(page, begin, end, memory, namespace, capsys):
     memory.add("Ann lives in Oslo. Ann works at Acme.", speaker="Ann", thread="t1", namespace=namespace)
     text = (ROOT / page).read_text(encoding="utf-8")
-    told = {"memory": Ours(memory, namespace), "question": "Where does Ann live?"}
+    told = {"memory": Verbs(memory, namespace), "question": "Where does Ann live?"}
     snippets = re.findall(r"```python\n(.*?)```", text[text.index(begin) : text.index(end)], re.DOTALL)
     assert snippets
     for snippet in snippets:

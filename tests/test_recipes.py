@@ -157,7 +157,7 @@ def told(server: Server):
         memory.add("I moved to Oslo with Bob", speaker="Ann", at="2024-01-01T10:00:00Z", **said)
         memory.add("I live in Paris", speaker="Bob", at="2024-01-02T10:00:00Z", trust=0.4, **said)
         memory.add("I know Dora, and the rain in Oslo", speaker="Carl", at="2024-01-03T10:00:00Z", **said)
-        memory.refresh_communities(namespace="recipes")
+        memory.communities.refresh(namespace="recipes")
         yield memory
 
 

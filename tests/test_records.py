@@ -22,7 +22,7 @@ def test_what_a_record_said_before_it_changed_stays_known(reader, namespace):
     for status, day in (("open", "2024-06-02"), ("shipped", "2024-06-05")):
         order = {"order_id": "A-1001", "customer": "Erika Muster", "status": status, "ordered_at": "2024-06-02"}
         reader.add(json.dumps(order), kind="json", at=day, namespace=namespace)
-    told = reader.facts_about("order A-1001", namespace=namespace)
+    told = reader.facts.about("order A-1001", namespace=namespace)
     spans = {fact.objects[0]: (fact.valid_at, fact.invalid_at) for fact in told if fact.predicate == "STATUS"}
     assert spans["open"][1] == spans["shipped"][0] == datetime.fromisoformat("2024-06-05T00:00:00+00:00")
     then = reader.search("status of order A-1001", as_of="2024-06-03", namespace=namespace).facts
@@ -35,7 +35,7 @@ def test_whoever_speaks_as_user_is_not_renamed_by_what_is_spoken_of(reader, name
     lecture = "Let's start with User Authentication and User Experience. User Authentication needs hashing."
     reader.add(lecture, speaker="assistant", at="2024-01-01T00:01", namespace=namespace)
     reader.add("I live in Lyon.", speaker="user", at="2024-01-01T00:02", namespace=namespace)
-    assert any(fact.objects == ("Lyon",) for fact in reader.facts_about("user", namespace=namespace))
-    names = {entity.name: entity.aliases for entity in reader.entities(namespace=namespace)}
+    assert any(fact.objects == ("Lyon",) for fact in reader.facts.about("user", namespace=namespace))
+    names = {entity.name: entity.aliases for entity in reader.entities.list(namespace=namespace)}
     assert "user" in names
     assert not any("user" in aliases for aliases in names.values())

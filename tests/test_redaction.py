@@ -122,7 +122,7 @@ def test_nothing_of_it_is_stored_embedded_or_asked(private, model, embeddings, r
     caplog.set_level("DEBUG")
     added = private.add(SAID, speaker="Ann hunter2", at="2024-05-01", namespace=namespace)
     private.add("I moved to Rome.", speaker="Ann", at="2024-05-02", namespace=namespace)
-    assert private.episodes(namespace=namespace)[1].content == SAID.replace("hunter2", "[gone]")
+    assert private.episodes.list(namespace=namespace)[1].content == SAID.replace("hunter2", "[gone]")
     everything = rows("MATCH (n) RETURN properties(n) AS p UNION ALL MATCH ()-[r]->() RETURN properties(r) AS p")
     asked = [each.fields for each in model.asked]
     assert asked
@@ -132,8 +132,8 @@ def test_nothing_of_it_is_stored_embedded_or_asked(private, model, embeddings, r
 
 def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(private, namespace) -> None:
     given = {"content": SAID, "speaker": "Ann", "at": "2024-05-01"}
-    [saved] = private.save([given], namespace=namespace)
-    [resumed] = private.resume(namespace=namespace)
+    [saved] = private.episodes.save([given], namespace=namespace)
+    [resumed] = private.episodes.resume(namespace=namespace)
     again = private.add(**given, namespace=namespace)
     assert saved.episode == resumed.episode == again.episode
     assert not again.new
@@ -154,7 +154,7 @@ async def test_a_hook_that_fails_is_told_and_nothing_is_stored(
     server, model, embeddings, settings, namespace, hook, told
 ) -> None:
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings, redact=hook) as memory:
-        for remember in (memory.add, lambda content, **given: memory.save([content], **given)):
+        for remember in (memory.add, lambda content, **given: memory.episodes.save([content], **given)):
             with pytest.raises(InputError, match=told):
                 remember("I live in Oslo.", namespace=namespace)
         with pytest.raises(InputError, match=told):

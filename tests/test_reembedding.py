@@ -7,7 +7,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.maintenance.reembedding import reembed
-from kg_memory.memory import reading
+from kg_memory.memory.episodes import read_episodes, read_stats
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
@@ -52,7 +52,7 @@ def vectors(database, namespace):
 def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled, other, settings, monkeypatch):
     monkeypatch.setattr(reembedding, "BATCH", 3)
     with pytest.raises(EmbeddingMismatch):
-        other.run(reading.stats(), filled)
+        other.run(read_stats(), filled)
     told = []
     before = {row["id"] for row in vectors(database, filled)}
     assert reembed(other, filled, lambda done, total: told.append((done, total))) == len(before) > 15
@@ -115,7 +115,7 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
     say(3)
     assert ["re-embedded; try again" in told[0], f"'small' ({dimensions} dimensions)" in told[-1]] == [True, True]
     assert vectors(database, filled) == embedded
-    assert len(other.run(reading.episodes(9, 0, "waiting"), filled)) == 2
+    assert len(other.run(read_episodes(9, 0, "waiting"), filled)) == 2
     other.close()
 
 
@@ -136,7 +136,7 @@ def test_after_it_the_former_model_is_refused(database, filled, other):
     reembed(other, filled)
     former = Driver(Scripted(), HashEmbeddings(), database)
     with pytest.raises(EmbeddingMismatch, match="small"):
-        former.run(reading.stats(), filled)
+        former.run(read_stats(), filled)
     former.close()
 
 
@@ -160,10 +160,10 @@ def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database,
     broken.close()
     for driver in (other, Driver(Scripted(), HashEmbeddings(), database)):
         with pytest.raises(EmbeddingMismatch, match="reembed"):
-            driver.run(reading.stats(), filled)
+            driver.run(read_stats(), filled)
     reembed(other, filled)
     assert {len(row["v"]) for row in vectors(database, filled)} == {32}
-    assert other.run(reading.stats(), filled).episodes == 7
+    assert other.run(read_stats(), filled).episodes == 7
 
 
 def test_the_same_model_may_embed_again(driver, filled):

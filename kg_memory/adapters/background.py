@@ -21,14 +21,13 @@ from kg_memory.adapters.namespace import checked_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
-from kg_memory.memory import calls
+from kg_memory.memory.episodes import UNREAD, Tally, add_inputs, count_inputs, dated_input, input_of
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.reading import UNREAD
 from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.temporal.interval import instant
-from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 logger = logging.getLogger("kg_memory")
 
@@ -143,7 +142,7 @@ class BackgroundMemory(Closing):
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
         try:
-            saved = self.memory.save(task.given or (), namespace=namespace)
+            saved = self.memory.episodes.save(task.given or (), namespace=namespace)
         except BaseException:
             self._leave(task.namespace)
             raise
@@ -161,7 +160,7 @@ class BackgroundMemory(Closing):
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
         try:
-            saved = await self.memory.asave(task.given or (), namespace=namespace)
+            saved = await self.memory.episodes.asave(task.given or (), namespace=namespace)
         except BaseException:
             self._leave(task.namespace)
             raise
@@ -222,8 +221,8 @@ class BackgroundMemory(Closing):
 
     def _task(self, namespace: str, episodes: Iterable[Given], thread: str | None) -> _Task:
         """Return *episodes* as they are saved and read: with a date, so that both times they have one id."""
-        calls.several(episodes)
-        dated = (calls.dated(each, self.memory.driver.clock) for each in episodes)
+        count_inputs(episodes)
+        dated = (dated_input(each, self.memory.driver.clock) for each in episodes)
         given = [{**each, "thread": each.get("thread") or thread} for each in dated]
         return _Task(validate_namespace(namespace), given=given)
 
@@ -305,8 +304,9 @@ class BackgroundMemory(Closing):
 
     def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[AddResult]:
         """Read the episode with that id, unless it was forgotten since it was saved."""
-        told = {**given, "saved_id": id_}
-        return self.memory._add_given([told], namespace, calls.Tally(None, None))  # noqa: SLF001 - no verb takes an id
+        engine = self.memory._engine  # noqa: SLF001 - no verb takes an id
+        flow = add_inputs(engine, [{**given, "saved_id": id_}], namespace, Tally())
+        return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
         """Return what *task* has to read, with the ids."""
@@ -320,12 +320,12 @@ class BackgroundMemory(Closing):
             known = {id_ for each in self._tasks() for id_ in each.ids}
         while True:
             limit = AT_ONCE + len(known)
-            listed = partial(self.memory.episodes, namespace=namespace, status=UNREAD, limit=limit)
+            listed = partial(self.memory.episodes.list, namespace=namespace, status=UNREAD, limit=limit)
             found = self._patiently(None, namespace, listed)
             for each in reversed(found):
                 if each.id not in known and each.created_at < before:
                     known.add(each.id)
-                    yield each.id, calls.again(each)
+                    yield each.id, input_of(each)
             if len(found) < limit:
                 return
             known.update(each.id for each in found)

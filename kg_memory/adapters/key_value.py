@@ -14,7 +14,7 @@ from kg_memory.adapters.store.items.driver import ItemDriver
 from kg_memory.falkor.store_schema import PAIRS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 
 class KGKeyValueStore(Closing, BaseStore[str, Any]):

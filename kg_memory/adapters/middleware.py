@@ -24,12 +24,12 @@ from kg_memory.adapters.nodes import with_memory
 from kg_memory.adapters.options import Where, checked_manner
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.reading import counted
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.validation import validate_count
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -108,7 +108,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             self.tools = list(tools or ())
         self._template = NamespaceTemplate(namespace)
         self._recall = recall
-        self._max_tokens = counted("max_tokens", max_tokens)
+        self._max_tokens = validate_count("max_tokens", max_tokens)
         self._remember = _one_of("remember", remember, ("background", "inline", "off"))
         self._names = {"user": checked_speaker("user", user), "assistant": checked_speaker("assistant", assistant)}
         self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
@@ -212,7 +212,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         saved = list(turn["saved"])
         if self._remember == "off":
             return saved
-        on, verb = (self.memory, "save") if self._remember == "inline" else (self.background, "submit")
+        on, verb = (self.memory.episodes, "save") if self._remember == "inline" else (self.background, "submit")
         for each in said:
             if each.source_id in saved:
                 continue

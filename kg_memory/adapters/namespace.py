@@ -12,7 +12,7 @@ from langgraph.runtime import get_runtime
 
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.text.identity import validate_namespace
+from kg_memory.validation import validate_namespace
 
 
 class NamespaceTemplate:

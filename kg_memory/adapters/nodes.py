@@ -14,14 +14,14 @@ from kg_memory.adapters.messages import episodes_of, last_question, messages_of
 from kg_memory.adapters.namespace import NamespaceTemplate, Place, checked_memory, checked_speaker, place_here
 from kg_memory.adapters.options import Where, checked_manner
 from kg_memory.errors import InputError, KGMemoryError
-from kg_memory.memory import calls
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.reading import counted
+from kg_memory.memory.episodes import input_state
+from kg_memory.memory.memory import GraphMemory, question_state
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.text import context_markers
+from kg_memory.validation import validate_count
 
 NO_TIMES = {"as_of": None, "during": None, "believed_at": None}
 """A recalled question asks about the time that its words name."""
@@ -48,15 +48,17 @@ def recall_node(
     is the conversation that asks. *recipe*, *where* and *template* are those of `GraphMemory.context`.
     Errors: `InputError`, `DatabaseError`.
     """
-    whose, limits = NamespaceTemplate(namespace), {"max_tokens": counted("max_tokens", max_tokens)}
+    whose, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
     form = template if isinstance(template, Template) else None
     how = checked_manner(recipe, where, template) | {"template": None if form else template}
-    retrieval = checked_memory(memory).retrieval  # named here, where LangGraph looks for what it draws as a subgraph
+    retrieval = checked_memory(
+        memory
+    ).graphs.retrieval  # named here, where LangGraph looks for what it draws as a subgraph
 
     def asked(state: Any) -> dict[str, Any] | None:
         place, question = place_here(whose), last_question(_messages(state, messages_key))
         times = {**NO_TIMES, "unreviewed": unreviewed}
-        return None if question is None else calls.question(question, place.namespace, limits, times, place.thread, how)
+        return None if question is None else question_state(question, place.namespace, limits, times, place.thread, how)
 
     def told(found: Mapping[str, Any]) -> dict[str, str]:
         return {key: str(context_of(found, form)) if form else found["context"]}
@@ -96,7 +98,7 @@ def remember_node(
     LangGraph's own ``add_node(..., error_handler=)``.
     Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
     """
-    template, ingestion = NamespaceTemplate(namespace), checked_memory(memory).ingestion
+    template, ingestion = NamespaceTemplate(namespace), checked_memory(memory).graphs.ingestion
     checked_speaker("user", user)
     checked_speaker("assistant", assistant)
     spoken = partial(episodes_of, last_turn=not everything, user=user, assistant=assistant)
@@ -112,9 +114,9 @@ def remember_node(
             return {}
         for number, each in enumerate(episodes, start=1):
             try:
-                ingestion.invoke({**calls.episode(each), "namespace": place.namespace})
+                ingestion.invoke({**input_state(each), "namespace": place.namespace})
             except KGMemoryError:
-                memory.save(episodes[number:], namespace=place.namespace)
+                memory.episodes.save(episodes[number:], namespace=place.namespace)
                 raise
         return {}
 
@@ -125,9 +127,9 @@ def remember_node(
             return {}
         for number, each in enumerate(episodes, start=1):
             try:
-                await ingestion.ainvoke({**calls.episode(each), "namespace": place.namespace})
+                await ingestion.ainvoke({**input_state(each), "namespace": place.namespace})
             except KGMemoryError:
-                await memory.asave(episodes[number:], namespace=place.namespace)
+                await memory.episodes.asave(episodes[number:], namespace=place.namespace)
                 raise
         return {}
 

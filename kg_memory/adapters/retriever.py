@@ -14,14 +14,13 @@ from pydantic import ConfigDict, Field, field_validator
 
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
-from kg_memory.memory import calls
-from kg_memory.memory.looking_back import During, Time
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.reading import counted
+from kg_memory.memory.facts import During, Time
+from kg_memory.memory.memory import GraphMemory, question_state, search_results
 from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind, SearchResults
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.recipe import recipe as checked_recipe
+from kg_memory.validation import validate_count
 
 TIMES = ("as_of", "during", "believed_at", "unreviewed")
 HOW = ("recipe", "where", "center")
@@ -99,7 +98,7 @@ class KGRetriever(BaseRetriever):
             return []
         settings = self._settings(given)
         asked, config = self._asked(query, settings, running), patch_config(running, callbacks=run_manager.get_child())
-        return documents(calls.found(self._graph().invoke(asked, config)), settings["kinds"], settings["k"])
+        return documents(search_results(self._graph().invoke(asked, config)), settings["kinds"], settings["k"])
 
     async def _aget_relevant_documents(
         self,
@@ -114,25 +113,25 @@ class KGRetriever(BaseRetriever):
         settings = self._settings(given)
         asked, config = self._asked(query, settings, running), patch_config(running, callbacks=run_manager.get_child())
         state = await self._graph().ainvoke(asked, config)
-        return documents(calls.found(state), settings["kinds"], settings["k"])
+        return documents(search_results(state), settings["kinds"], settings["k"])
 
     def _settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a call: those *given* with it, else the retriever's own."""
         if unknown := given.keys() - set(SETTINGS):
             raise InputError(f"the retriever has no {sorted(unknown)}: use {', '.join(SETTINGS)}")
         settings = {name: getattr(self, name) if given.get(name) is None else given[name] for name in SETTINGS}
-        return {**settings, "k": counted("k", settings["k"]), "kinds": _checked_kinds(settings["kinds"])}
+        return {**settings, "k": validate_count("k", settings["k"]), "kinds": _checked_kinds(settings["kinds"])}
 
     def _graph(self) -> Any:
         # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
-        return self.memory.retrieval.copy({"checkpointer": False})
+        return self.memory.graphs.retrieval.copy({"checkpointer": False})
 
     def _asked(self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None) -> dict[str, Any]:
         """Return *query* as the retrieval graph takes it."""
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
         how = {name: settings[name] for name in HOW}
-        return calls.question(query, place.namespace, limits, times, settings["thread"] or place.thread, how)
+        return question_state(query, place.namespace, limits, times, settings["thread"] or place.thread, how)
 
 
 def documents(found: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:

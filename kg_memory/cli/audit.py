@@ -21,14 +21,14 @@ def audit(arguments: Namespace, screen: Screen) -> int:
         raise InputError("--head is what to look for when the log is checked: kg-memory audit verify --head HASH")
     mine = hasattr(arguments, "namespace")
     with open_memory(arguments, screen) as memory:
-        found = memory.audit(namespace=namespace_of(arguments) if mine else None, limit=arguments.limit)
+        found = memory.privacy.audit(namespace=namespace_of(arguments) if mine else None, limit=arguments.limit)
     screen.values(found, _COLUMNS, [_row(each) for each in found], _STYLES, empty="Nothing was forgotten so far.")
     return 0
 
 
 def _verify(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
-        check = memory.verify_audit(head=arguments.head)
+        check = memory.privacy.verify(head=arguments.head)
     if screen.as_json:
         screen.json({**check.model_dump(mode="json"), "ok": check.ok})
         return 0 if check.ok else 1

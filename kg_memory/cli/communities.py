@@ -28,11 +28,11 @@ def communities(arguments: Namespace, screen: Screen) -> int:
         raise InputError("--svg draws one community: give its name too, as `kg-memory communities` lists it")
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
-        done = memory.refresh_communities(namespace=namespace, full=arguments.full) if arguments.refresh else None
+        done = memory.communities.refresh(namespace=namespace, full=arguments.full) if arguments.refresh else None
         if arguments.name:
-            card = memory.community(arguments.name, namespace=namespace, limit=arguments.limit)
+            card = memory.communities.get(arguments.name, namespace=namespace, limit=arguments.limit)
         else:
-            found = memory.communities(namespace=namespace, level=arguments.level, limit=arguments.limit)
+            found = memory.communities.list(namespace=namespace, level=arguments.level, limit=arguments.limit)
     if done:
         screen.note(_said(done))
     if arguments.name:

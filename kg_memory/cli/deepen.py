@@ -15,7 +15,7 @@ def deepen(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     how = {"namespace": namespace, "limit": arguments.limit, "skipped": arguments.skipped}
     with open_memory(arguments, screen) as memory:
-        wanted = memory.deepen(arguments.to, dry_run=True, **how)
+        wanted = memory.episodes.deepen(arguments.to, dry_run=True, **how)
         if arguments.dry_run:
             if screen.as_json:
                 screen.json({"episodes": len(wanted)})
@@ -24,7 +24,7 @@ def deepen(arguments: Namespace, screen: Screen) -> int:
             return 0
         facts = memory.stats(namespace=namespace).facts
         with Meter(len(wanted), screen) as meter:
-            added = memory.deepen(arguments.to, progress=meter.progress, **how)
+            added = memory.episodes.deepen(arguments.to, progress=meter.progress, **how)
         facts = memory.stats(namespace=namespace).facts - facts
     return told(
         added, screen, lambda read, _: f"{counted(read, 'episode')} read again, {counted(facts, 'fact')} found anew"

@@ -79,7 +79,7 @@ class Desk:
 
     def _next(self) -> Review | None:
         """Return the earliest that waits and was not skipped; others may decide meanwhile, so it is looked up anew."""
-        found = self._memory.reviews(namespace=self._namespace, limit=len(self._skipped) + 1)
+        found = self._memory.reviews.list(namespace=self._namespace, limit=len(self._skipped) + 1)
         return next((each for each in found if each.id not in self._skipped), None)
 
     def _ask(self, review: Review) -> bool:
@@ -132,7 +132,7 @@ class Desk:
             return False
         made: dict[str, Any] = {"by": self._by, "reason": reason, "namespace": self._namespace, "seen": review.ruling}
         try:
-            decided = self._memory.decide(review.id, choice, **made, **edit)
+            decided = self._memory.reviews.decide(review.id, choice, **made, **edit)
         except InputError as error:
             self._screen.line(f"Not decided: {error}", "red")
             left = self._next()
@@ -148,7 +148,7 @@ class Desk:
             return False
         id_, _ = self._decided.pop()
         try:
-            self._tell(self._memory.undo(id_, by=self._by, namespace=self._namespace))
+            self._tell(self._memory.reviews.undo(id_, by=self._by, namespace=self._namespace))
         except InputError as error:
             self._screen.line(f"Not undone: {error}", "red")
         return True

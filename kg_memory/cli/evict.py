@@ -21,7 +21,7 @@ def evict(arguments: Namespace, screen: Screen) -> int:
             "nothing is to be evicted: give --expired-days, --orphans, --max-entities or --expired-episodes"
         )
     with open_memory(arguments, screen) as memory:
-        done = memory.evict(**asked, namespace=namespace_of(arguments))
+        done = memory.privacy.evict(**asked, namespace=namespace_of(arguments))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
         return 0

@@ -28,14 +28,14 @@ def forget(arguments: Namespace, screen: Screen) -> int:
     what |= {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace_of(arguments)}
     with open_memory(arguments, screen) as memory:
         if asks or arguments.dry_run:
-            look = memory.forget(**what, dry_run=True)
+            look = memory.privacy.forget(**what, dry_run=True)
             _show(look, screen)
             if arguments.dry_run:
                 return 0
             if Keys().key("Forget this for good? [y/N] ") != "y":
                 screen.note("Nothing was forgotten.")
                 return 1
-        done = memory.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
+        done = memory.privacy.forget(**what, progress=lambda part, whole: _progress(part, whole, screen))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
     else:

@@ -125,7 +125,7 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> Meter:
         waiting = counted(meter.total, "episode")
         screen.note(f"{waiting} of an earlier run saved, but not read to the end: finishing first")
         with meter:
-            memory.resume(namespace=namespace, progress=meter.progress)
+            memory.episodes.resume(namespace=namespace, progress=meter.progress)
     return meter
 
 

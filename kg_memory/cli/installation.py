@@ -141,7 +141,7 @@ def _embeddings(settings: Settings) -> Check:
 def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with open_memory(arguments, screen) as memory:
-        count = len(memory.namespaces())
+        count = len(memory.data.namespaces())
         database = memory.driver.database
         modules, plans = database.command("MODULE", "LIST"), _query_plans(database)
     seconds = time.monotonic() - began

@@ -19,7 +19,7 @@ NO_NAME = "kg-memory entities lists the known names."
 def facts(arguments: Namespace, screen: Screen) -> int:
     """List the facts about a name, current and ended, newest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.facts_about(
+        found = memory.facts.about(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, **times_of(arguments)
         )
     columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
@@ -30,7 +30,7 @@ def facts(arguments: Namespace, screen: Screen) -> int:
 def around(arguments: Namespace, screen: Screen) -> int:
     """List what lies within some steps of a name: the entities, nearest first, and the facts that lead to them."""
     with open_memory(arguments, screen) as memory:
-        found = memory.around(
+        found = memory.entities.around(
             arguments.name, arguments.steps, namespace=namespace_of(arguments), limit=arguments.limit,
             **times_of(arguments),
         )  # fmt: skip
@@ -51,7 +51,7 @@ def around(arguments: Namespace, screen: Screen) -> int:
 def entities(arguments: Namespace, screen: Screen) -> int:
     """List the entities."""
     with open_memory(arguments, screen) as memory:
-        found = memory.entities(namespace=namespace_of(arguments), limit=arguments.limit)
+        found = memory.entities.list(namespace=namespace_of(arguments), limit=arguments.limit)
     empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
     columns = ("name", "type", "also called", "last seen", "summary")
     screen.values(found, columns, [_entity_row(each) for each in found], FACT_STYLES, empty=empty)
@@ -61,7 +61,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
 def episodes(arguments: Namespace, screen: Screen) -> int:
     """List the episodes."""
     with open_memory(arguments, screen) as memory:
-        found = memory.episodes(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
+        found = memory.episodes.list(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
     rows: list[tuple[Cell, ...]] = [(each.at, each.speaker, each.content, place(each), _state(each)) for each in found]
     which = f"{arguments.status} episodes" if arguments.status else "episodes"
     empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
@@ -84,7 +84,7 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
-        others = [each for each in memory.namespaces() if each != namespace]
+        others = [each for each in memory.data.namespaces() if each != namespace]
     if screen.as_json:
         screen.json({"namespace": namespace, **counts.model_dump(), "other_namespaces": others})
         return 0
@@ -104,7 +104,7 @@ def reembed(arguments: Namespace, screen: Screen) -> int:
     """Compute the vectors of a namespace anew."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
-        made = memory.reembed(namespace=namespace_of(arguments), progress=_now_and_then(screen))
+        made = memory.data.reembed(namespace=namespace_of(arguments), progress=_now_and_then(screen))
     if screen.as_json:
         screen.json({"vectors": made})
     else:

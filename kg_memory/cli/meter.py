@@ -12,7 +12,7 @@ from kg_memory.cli.screen import Screen
 from kg_memory.models.usage import Usage
 
 if TYPE_CHECKING:
-    from kg_memory.memory.calls import Progress
+    from kg_memory.memory.episodes import Progress
 
 _PAUSE = 5.0
 """Seconds between two lines."""

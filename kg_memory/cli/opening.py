@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kg_memory.cli.screen import Screen
 from kg_memory.errors import InputError
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.text.identity import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -35,7 +35,7 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
     """Open the memory that *arguments* name; it is a context manager."""
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
-    return GraphMemory.open(settings=settings_of(arguments), say=screen.note)
+    return GraphMemory.open(settings=settings_of(arguments), on_wait=screen.note)
 
 
 def namespace_of(arguments: Namespace) -> str:

@@ -32,7 +32,7 @@ def history(arguments: Namespace, screen: Screen) -> int:
     """List the periods of what a name was, did or had, newest first."""
     about = arguments.name, arguments.predicate
     with open_memory(arguments, screen) as memory:
-        found = memory.history(
+        found = memory.facts.history(
             *about, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
     columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
@@ -44,7 +44,7 @@ def history(arguments: Namespace, screen: Screen) -> int:
 def timeline(arguments: Namespace, screen: Screen) -> int:
     """List what began, ended and was said of a name, earliest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.timeline(
+        found = memory.facts.timeline(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
     rows = [(_at(each), each.kind, relation(each.fact), said(each.fact), source(each.fact)) for each in found]
@@ -58,7 +58,7 @@ def changes(arguments: Namespace, screen: Screen) -> int:
     """List what was learned, ended, corrected, retracted and restored, earliest first, by the system's clock."""
     begin = arguments.since if arguments.since is not None else datetime.now(UTC) - RECENT
     with open_memory(arguments, screen) as memory:
-        found = memory.changes(begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit)
+        found = memory.facts.changes(begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit)
     rows = [(each.at, each.kind, relation(_told(each)), *_held(each), source(_told(each))) for each in found]
     told = arguments.since or f"{day(begin)}, a week ago"
     empty = f"Nothing changed since {told}. --since looks further back, as in --since 'last year'."
@@ -70,7 +70,7 @@ def changes(arguments: Namespace, screen: Screen) -> int:
 def evolution(arguments: Namespace, screen: Screen) -> int:
     """List what took the place of what, around one fact, earliest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.evolution(arguments.fact, namespace=namespace_of(arguments))
+        found = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
     columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
     screen.values(found, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
     return 0
@@ -79,7 +79,7 @@ def evolution(arguments: Namespace, screen: Screen) -> int:
 def conflicts(arguments: Namespace, screen: Screen) -> int:
     """List the facts that cannot both be true, settled or waiting, with why."""
     with open_memory(arguments, screen) as memory:
-        found = memory.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
+        found = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
     rows = [(each.id[:SHORT], *_sides(each), settled(each), each.confidence, each.reason) for each in found]
     styles = ("dim", "bold", "bold", "yellow", "", "")
     columns = ("id", "said later", "said before", "settled", "confidence", "reason")

@@ -18,16 +18,16 @@ def predicates(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         if arguments.name is None:
-            found = memory.predicates(namespace=namespace, limit=arguments.limit)
+            found = memory.predicates.list(namespace=namespace, limit=arguments.limit)
             empty = "No predicates were learned yet. What the rules know, as LIVES_IN, goes without saying."
             screen.values(found, _COLUMNS, [_row(each) for each in found], ("bold", "", "yellow", "dim"), empty=empty)
             return 0
         if arguments.canonical is None and arguments.one_at_a_time is None:
-            stored = memory.predicates(namespace=namespace, limit=_SEARCHED)
+            stored = memory.predicates.list(namespace=namespace, limit=_SEARCHED)
             _tell(_known(arguments.name, stored), screen)
             return 0
-        corrected = memory.correct_predicate(
-            arguments.name, canonical=arguments.canonical, one_at_a_time=arguments.one_at_a_time, namespace=namespace
+        corrected = memory.predicates.update(
+            arguments.name, canonical=arguments.canonical, single_valued=arguments.one_at_a_time, namespace=namespace
         )
     _tell(corrected, screen)
     screen.note("It counts for what is read from now on.")
@@ -42,7 +42,7 @@ def _known(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
             return each
     rule = canonical_predicate(written)
     one = rule.one_at_a_time if rule else None
-    return PredicateInfo(name=written, canonical=rule.name if rule else written, one_at_a_time=one, origin="rules")
+    return PredicateInfo(name=written, canonical=rule.name if rule else written, single_valued=one, origin="rules")
 
 
 def _tell(info: PredicateInfo, screen: Screen) -> None:

@@ -17,7 +17,7 @@ def retry(arguments: Namespace, screen: Screen) -> int:
         stats = memory.stats(namespace=namespace)
         total = len(arguments.ids) or stats.failed + (stats.skipped if arguments.skipped else 0)
         with Meter(total, screen) as meter:
-            added = memory.retry(
+            added = memory.episodes.retry(
                 namespace=namespace, episodes=arguments.ids or None, skipped=arguments.skipped, progress=meter.progress
             )
     return told(

@@ -66,10 +66,10 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
     namespace, id_ = namespace_of(arguments), _whole(memory, arguments, choice)
     why = {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace}
     if choice == "undo":
-        decided = memory.undo(id_, **why)
+        decided = memory.reviews.undo(id_, **why)
     else:
         edit = {name: getattr(arguments, name) for name in _EDITS}
-        decided = memory.decide(id_, choice, **edit, **why)  # type: ignore[arg-type]
+        decided = memory.reviews.decide(id_, choice, **edit, **why)  # type: ignore[arg-type]
     if screen.as_json:
         screen.json(decided.model_dump(mode="json"))
         return
@@ -86,9 +86,9 @@ def _whole(memory: GraphMemory, arguments: Namespace, choice: str) -> str:
     is the begin of several, or can name none.
     """
     begin, namespace = getattr(arguments, choice), namespace_of(arguments)
-    known = memory.reviews(namespace=namespace, limit=_SEARCHED)
+    known = memory.reviews.list(namespace=namespace, limit=_SEARCHED)
     if choice == "undo":
-        known += memory.reviews(decided=True, namespace=namespace, limit=_SEARCHED)
+        known += memory.reviews.list(decided=True, namespace=namespace, limit=_SEARCHED)
     found = sorted({each.id for each in known if begin and each.id.startswith(begin)})
     if len(found) == 1:
         return found[0]
@@ -106,7 +106,7 @@ def _whole(memory: GraphMemory, arguments: Namespace, choice: str) -> str:
 
 
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    found = memory.reviews(namespace=namespace_of(arguments), limit=arguments.limit)
+    found = memory.reviews.list(namespace=namespace_of(arguments), limit=arguments.limit)
     rows = [_row(each) for each in found]
     columns = ("id", "verdict", "confidence", "waits", "against", "said", "source")
     styles = ("dim", "yellow", "", "bold", "bold", "", "dim")
@@ -128,7 +128,7 @@ def _row(review: Review) -> tuple[str | float, ...]:
 
 
 def _list_decided(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    found = memory.reviews(decided=True, namespace=namespace_of(arguments), limit=arguments.limit)
+    found = memory.reviews.list(decided=True, namespace=namespace_of(arguments), limit=arguments.limit)
     columns = ("id", "verdict", "decided", "by", "at", "why", "said later", "said before")
     styles = ("dim", "yellow", "", "", "", "dim", "bold", "bold")
     screen.values(found, columns, [_decided_row(each) for each in found], styles, empty="Nothing was decided yet.")

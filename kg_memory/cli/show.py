@@ -35,11 +35,11 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     story = read_story()
     began = time.monotonic()
-    with GraphMemory.open(settings=settings, say=screen.note) as memory:
+    with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         opened = time.monotonic()
         added = memory.add_many(story, namespace=namespace)
         told = time.monotonic()
-        facts = [fact for name in _PEOPLE for fact in memory.facts_about(name, namespace=namespace)]
+        facts = [fact for name in _PEOPLE for fact in memory.facts.about(name, namespace=namespace)]
         answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
         then = memory.search(_THEN_ASKED, namespace=namespace, limit=_LINES, as_of=_THEN)
         counts = memory.stats(namespace=namespace)

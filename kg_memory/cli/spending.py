@@ -14,8 +14,8 @@ from kg_memory.models.usage import DailyUsage, Usage
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from kg_memory.memory.estimate import Estimate, Range
     from kg_memory.memory.memory import GraphMemory
+    from kg_memory.memory.usage import Estimate, Range
     from kg_memory.models.budget import Budget
 
 _COLUMNS = ("day", "calls", "tokens in", "of them cached", "tokens out", "money")
@@ -24,7 +24,7 @@ _STYLES = ("cyan", "bold")
 
 def foretell(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[EpisodeInput]]], screen: Screen) -> None:
     """Print what reading *groups* of episodes, by their namespaces, will take."""
-    found = [memory.estimate(episodes, namespace=namespace) for namespace, episodes in groups]
+    found = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in groups]
     if not found:
         screen.line("There is nothing to read.")
         return
@@ -46,7 +46,7 @@ def foretell(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[EpisodeIn
 def usage(arguments: Namespace, screen: Screen) -> int:
     """List what reading cost, day by day, and how much of a budget is spent."""
     with open_memory(arguments, screen) as memory:
-        spent = memory.spent(namespace=namespace_of(arguments), days=arguments.days)
+        spent = memory.usage.spent(namespace=namespace_of(arguments), days=arguments.days)
         budget = memory.settings.budget
     if screen.as_json:
         screen.json([each.model_dump(mode="json", exclude={"dropped", "given_up"}) for each in spent])

@@ -23,7 +23,7 @@ _PAUSE = 5.0
 def export(arguments: Namespace, screen: Screen) -> int:
     """Write a namespace into a file; what is said of it goes elsewhere, as the file may be the standard output."""
     with open_memory(arguments, screen) as memory:
-        done = memory.export(
+        done = memory.data.export(
             arguments.file, namespace=namespace_of(arguments), store=arguments.store, form=arguments.format,
             embeddings=not arguments.no_embeddings, progress=_now_and_then(screen, "records"),
         )  # fmt: skip
@@ -61,9 +61,11 @@ def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
         where = {"namespace": namespace_of(arguments), "group": arguments.group}
         named = {"graph": arguments.graph} if arguments.graph else {}
         progress = _now_and_then(screen, "records")
-        return memory.import_graphiti(arguments.file, replace=arguments.replace, progress=progress, **where, **named)
+        return memory.data.import_graphiti(
+            arguments.file, replace=arguments.replace, progress=progress, **where, **named
+        )
     namespace = namespace_of(arguments) if hasattr(arguments, "namespace") else None
-    return memory.import_(
+    return memory.data.import_(
         arguments.file, namespace=namespace, replace=arguments.replace, embeddings=not arguments.no_embeddings,
         progress=_now_and_then(screen, "bytes"),
     )  # fmt: skip
@@ -79,7 +81,7 @@ def _remember(arguments: Namespace, screen: Screen) -> int:
     told = list(of.episodes(Path(arguments.file), arguments.group))
     with open_memory(arguments, screen) as memory:
         if arguments.no_read:
-            added = memory.save(told, namespace=namespace_of(arguments))
+            added = memory.episodes.save(told, namespace=namespace_of(arguments))
         else:
             note = _now_and_then(screen, "sentences")
             added = memory.add_many(

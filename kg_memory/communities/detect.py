@@ -18,7 +18,8 @@ from kg_memory.falkor.queries import communities as cypher
 from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.text.identity import community_id, validate_namespace
+from kg_memory.text.identity import community_id
+from kg_memory.validation import validate_namespace
 
 PAGE = 2_000
 """Internal ids that one query covers (C35); decoding a larger answer would block an event loop."""

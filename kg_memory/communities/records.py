@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm import prompts
-from kg_memory.memory.reading import counted
 from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
 from kg_memory.models.surroundings import CommunityCard
 from kg_memory.models.usage import StepUsage, Usage
@@ -20,7 +19,8 @@ from kg_memory.runtime.config import setting
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.forms import shown
-from kg_memory.text.identity import DEFAULT_NAMESPACE, replace_unstorable
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 Update = dict[str, Any]
 """The keys of the state that a step sets."""
@@ -113,8 +113,8 @@ def read_refresh(state: Mapping[str, Any]) -> CommunityRefresh:
 
 def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:
     """Return the communities, of one *level* or all, with the names of their members; the highest and largest first."""
-    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
-    level = None if level is None else counted("level", level, 0)
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    level = None if level is None else validate_count("level", level, 0)
     stored = yield from read(cypher.COMMUNITIES, **page, level=level)
     return [_community(row) for row in stored]
 
@@ -129,7 +129,7 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     parts = tuple(map(rows.to_community, row["parts"]))
     instant = yield from now()
     facts = yield from read(
-        cypher.TELL_FACTS_AMONG, ids=row["ids"], now=instant, limit=counted("limit", limit), sources=SOURCES
+        cypher.TELL_FACTS_AMONG, ids=row["ids"], now=instant, limit=validate_count("limit", limit), sources=SOURCES
     )
     return CommunityCard(
         community=_community({**row, "parts": [part.name for part in parts]}),

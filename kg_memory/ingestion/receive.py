@@ -25,8 +25,9 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant, iso, micros
 from kg_memory.text import tokenise
-from kg_memory.text.identity import episode_id, replace_unstorable, thread_key, validate_namespace
+from kg_memory.text.identity import episode_id, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
+from kg_memory.validation import validate_namespace
 
 OWN, NEXT_TO, NEAR = 4, 2, 1
 """How much a word counts for its own episode, for those next to it and for those two away."""

@@ -37,7 +37,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.forms import shown
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.text.identity import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE
 
 T = TypeVar("T")
 Decode = Callable[[Any], Any]

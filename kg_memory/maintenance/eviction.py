@@ -17,12 +17,12 @@ from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance import eviction_cypher as cypher
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
-from kg_memory.memory.reading import MOST, counted
 from kg_memory.models.graph import EvictionResult
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END
+from kg_memory.validation import MAX_COUNT, validate_count
 
 DAY = 24 * 3600 * 1_000_000
 RETENTION = 90.0
@@ -129,7 +129,7 @@ def _validate(request: EvictionRequest) -> None:
     if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST):
         raise InputError(f"expired_days must be a number from 0 to {LONGEST:.0f}, got {days!r}")
     if request.max_entities is not None:
-        counted("max_entities", request.max_entities)
+        validate_count("max_entities", request.max_entities)
 
 
 def _revive_believed() -> Flow[None]:
@@ -141,7 +141,7 @@ def _revive_believed() -> Flow[None]:
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
     """Forget the messages that have expired, with all that only they support."""
     if sweep.request.dry_run:
-        sweep.add(sweep.episodes, (yield from read(cypher.EXPIRED_EPISODES, now=sweep.time, limit=MOST)))
+        sweep.add(sweep.episodes, (yield from read(cypher.EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
     request = ForgetRequest("episode", EXPIRED, EXPIRED, REASON)
     while expired := (yield from read(cypher.EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)):

@@ -1,83 +1,65 @@
-"""The verbs about communities: what belongs together in a memory, and what it is about."""
+"""`GraphMemory.communities`: what belongs together in a memory, and what it is about."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+import builtins
 
-from kg_memory.communities.graph import build, claim_refresh, log_failure
+from kg_memory.communities.graph import claim_refresh, log_failure
 from kg_memory.communities.records import get_card, list_communities, read_refresh
-from kg_memory.memory.verbs import Verbs
+from kg_memory.memory._verb import Engine, Group, verb
 from kg_memory.models.graph import Community, CommunityRefresh
 from kg_memory.models.surroundings import CommunityCard
-from kg_memory.runtime.flow import T
-from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.runtime.effects import run_graph
+from kg_memory.runtime.flow import Flow
+from kg_memory.validation import DEFAULT_NAMESPACE
 
 
-class Communities(Verbs):
-    """Communities, listed and refreshed."""
+class Communities(Group):
+    """Groups of entities with many facts among them, each with a summary."""
 
-    def communities(
+    group = "communities"
+
+    def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
-    ) -> list[Community]:
+    ) -> Flow[builtins.list[Community]]:
         """Return the communities with the names of their members, the highest and largest first.
 
-        They are those of the last refresh, and who joined since is in them. *level* 0 are those of entities, 1 those of
-        such communities, and so on; all if left out.
+        They are those of the last refresh, with the entities that joined since. *level* 0 are communities of entities,
+        1 communities of these, and so on; all levels if left out.
         """
-        return self._run(list_communities(limit, skip, level), namespace)
+        return list_communities(limit, skip, level)
 
-    async def acommunities(
-        self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
-    ) -> list[Community]:
-        """`communities`, for asyncio."""
-        return await self._arun(list_communities(limit, skip, level), namespace)
+    list, alist = verb(_list)
 
-    def community(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> CommunityCard | None:
+    def _get(self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100) -> Flow[CommunityCard | None]:
         """Return the community with that id, or whose name begins so, with its parts and what it is part of.
 
         *limit* is how many of its facts, the latest. ``None`` if there is none.
         """
-        return self._run(get_card(name, limit), namespace)
+        return get_card(name, limit)
 
-    async def acommunity(
-        self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100
-    ) -> CommunityCard | None:
-        """`community`, for asyncio."""
-        return await self._arun(get_card(name, limit), namespace)
+    get, aget = verb(_get)
 
-    def refresh_communities(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> CommunityRefresh:
-        """Find the communities by the facts that are so now, and summarise those that changed.
+    def _refresh(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> Flow[CommunityRefresh]:
+        """Detect the communities from the facts that hold now, and summarise those that changed.
 
-        They come from those that there are, of which few change so; *full* finds and summarises all as if there were
-        none. Searches have the old ones until all new ones are there. Where the model cannot be reached nothing
-        changes, and the next refresh asks only what is still open. ``communities_graph.stream(...,
-        stream_mode="custom")`` tells how far it is. Errors: `ModelError`, `DatabaseError`.
+        Detection starts from the existing communities, so few change; *full* detects and summarises all anew. Searches
+        use the old ones until all new ones are there. Where the model cannot be reached nothing changes, and the next
+        refresh asks only what is still open. Errors: `ModelError`, `DatabaseError`.
         """
-        return read_refresh(self.communities_graph.invoke({"namespace": validate_namespace(namespace), "full": full}))
+        return refresh_communities(self._engine, namespace, full=full)
 
-    async def arefresh_communities(self, *, namespace: str = DEFAULT_NAMESPACE, full: bool = False) -> CommunityRefresh:
-        """`refresh_communities`, for asyncio."""
-        asked = {"namespace": validate_namespace(namespace), "full": full}
-        return read_refresh(await self.communities_graph.ainvoke(asked))
+    refresh, arefresh = verb(_refresh)
 
-    def _fresh(self, added: T, namespace: str) -> T:
-        """Return what was *added*, after a refresh if that many episodes made it due (C34)."""
-        interval = self.settings.community_refresh_interval
-        if interval and self._run(claim_refresh(interval), namespace):
-            with log_failure():
-                self.refresh_communities(namespace=namespace)
-        return added
 
-    async def _afresh(self, added: T, namespace: str) -> T:
-        """`_fresh`, for asyncio."""
-        interval = self.settings.community_refresh_interval
-        if interval and await self._arun(claim_refresh(interval), namespace):
-            with log_failure():
-                await self.arefresh_communities(namespace=namespace)
-        return added
+def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
+    """Run the communities graph."""
+    return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))
 
-    @cached_property
-    def communities_graph(self) -> Any:
-        """The compiled communities graph."""
-        return build(self.driver, self.settings).compile(name="communities")
+
+def refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
+    """Refresh the communities if so many episodes made it due (C34); a failure is logged."""
+    interval = engine.settings.community_refresh_interval
+    if interval and (yield from claim_refresh(interval)):
+        with log_failure():
+            yield from refresh_communities(engine, namespace)

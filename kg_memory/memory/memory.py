@@ -3,61 +3,79 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.errors import KGMemoryError
-from kg_memory.ingestion.graph import course
-from kg_memory.ingestion.receive import accept
-from kg_memory.ingestion.records import IngestionContext
-from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance import reembedding
-from kg_memory.memory import calls, reading
+from kg_memory.errors import InputError
 from kg_memory.memory import open as opening
-from kg_memory.memory.calls import Progress
+from kg_memory.memory._verb import Engine, Graphs, Group, verb
 from kg_memory.memory.communities import Communities
-from kg_memory.memory.deepening import Deepening
-from kg_memory.memory.evicting import Evicting
-from kg_memory.memory.forgetting import Forgetting
-from kg_memory.memory.listing import Listing
-from kg_memory.memory.looking_back import LookingBack
+from kg_memory.memory.data import Data
+from kg_memory.memory.entities import Entities
+from kg_memory.memory.episodes import (
+    Episodes,
+    Input,
+    Progress,
+    Tally,
+    add_input,
+    add_inputs,
+    count_inputs,
+    dated_input,
+    input_state,
+    iso_or_text,
+    read_stats,
+)
+from kg_memory.memory.facts import During, Facts, Time
 from kg_memory.memory.open import Reranker
-from kg_memory.memory.remembering import Remembering
-from kg_memory.memory.reviewing import Reviewing
-from kg_memory.memory.searching import Searching
-from kg_memory.memory.spending import Spending
-from kg_memory.memory.transfers import Transferring
+from kg_memory.memory.predicates import Predicates
+from kg_memory.memory.privacy import Privacy
+from kg_memory.memory.reviews import Reviews
+from kg_memory.memory.usage import UsageReports
+from kg_memory.models import filters
 from kg_memory.models.budget import Budget
-from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind
+from kg_memory.models.context import Context
+from kg_memory.models.graph import AddResult, EpisodeKind, SearchResults, Stats
+from kg_memory.retrieval.context.render import context_of
+from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.retrieval.recipe import recipe as named_recipe
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import Driver
-from kg_memory.runtime.effects import Model
-from kg_memory.runtime.graph import Course
+from kg_memory.runtime.effects import Model, run_graph
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.runtime.telemetry.verbs import traced
 from kg_memory.settings import Settings
-from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.redaction import RedactHook
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_namespace
 
-AT_ONCE = 1000
-"""How many episodes that are to be read are listed at once."""
+MIN_LINES = 10
+TOKENS_A_LINE = 60
+"""What a line of one kind takes of a context, with its share of those of the others."""
 
 
-@traced
-class GraphMemory(
-    Closing, Remembering, Searching, Listing, LookingBack, Reviewing, Forgetting, Evicting, Communities, Deepening,
-    Spending, Transferring,
-):  # fmt: skip
+class GraphMemory(Group, Closing):
     """Long-term memory as a temporal knowledge graph: episodes in, dated and sourced facts out.
 
     Every verb has an ``a`` twin for asyncio. Each namespace (a user, a project) has a graph of its own.
     It connects at first use; `open` connects at once, so that errors show where it is opened.
+
+    Search and context return facts that hold now, or held *as_of* another instant, or at some time *during* a period,
+    by what is believed now, or was *believed_at* another instant; see `Facts` for how times are given. Without these,
+    time words in the question count ("where did Ann live in 2019?", "before she moved"): see `SearchResults.asked`.
+    *unreviewed* includes what waits for review. Summaries describe the present, so a question about the past gets none.
+
+    *thread* is the conversation that asks: what it last spoke of is found more easily. *center* is the name of an
+    entity near which to look. *where* filters the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``:
+    see `kg_memory.models.filters`. *recipe* sets how to search and rank, by name or as a
+    `kg_memory.retrieval.recipe.Recipe`. *explain* adds to `SearchResults.why` why each result stands where it does,
+    and what was left out and why.
     """
 
     def __init__(
@@ -69,18 +87,30 @@ class GraphMemory(
         reranker: Reranker | None = None,
         redact: RedactHook | str | None = None,
         budget: Budget | None = None,
-        say: Callable[[str], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
     ) -> None:
         settings = (settings or Settings.from_env()).with_(redact=redact, budget=budget)
         if settings.telemetry and not telemetry.is_on():
             telemetry.instrument()
-        self._database = opening.database(settings, say)
+        self._database = opening.database(settings, on_wait)
         chosen = opening.model(model, settings)
         vectors = opening.embeddings(embeddings, settings, chosen)
         scorer = opening.scorer(reranker, settings, chosen)
-        how: dict[str, Any] = {"side_by_side": settings.parallel, "budget": settings.budget}
-        self.driver = Driver(chosen, vectors, self._database, scorer=scorer, **how)
-        self.settings = opening.plan(opening.thresholds(settings, vectors), chosen)
+        driver = Driver(
+            chosen, vectors, self._database, scorer=scorer, side_by_side=settings.parallel, budget=settings.budget
+        )
+        engine = Engine(driver, opening.plan(opening.thresholds(settings, vectors), chosen))
+        super().__init__(engine)
+        self.facts = Facts(engine)
+        self.entities = Entities(engine)
+        self.episodes = Episodes(engine)
+        self.communities = Communities(engine)
+        self.reviews = Reviews(engine)
+        self.predicates = Predicates(engine)
+        self.privacy = Privacy(engine)
+        self.usage = UsageReports(engine)
+        self.data = Data(engine)
+        self.graphs = Graphs(engine)
         self.before_close: list[WeakMethod[Callable[[], None]]] = []
         """Methods that are called before this memory is closed, if their objects are still there then."""
 
@@ -95,40 +125,72 @@ class GraphMemory(
         redact: RedactHook | str | None = None,
         budget: Budget | None = None,
         settings: Settings | None = None,
-        say: Callable[[str], None] | None = None,
+        on_wait: Callable[[str], None] | None = None,
     ) -> Self:
         """Open the embedded database, or the server at *url* (``falkor://host:6379``).
 
         *model* is a LangChain chat model, a model's name, or ``"offline"``; *embeddings* likewise.
-        *reranker* is what scores for a recipe with a cross-encoder: the URL of a rerank endpoint, a chat model or its
-        name, a LangChain cross-encoder or a `CrossEncoder`; else the model does.
-        *redact* is what takes secrets out of all that is remembered; see `kg_memory.text.redaction`.
+        *reranker* scores for a recipe with a cross-encoder: the URL of a rerank endpoint, a chat model or its name, a
+        LangChain cross-encoder or a `CrossEncoder`; else the model does.
+        *redact* removes secrets from all that is remembered; see `kg_memory.text.redaction`.
         *budget* limits what reading may cost; see `docs/budgets.md`.
-        *say* is told about waits. Errors: `DatabaseError`, `SettingsError`, `MissingExtra`.
+        *on_wait* is called with a message at each longer wait, such as a download. Errors: `DatabaseError`,
+        `SettingsError`, `MissingExtra`.
         """
         settings = (settings or Settings.from_env()).with_(url=url, budget=budget)
-        memory = cls(settings, model=model, embeddings=embeddings, reranker=reranker, redact=redact, say=say)
+        memory = cls(settings, model=model, embeddings=embeddings, reranker=reranker, redact=redact, on_wait=on_wait)
         memory._database.client()
         return memory
 
+    @classmethod
+    async def aopen(
+        cls,
+        url: str | None = None,
+        *,
+        model: BaseChatModel | Model | str | None = None,
+        embeddings: Embeddings | str | None = None,
+        reranker: Reranker | None = None,
+        redact: RedactHook | str | None = None,
+        budget: Budget | None = None,
+        settings: Settings | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> Self:
+        """`open`, for asyncio; ``async with await GraphMemory.aopen() as memory`` closes it."""
+        how: dict[str, Any] = {"model": model, "embeddings": embeddings, "reranker": reranker, "redact": redact}
+        return await asyncio.to_thread(cls.open, url, **how, budget=budget, settings=settings, on_wait=on_wait)
+
+    @property
+    def driver(self) -> Driver:
+        """What performs the I/O of this memory."""
+        return self._engine.driver
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they apply, with the model's plan and thresholds."""
+        return self._engine.settings
+
     def close(self) -> None:
-        """Let go of the database; an embedded server stops by itself some time after its last client left.
+        """Disconnect from the database; an embedded server stops some time after its last client left.
 
         What is saved and not read yet, as by the plan ``economy``, is read by `resume`.
         """
-        self._end()
+        self._before_close()
         self.driver.close()
         self._database.close()
 
     async def aclose(self) -> None:
         """`close`, for asyncio."""
-        await asyncio.to_thread(self._end)
+        await asyncio.to_thread(self._before_close)
         await self._database.aclose()
         await asyncio.to_thread(self.driver.close)
 
-    # Remembering
+    def _before_close(self) -> None:
+        while self.before_close:
+            method = self.before_close.pop()()
+            if method is not None:
+                method()
 
-    def add(
+    def _add(
         self,
         content: str,
         *,
@@ -141,197 +203,156 @@ class GraphMemory(
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
         expires_at: datetime | str | None = None,
-    ) -> AddResult:
-        """Remember one message, text or JSON record, and return what became of it.
+    ) -> Flow[AddResult]:
+        """Remember one message, text or JSON record, and return the result.
 
         *at* is when it was said (a naive datetime is UTC), now if left out. *trust*, 0 to 1, is how far the source is
-        believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or
-        without one the same content, speaker, thread and time, is the same episode and is stored once.
-        From *expires_at* on no search finds it, and the next `evict` forgets it; see `docs/eviction.md`.
+        believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or without one the same
+        content, speaker, thread and time, is the same episode and is stored once. After *expires_at* no search finds
+        it, and the next `evict` forgets it; see `docs/eviction.md`.
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
         where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
-        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
-        if self.settings.plan == "economy":
-            return self._fresh(self._wait(given, namespace), namespace)
-        return self._fresh(calls.added(self._adding.invoke({**given, "namespace": namespace})), namespace)
+        state = input_state({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
+        return add_input(self._engine, state, namespace)
 
-    async def aadd(
+    add, aadd = verb(_add)
+
+    def _add_many(
         self,
-        content: str,
+        episodes: Iterable[Input],
         *,
-        speaker: str | None = None,
-        at: datetime | str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Flow[list[AddResult]]:
+        """Remember *episodes* in their order, calling *progress* after each; see `add`.
+
+        One that the models cannot read does not block the others: its `AddResult` has a `problem`.
+        """
+        tally = Tally(count_inputs(episodes), progress)
+        clock = self.driver.clock
+        return add_inputs(self._engine, (dated_input(episode, clock) for episode in episodes), namespace, tally)
+
+    add_many, aadd_many = verb(_add_many)
+
+    def _search(
+        self,
+        question: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 10,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
         thread: str | None = None,
-        source: str | None = None,
-        source_id: str | None = None,
-        kind: EpisodeKind | str = EpisodeKind.MESSAGE,
-        trust: float = 1.0,
-        expires_at: datetime | str | None = None,
-    ) -> AddResult:
-        """`add`, for asyncio."""
-        where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
-        given = calls.episode({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
-        if self.settings.plan == "economy":
-            return await self._afresh(await self._await(given, namespace), namespace)
-        added = calls.added(await self._adding.ainvoke({**given, "namespace": namespace}))
-        return await self._afresh(added, namespace)
+        center: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        recipe: Recipe | str | Mapping[str, Any] | None = None,
+        explain: bool = False,
+    ) -> Flow[SearchResults]:
+        """Find facts, entities, communities and episodes, at most *limit* of each, best first; see `GraphMemory`.
 
-    def add_many(
-        self,
-        episodes: Iterable[EpisodeInput | dict[str, Any] | str],
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> list[AddResult]:
-        """Remember *episodes* in their order, telling *progress* after each; see `add`.
-
-        One that the models cannot read does not keep the others waiting: its `AddResult` has a `problem`.
+        Errors: `InputError`, `DatabaseError`, `EmbeddingError`.
         """
-        tally = calls.Tally(calls.several(episodes), progress)
-        return self._add_given(calls.given(episodes, self.driver.clock), namespace, tally)
+        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
+        how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
+        state = question_state(question, namespace, {"limit": limit}, times, thread, how)
+        if "explain" not in state:
+            state["max_tokens"] = 0  # no context is written, which only an explanation quotes
+        return search_results((yield from run_graph(self._engine.retrieval, state)))
 
-    async def aadd_many(
+    search, asearch = verb(_search)
+
+    def _context(
         self,
-        episodes: Iterable[EpisodeInput | dict[str, Any] | str],
+        question: str,
         *,
         namespace: str = DEFAULT_NAMESPACE,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> list[AddResult]:
-        """`add_many`, for asyncio."""
-        tally = calls.Tally(calls.several(episodes), progress)
-        await self._aread_waiting(namespace)
-        await self._aremember_all(calls.given(episodes, self.driver.clock), namespace, tally)
-        return await self._afresh(tally.added, namespace)
+        max_tokens: int = 1500,
+        limit: int | None = None,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
+        thread: str | None = None,
+        center: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        recipe: Recipe | str | Mapping[str, Any] | None = None,
+        template: Template | str | None = None,
+        explain: bool = False,
+    ) -> Flow[Context]:
+        """Return what an agent needs to answer *question*: dated and sourced lines, within *max_tokens*.
 
-    def save(
-        self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE
-    ) -> list[AddResult]:
-        """Save *episodes* without reading them: durable, and found by their words, when this returns; asks no model.
-
-        `add_many` of the same ones reads them, and so does `resume`. Errors: `InputError`, `DatabaseError`.
+        It is a string that also has the results it was `found` in, its `lines`, its `left_out` lines and its `tokens`.
+        *limit* is how many of each kind it may have; by default as many as there is room for. *template* sets the
+        format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a `Template`. For the rest see `GraphMemory`.
+        Errors: as `search`.
         """
-        return [
-            calls.saved(self._run(accept(given, self.settings), namespace))
-            for given in calls.received(episodes, namespace, self.driver.clock)
-        ]
+        times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
+        name = template if isinstance(template, str) else None
+        how = {"center": center, "where": where, "recipe": recipe, "explain": explain, "template": name}
+        limits = {"max_tokens": max_tokens, "limit": _lines_within(max_tokens) if limit is None else limit}
+        state = question_state(question, namespace, limits, times, thread, how)
+        form = template if isinstance(template, Template) else None
+        return context_of((yield from run_graph(self._engine.retrieval, state)), form)
 
-    async def asave(
-        self, episodes: Iterable[EpisodeInput | dict[str, Any] | str], *, namespace: str = DEFAULT_NAMESPACE
-    ) -> list[AddResult]:
-        """`save`, for asyncio."""
-        return [
-            calls.saved(await self._arun(accept(given, self.settings), namespace))
-            for given in calls.received(episodes, namespace, self.driver.clock)
-        ]
+    context, acontext = verb(_context)
 
-    def resume(
-        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
-    ) -> list[AddResult]:
-        """Finish what was saved but not read to the end, earliest first, and old summaries; see `add_many`."""
-        tally = calls.Tally(self.stats(namespace=namespace).waiting, progress)
-        while waiting := self._run(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
-            self._remember_all(map(calls.again, waiting), namespace, tally)
-        self._run(refresh(since=0, before=self.driver.clock()), namespace)
-        return tally.added
+    def _stats(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Stats]:
+        """Count what the namespace holds."""
+        return read_stats()
 
-    async def aresume(
-        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[Progress], None] | None = None
-    ) -> list[AddResult]:
-        """`resume`, for asyncio."""
-        tally = calls.Tally((await self.astats(namespace=namespace)).waiting, progress)
-        while waiting := await self._arun(reading.to_read(reading.UNREAD, AT_ONCE, tally.waiting), namespace):
-            await self._aremember_all(map(calls.again, waiting), namespace, tally)
-        await self._arun(refresh(since=0, before=self.driver.clock()), namespace)
-        return tally.added
+    stats, astats = verb(_stats)
 
-    def retry(
-        self,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        episodes: Iterable[str] | None = None,
-        skipped: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> list[AddResult]:
-        """Read again what failed, earliest first, and with *skipped* also what was not to be read; see `add_many`.
 
-        *episodes* are the ids of those that are meant, where not all are. What was paid for before is not paid again.
-        """
-        wanted = self._run(reading.reopened(calls.RETRIED[skipped], episodes), namespace)
-        tally = calls.Tally(len(wanted), progress)
-        for each in wanted:
-            tally.count(self._remember(calls.again(each), namespace, calls.READ_ALL if skipped else None))
-        return tally.added
+def question_state(
+    text: str, namespace: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None,
+    how: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:  # fmt: skip
+    """Return a question as the retrieval graph takes it; *how* has the recipe, filter, center and template.
 
-    async def aretry(
-        self,
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        episodes: Iterable[str] | None = None,
-        skipped: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> list[AddResult]:
-        """`retry`, for asyncio."""
-        wanted = await self._arun(reading.reopened(calls.RETRIED[skipped], episodes), namespace)
-        tally = calls.Tally(len(wanted), progress)
-        for each in wanted:
-            context = calls.READ_ALL if skipped else None
-            tally.count(await self._aremember(calls.again(each), namespace, context))
-        return tally.added
+    Errors: `InputError`.
+    """
+    validate_name("question", text, "some words to look for")
+    if thread is not None and not isinstance(thread, str):
+        raise InputError(f"thread must be a string, got {thread!r}")
+    counts = {name: validate_count(name, limit) for name, limit in limits.items()}
+    during = times["during"]
+    if isinstance(during, Iterable) and not isinstance(during, str):
+        during = list(map(iso_or_text, during))
+    return {
+        "question": replace_unstorable(text),
+        "namespace": validate_namespace(namespace),
+        "thread": thread,
+        "during": during,
+        "as_of": iso_or_text(times["as_of"]),
+        "believed_at": iso_or_text(times["believed_at"]),
+        "unreviewed": times["unreviewed"],
+        **counts,
+        **_options(how),
+    }
 
-    # The namespaces, the graphs, and upkeep
 
-    def namespaces(self) -> list[str]:
-        """Return the namespaces that hold something."""
-        return self._database.namespaces()
+def _options(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recipe, filter and so on as JSON; what is not set is left out."""
+    options = {name: value for name, value in how.items() if value is not None and value is not False}
+    if "recipe" in options and not isinstance(options["recipe"], str):
+        options["recipe"] = named_recipe(options["recipe"]).model_dump(mode="json")
+    if "where" in options:
+        where = filters.checked(options["where"])
+        options["where"] = None if where is None else filters.plain(where)
+    if "center" in options:
+        validate_name("center", options["center"], "the name of an entity")
+    return options
 
-    async def anamespaces(self) -> list[str]:
-        """`namespaces`, for asyncio."""
-        return await asyncio.to_thread(self.namespaces)
 
-    @cached_property
-    def ingestion(self) -> Any:
-        """The compiled ingestion graph; as a part of another graph it keeps its checkpoints there."""
-        return self._adding.graph.compile(name="ingestion")
+def search_results(state: Mapping[str, Any]) -> SearchResults:
+    """Return the results of a question that went through the retrieval graph."""
+    return SearchResults.model_validate(state["found"])
 
-    @cached_property
-    def _adding(self) -> Course:
-        return course(self.driver, self.settings)
 
-    def reembed(self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed everything anew with this memory's embedding model; return how many vectors were made."""
-        return reembedding.reembed(self.driver, validate_namespace(namespace), progress)
-
-    async def areembed(
-        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """`reembed`, for asyncio."""
-        return await asyncio.to_thread(self.reembed, namespace=namespace, progress=progress)
-
-    def _end(self) -> None:
-        while self.before_close:
-            end = self.before_close.pop()()
-            if end is not None:
-                end()
-
-    def _add_given(self, given: Iterable[dict[str, Any]], namespace: str, tally: calls.Tally) -> list[AddResult]:
-        """Remember dated inputs, behind what waits, and return what became of all that the *tally* has."""
-        self._read_waiting(namespace)
-        self._remember_all(given, namespace, tally)
-        return self._fresh(tally.added, namespace)
-
-    def _remember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> AddResult:
-        given, began = {**given, "namespace": namespace}, self.driver.clock()
-        try:
-            return calls.added(self._adding.invoke(given, context))
-        except KGMemoryError as error:
-            return self._run(calls.unread(given, self.settings, began, error), namespace)
-
-    async def _aremember(self, given: dict[str, Any], namespace: str, context: IngestionContext | None) -> AddResult:
-        given, began = {**given, "namespace": namespace}, self.driver.clock()
-        try:
-            return calls.added(await self._adding.ainvoke(given, context))
-        except KGMemoryError as error:
-            return await self._arun(calls.unread(given, self.settings, began, error), namespace)
+def _lines_within(max_tokens: Any) -> int:
+    """Return how many lines of each kind there may be room for."""
+    return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES

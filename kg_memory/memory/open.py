@@ -57,9 +57,9 @@ class NamedServer:
 class EmbeddedServer:
     """The embedded server of the data folder, joined or started when its URL is asked for."""
 
-    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
         self._settings = settings
-        self._say = say
+        self._on_wait = on_wait
         self._server: embedded.Server | None = None
 
     def url(self) -> str:
@@ -72,7 +72,7 @@ class EmbeddedServer:
             fsync=settings.fsync,
             idle_seconds=settings.idle_seconds,
             allow_old=settings.allow_old_falkordb,
-            say=self._say,
+            say=self._on_wait,
         )
         return self._server.url
 
@@ -86,17 +86,17 @@ class EmbeddedServer:
         return (self._server and start_errors.when_ended(self._server.folder)) or AGAIN
 
 
-def host(settings: Settings, say: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:
-    """Return where the database is; *say* is told about waits."""
-    return EmbeddedServer(settings, say or logger.info) if settings.url is None else NamedServer(settings.url)
+def host(settings: Settings, on_wait: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:
+    """Return where the database is; *on_wait* is called at waits."""
+    return EmbeddedServer(settings, on_wait or logger.info) if settings.url is None else NamedServer(settings.url)
 
 
-def database(settings: Settings, say: Callable[[str], None] | None) -> Database:
+def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Database:
     """Return the database, with its replica where the settings name one.
 
     Errors: `SettingsError` for a replica of the embedded server, which has none.
     """
-    primary, old = host(settings, say), settings.allow_old_falkordb
+    primary, old = host(settings, on_wait), settings.allow_old_falkordb
     if settings.replica_url is None:
         return Database(primary, allow_old=old, advice=primary.advice)
     if settings.url is None:

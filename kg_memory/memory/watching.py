@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kg_memory.falkor.queries import usage as cypher
-from kg_memory.memory.past import changes
+from kg_memory.memory.facts import read_changes
 from kg_memory.models.graph import Change
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
@@ -64,7 +64,7 @@ class Watch:
             read(cypher.NEW_EPISODES, since=begin, limit=MOST, length=LENGTH),
             read(cypher.EPISODES_WITH, ids=unread, length=LENGTH),
         ))  # fmt: skip
-        found = yield from changes(begin, None, MOST)
+        found = yield from read_changes(begin, None, MOST)
         # Where there was more than is told at once, the next look begins where this one ended.
         full = [new[-1]["episode"]["created_at"]] if len(new) == MOST else []
         full += [_instant(found[-1])] if len(found) == MOST else []

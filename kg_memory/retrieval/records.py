@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from kg_memory.models.graph import Kind
 from kg_memory.runtime.config import Context, setting
 from kg_memory.runtime.forms import shown
-from kg_memory.text.identity import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE
 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 2000

@@ -29,7 +29,20 @@ from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.offline import OfflineModel
 from kg_memory.runtime.clock import Clock
-from kg_memory.runtime.effects import Ask, Command, Embed, EmbeddingModel, Model, Now, Query, Reads, Score, Vector, Work
+from kg_memory.runtime.effects import (
+    Ask,
+    Call,
+    Command,
+    Embed,
+    EmbeddingModel,
+    Model,
+    Now,
+    Query,
+    Reads,
+    Score,
+    Vector,
+    Work,
+)
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
 from kg_memory.runtime.lifecycle import clear_with_all, renew_in_children
 from kg_memory.settings import OFFLINE
@@ -148,6 +161,8 @@ class Driver:
                 return self.model.answer(effect)
             case Command(words):
                 return self.database.command(*words)
+            case Call(function):
+                return function()
             case EmbeddingModel() | Now() | Work():
                 return self._here(effect)
         raise TypeError(f"no such effect: {effect!r}")
@@ -172,6 +187,8 @@ class Driver:
                 return await self.model.aanswer(effect)
             case Command(words):
                 return await self.database.acommand(*words)
+            case Call(_, coroutine):
+                return await coroutine()
             case EmbeddingModel() | Now() | Work():
                 return await asyncio.to_thread(effect.task) if isinstance(effect, Work) else self._here(effect)
         raise TypeError(f"no such effect: {effect!r}")

@@ -5,8 +5,9 @@ Steps yield them; `kg_memory.runtime.driver` performs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
@@ -133,6 +134,30 @@ class Work:
     """Do *task*, which computes for long; answered by what it returns. An event loop goes on meanwhile."""
 
     task: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call *function*, or on an event loop *coroutine*, which does the same; answered by what it returns."""
+
+    function: Callable[[], Any]
+    coroutine: Callable[[], Awaitable[Any]]
+
+
+class Graph(Protocol):
+    """A graph that can be run sync and async: a `Pipeline`, or a graph compiled by LangGraph."""
+
+    def invoke(self, input: Any, *, context: Any = None) -> Any: ...  # noqa: A002 - LangGraph's name
+
+    async def ainvoke(self, input: Any, *, context: Any = None) -> Any: ...  # noqa: A002
+
+
+def run_graph(graph: Graph, state: Mapping[str, Any], context: Any = None) -> Flow[dict[str, Any]]:
+    """Run *graph* on *state* and return the state in which it ends."""
+    end: dict[str, Any] = yield Call(
+        partial(graph.invoke, state, context=context), partial(graph.ainvoke, state, context=context)
+    )
+    return end
 
 
 def now() -> Flow[int]:

@@ -50,7 +50,7 @@ class Course:
             else:
                 graph.add_edge(each, then)
 
-    def invoke(self, given: Mapping[str, Any], context: Context | None = None) -> dict[str, Any]:
+    def invoke(self, given: Mapping[str, Any], *, context: Context | None = None) -> dict[str, Any]:
         """Return the state that becomes of what is *given*, by LangGraph where its steps can be seen."""
         if steps_are_seen():
             return self._compiled.invoke(given, context=context)  # type: ignore[no-any-return]
@@ -60,7 +60,7 @@ class Course:
             name = self._step_after(name, state)
         return state
 
-    async def ainvoke(self, given: Mapping[str, Any], context: Context | None = None) -> dict[str, Any]:
+    async def ainvoke(self, given: Mapping[str, Any], *, context: Context | None = None) -> dict[str, Any]:
         """`invoke`, for asyncio."""
         if steps_are_seen():
             return await self._compiled.ainvoke(given, context=context)  # type: ignore[no-any-return]

@@ -23,7 +23,7 @@ from kg_memory.runtime.flow import Driver, Flow, T
 from kg_memory.runtime.telemetry.episodes import log_end, log_failure
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.text.identity import validate_namespace
+from kg_memory.validation import validate_namespace
 
 UNCHANGED = Context()
 TIMED = ("facts", "related", "comparisons", "grounds", "revision", "instants")

@@ -14,9 +14,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from kg_memory.errors import InputError
-
-DEFAULT_NAMESPACE = "default"
 LONGEST_NAME = 512
 """Bytes of a name that count; what is longer is cut."""
 _KEPT = 100
@@ -28,18 +25,6 @@ _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 def replace_unstorable(text: str) -> str:
     """Return *text* as the database can hold it: NUL and lone surrogates become U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
-
-
-def validate_namespace(namespace: object) -> str:
-    """Return *namespace*, which may be any string that is not empty; ``None`` is the default one.
-
-    Errors: `InputError` when it is none.
-    """
-    if namespace is None:
-        return DEFAULT_NAMESPACE
-    if not isinstance(namespace, str) or not namespace:
-        raise InputError(f"the namespace is {namespace!r}: give a string that is not empty, such as a user id")
-    return namespace
 
 
 def display_name(name: str) -> str:

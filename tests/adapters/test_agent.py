@@ -71,7 +71,7 @@ def test_what_is_told_in_one_thread_is_known_in_another_and_to_no_other_user(say
 def test_what_was_only_read_out_of_memory_is_not_remembered(say, memory, namespace):
     say("Ann lives in Oslo.", "1")
     say("Where does Ann live?", "1")
-    told = {each.content for each in memory.episodes(namespace=f"{namespace} ann")}
+    told = {each.content for each in memory.episodes.list(namespace=f"{namespace} ann")}
     assert told == {"Ann lives in Oslo.", "Where does Ann live?"}
 
 
@@ -87,7 +87,7 @@ def test_a_model_is_told_what_is_remembered_and_its_answer_is_remembered_too(mem
     assert system.content.startswith(SYSTEM_PROMPT)
     assert "Ann lives in Oslo (since 1 January 2024)" in system.content
     assert question.content == "Where does Ann live?"
-    assert "In Oslo, dear Ann." in {each.content for each in memory.episodes(namespace=namespace)}
+    assert "In Oslo, dear Ann." in {each.content for each in memory.episodes.list(namespace=namespace)}
 
     agent.invoke(given, context={**context, "system_prompt": "Be brief."})
     assert model.asked[1][0].content.startswith("Be brief.\n\n")
@@ -146,7 +146,7 @@ def test_an_agent_for_one_memory_needs_no_context_and_one_with_other_names_has_i
 
     context: Any = {"team": namespace}
     build_agent(memory, namespace="{team}/{user_id}", context_schema=Team).compile().invoke(given, context=context)
-    assert any(each.endswith("/anybody") for each in memory.namespaces())
+    assert any(each.endswith("/anybody") for each in memory.data.namespaces())
 
 
 def test_it_is_a_part_of_a_graph_with_another_context(memory, namespace):

@@ -32,7 +32,7 @@ def add(background, namespace):
 
 
 def living(memory, namespace):
-    return {fact.sentence for fact in memory.facts_about("Ann", namespace=namespace)}
+    return {fact.sentence for fact in memory.facts.about("Ann", namespace=namespace)}
 
 
 def said(content, thread="t", number=0):
@@ -52,7 +52,7 @@ def until(condition, seconds=10.0):
 
 def test_what_is_submitted_is_saved_at_once_and_read_at_the_flush(background, add, memory, model, namespace):
     future = add([said("Ann lives in Oslo"), said("Ann knows Bob")])
-    assert [each.content for each in memory.episodes(namespace=namespace, status="saved")] == [
+    assert [each.content for each in memory.episodes.list(namespace=namespace, status="saved")] == [
         "Ann knows Bob",
         "Ann lives in Oslo",
     ]
@@ -71,7 +71,7 @@ def test_an_episode_without_a_date_is_read_as_the_one_that_was_saved(add, backgr
     future = add(["Ann lives in Oslo", {"content": "Ann knows Bob"}], thread="t")
     assert background.flush(10)
     assert [each.new for each in future.result(0)] == [False, False]
-    stored = memory.episodes(namespace=namespace)
+    stored = memory.episodes.list(namespace=namespace)
     assert [each.thread for each in stored] == ["t", "t"]
 
 
@@ -126,7 +126,7 @@ def test_an_outage_that_lasts_is_told_and_the_next_submission_reads_what_waits(m
         future.result(10)
     until(lambda: len(told) == 2)
     assert tuple(told) == background.failures
-    ids = {each.id for each in memory.episodes(namespace=namespace)}
+    ids = {each.id for each in memory.episodes.list(namespace=namespace)}
     assert {each.episode for each in told} == ids
     assert [(each.namespace, each.attempts) for each in told] == [(namespace, 3), (namespace, 0)]
     assert "the model is down" in told[0].error
@@ -166,7 +166,7 @@ def test_a_callback_that_fails_stops_nothing(memory, model, namespace, caplog):
 
 
 def test_what_an_earlier_process_left_is_read_at_the_first_submission(memory, namespace, model):
-    memory.save([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
+    memory.episodes.save([said("Ann lives in Oslo"), said("Ann knows Bob")], namespace=namespace)
     with BackgroundMemory(memory, after_seconds=30, resume=False) as background:
         background.submit([said("Ann knows Cid")], namespace=namespace).cancel()
     assert model.asked == []
@@ -186,7 +186,7 @@ def test_a_cancelled_submission_stays_saved_and_unread(add, background, memory, 
 
 
 def test_a_wrong_submission_says_so_and_saves_nothing_wrong(add, background, memory, namespace):
-    with pytest.raises(InputError, match="give a list"):
+    with pytest.raises(InputError, match="episodes must be a list"):
         add("Ann lives in Oslo")
     with pytest.raises(InputError, match="after_seconds"):
         add([said("Ann")], after_seconds=float("nan"))
@@ -194,7 +194,7 @@ def test_a_wrong_submission_says_so_and_saves_nothing_wrong(add, background, mem
         BackgroundMemory(memory, after_seconds=-1)
     with pytest.raises(InputError, match="namespace"):
         background.submit([said("Ann")], namespace="")
-    assert memory.episodes(namespace=namespace) == []
+    assert memory.episodes.list(namespace=namespace) == []
     with pytest.raises(InputError, match="content is empty"):
         add(["Ann lives in Oslo", " "])
     assert add([], after_seconds=0).result(10) == []
@@ -321,7 +321,7 @@ async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namesp
     model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
     async with BackgroundMemory(memory, after_seconds=0) as background:
         future = await background.asubmit([said("Ann sings")], namespace=namespace)
-        assert len(await memory.aepisodes(namespace=namespace)) == 1
+        assert len(await memory.episodes.alist(namespace=namespace)) == 1
         for _ in range(10):
             await asyncio.sleep(0.002)
         assert not future.done()

@@ -125,7 +125,7 @@ def test_stores_of_other_names_and_the_memory_know_nothing_of_it(memory, store):
     store.mset([("a", 1)])
     assert KGKeyValueStore(memory, name=store.name + "x").mget(["a"]) == [None]
     assert KGKeyValueStore(memory, name=store.name).mget(["a"]) == [1]
-    assert store.name not in memory.namespaces()
+    assert store.name not in memory.data.namespaces()
 
 
 async def test_many_callers_at_once(store):

@@ -163,7 +163,7 @@ def test_a_store_opened_again_has_its_items_and_one_of_another_name_has_not(memo
     store.put(("a",), "k", {"n": 1})
     assert KGStore(memory, name=name).get(("a",), "k").value == {"n": 1}
     assert KGStore(memory, name=name + "x").get(("a",), "k") is None
-    assert memory.namespaces() == [each for each in memory.namespaces() if each != name]
+    assert memory.data.namespaces() == [each for each in memory.data.namespaces() if each != name]
 
 
 def test_the_time_of_a_put_grows_although_the_clock_does_not(memory, store):

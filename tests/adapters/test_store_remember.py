@@ -10,7 +10,7 @@ from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
 from kg_memory.errors import AnswerError, ModelUnavailable, SettingsError
-from kg_memory.memory.reading import UNREAD
+from kg_memory.memory.episodes import UNREAD
 from kg_memory.models.graph import EpisodeStatus
 
 
@@ -36,7 +36,7 @@ async def test_what_is_put_is_remembered_and_found_as_facts(make, memory, user):
     store.put(("users", user), "k", {"text": "Ann lives in Oslo", "tags": ["no fact"]})
     await store.aput(("users", user), "l", {"text": "Bob knows Carl", "tags": []})
     store.put(("users", user), "k", {"text": "Ann lives in Oslo", "tags": ["other"]})
-    episodes = memory.episodes(namespace=f"users.{user}")
+    episodes = memory.episodes.list(namespace=f"users.{user}")
     assert sorted(each.content for each in episodes) == ["Ann lives in Oslo", "Bob knows Carl"]
     for found in (
         store.search(("users", user), query="Where does Ann live? Oslo"),
@@ -73,7 +73,7 @@ def test_pages_and_filters_hold_for_facts_too(make, user):
 def test_all_texts_are_remembered_where_no_field_is_named_and_without_an_index(make, memory, user):
     store = make(True, index=False)
     store.put((user,), "k", {"a": "Ann knows Bob", "deep": [{"b": "Bob knows Carl"}, 1, None, " "]})
-    assert sorted(each.content for each in memory.episodes(namespace=user)) == ["Ann knows Bob", "Bob knows Carl"]
+    assert sorted(each.content for each in memory.episodes.list(namespace=user)) == ["Ann knows Bob", "Bob knows Carl"]
     found = store.search((user,), query="Ann")
     assert [item.score for item in found] == [None] * 3
     assert found[0].key == "k"
@@ -83,7 +83,7 @@ def test_index_says_what_is_remembered_of_an_item(make, memory, user):
     store = make(True)
     store.put((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"}, index=["b"])
     store.put((user,), "l", {"a": "Dora knows Eve"}, index=False)
-    assert [each.content for each in memory.episodes(namespace=user)] == ["Bob knows Carl"]
+    assert [each.content for each in memory.episodes.list(namespace=user)] == ["Bob knows Carl"]
 
 
 @pytest.mark.parametrize("rule", [[("yes",)], [["yes"]], lambda namespace: namespace[0] == "yes"])
@@ -91,8 +91,8 @@ def test_a_rule_says_what_is_remembered(make, memory, user, rule):
     store = make(rule, index=False)
     store.put(("yes", user), "k", {"a": "Ann knows Bob"})
     store.put(("no", user), "k", {"a": "Ann knows Bob"})
-    assert len(memory.episodes(namespace=f"yes.{user}")) == 1
-    assert f"no.{user}" not in memory.namespaces()
+    assert len(memory.episodes.list(namespace=f"yes.{user}")) == 1
+    assert f"no.{user}" not in memory.data.namespaces()
     assert len(store.search(("yes", user), query="Ann")) == 2
     assert len(store.search(("no", user), query="Ann")) == 1
 
@@ -108,7 +108,7 @@ def test_what_is_remembered_stays_when_its_item_is_deleted(make, memory, user):
     store.delete((user,), "k")
     found = store.search((user,), query="Ann")
     assert told(found) == [("fact", "Ann knows Bob")]
-    assert len(memory.episodes(namespace=user)) == 1
+    assert len(memory.episodes.list(namespace=user)) == 1
 
 
 async def test_when_the_model_is_away_the_item_and_its_texts_are_kept(make, memory, model, user):
@@ -122,10 +122,10 @@ async def test_when_the_model_is_away_the_item_and_its_texts_are_kept(make, memo
     with pytest.raises(ModelUnavailable):
         await store.aput((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"})
     assert store.get((user,), "k").value["a"] == "Ann knows Bob"
-    assert len(memory.episodes(namespace=user, status=UNREAD)) == 2
+    assert len(memory.episodes.list(namespace=user, status=UNREAD)) == 2
     model.rules["extract_text"] = rule
     store.put((user,), "k", {"a": "Ann knows Bob", "b": "Bob knows Carl"})
-    assert {each.status for each in memory.episodes(namespace=user)} == {EpisodeStatus.DONE}
+    assert {each.status for each in memory.episodes.list(namespace=user)} == {EpisodeStatus.DONE}
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -138,7 +138,7 @@ async def test_when_the_model_is_away_the_texts_of_all_namespaces_are_kept(make,
     puts = [PutOp((user, each), "k", {"a": "Ann knows Bob"}) for each in ("one", "two")]
     with pytest.raises(ModelUnavailable):
         await store.abatch(puts) if is_async else store.batch(puts)
-    assert [len(memory.episodes(namespace=f"{user}.{each}")) for each in ("one", "two")] == [1, 1]
+    assert [len(memory.episodes.list(namespace=f"{user}.{each}")) for each in ("one", "two")] == [1, 1]
 
 
 def test_a_text_that_cannot_be_read_is_told_and_the_item_kept(make, memory, model, user, caplog):
@@ -148,7 +148,7 @@ def test_a_text_that_cannot_be_read_is_told_and_the_item_kept(make, memory, mode
     model.rules["extract_text"] = unreadable
     with caplog.at_level(logging.WARNING, "kg_memory"):
         make(True, index=False).put((user,), "k", {"a": "Ann knows Bob"})
-    [episode] = memory.episodes(namespace=user)
+    [episode] = memory.episodes.list(namespace=user)
     assert f"saved as episode {episode.id}, but not read" in caplog.text
     assert "no answer" not in caplog.text
 

@@ -100,10 +100,10 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         "does not say 'Oslo'",
     ),
     "no words": ("core_memory_replace", {"label": "human", "old_content": "", "new_content": "x"}, "does not say ''"),
-    "no question": ("archival_memory_search", {"query": ""}, "the question is empty"),
-    "no results": ("archival_memory_search", {"query": "tea", "top_k": 0}, "limit is 0"),
+    "no question": ("archival_memory_search", {"query": ""}, "question must be a non-empty string"),
+    "no results": ("archival_memory_search", {"query": "tea", "top_k": 0}, "limit must be a whole number"),
     "nothing to insert": ("archival_memory_insert", {"content": " "}, "the content is empty"),
-    "no messages": ("conversation_search", {"query": "tea", "limit": -1}, "limit is -1"),
+    "no messages": ("conversation_search", {"query": "tea", "limit": -1}, "limit must be a whole number"),
 }
 
 

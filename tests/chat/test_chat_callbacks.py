@@ -66,9 +66,9 @@ def test_callbacks_of_a_run_reach_the_calls_of_the_model_side_by_side(
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as memory:
         given, config = {"content": TEXT, "kind": "text", "namespace": namespace}, {"callbacks": [heard]}
         if verb == "invoke":
-            memory.ingestion.invoke(given, config)
+            memory.graphs.ingestion.invoke(given, config)
         else:
-            asyncio.run(memory.ingestion.ainvoke(given, config))
+            asyncio.run(memory.graphs.ingestion.ainvoke(given, config))
     assert len(model.threads) > 1
     assert heard.calls.count(("extract", "kg_memory.extract_text")) > 3
     assert {step for step, _ in heard.calls} >= {"extract", "reflect", "facts"}

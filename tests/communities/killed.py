@@ -44,13 +44,13 @@ def live(url: str, namespace: str, most: int, *, sent: bool) -> None:
         return rows
 
     memory.driver._query = dying  # type: ignore[method-assign]
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
 
 
 def main(url: str, namespace: str, most: str) -> None:
     """Let one life follow another until one is not killed."""
     with GraphMemory(Settings(url=url), model=Telling(), embeddings=HashEmbeddings()) as first:
-        first.refresh_communities(namespace=f"{namespace} warm")  # or each child would import it all
+        first.communities.refresh(namespace=f"{namespace} warm")  # or each child would import it all
     for sent in cycle((False, True)):
         child = os.fork()
         if child == 0:

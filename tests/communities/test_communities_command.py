@@ -68,7 +68,7 @@ def test_one_is_shown_with_its_facts_and_drawn(run, namespace, tmp_path):
     [
         (["--svg", "x.svg"], "give its name too"),
         (["nobody"], "no community has a name that begins with 'nobody'"),
-        (["--level", "-1"], "level is -1"),
+        (["--level", "-1"], "level must be a whole number from 0"),
     ],
 )
 def test_what_cannot_be_shown_is_a_clear_error(run, namespace, asked, told):

@@ -24,7 +24,7 @@ def often(server, model, embeddings, settings):
 
 def test_by_itself_nothing_is_found_anew(memory, model, namespace):
     memory.add_many(SAID, namespace=namespace)
-    assert memory.communities(namespace=namespace) == []
+    assert memory.communities.list(namespace=namespace) == []
     assert model.asks("community") == []
 
 
@@ -32,16 +32,16 @@ def test_every_so_many_episodes_communities_are_found_anew(often, model, namespa
     found = []
     for each in SAID:
         often.add(each["content"], at=each["at"], namespace=namespace)
-        found.append(sum(len(one.members) for one in often.communities(namespace=namespace)))
+        found.append(sum(len(one.members) for one in often.communities.list(namespace=namespace)))
     assert found == [0, 0, 4, 5, 6, 7, 8]
     assert len(model.asks("community")) == 2, "who came in between joined unasked"
 
 
 def test_the_async_verbs_do_the_same_and_many_at_once_count_as_they_are(often, model, namespace):
     asyncio.run(often.aadd_many(SAID, namespace=namespace))
-    assert len(often.communities(namespace=namespace)) == len(model.asks("community")) > 0
+    assert len(often.communities.list(namespace=namespace)) == len(model.asks("community")) > 0
     asyncio.run(often.aadd("P1 knows P9", at="2024-01-01", namespace=namespace))
-    assert len(often.communities(namespace=namespace)) == len(model.asks("community"))
+    assert len(often.communities.list(namespace=namespace)) == len(model.asks("community"))
 
 
 def test_a_refresh_that_nobody_asked_for_fails_unheard_but_in_the_log(often, model, namespace, caplog):
@@ -51,11 +51,11 @@ def test_a_refresh_that_nobody_asked_for_fails_unheard_but_in_the_log(often, mod
     model.rules["community"] = failing
     assert all(each.status == "done" for each in often.add_many(SAID, namespace=namespace))
     assert "not found anew" in caplog.text
-    assert often.communities(namespace=namespace) == []
+    assert often.communities.list(namespace=namespace) == []
 
 
 def test_of_many_that_ask_at_once_one_is_told_that_it_is_due(memory, namespace):
-    memory.save(SAID, namespace=namespace)
+    memory.episodes.save(SAID, namespace=namespace)
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(lambda _: memory.driver.run(claim_refresh(5), namespace), range(8)))
     assert sorted(told) == [False] * 7 + [True]

@@ -32,7 +32,7 @@ def test_a_refresh_killed_at_any_write_is_resumed_by_the_next(
             if "asked" in told:
                 asked[str(told["asked"])] += 1
                 continue
-            listed = memory.communities(namespace=namespace)
+            listed = memory.communities.list(namespace=namespace)
             assert len(listed) in (0, 2), "a reader never sees half of it"
             assert all(len(each.members) == 3 and each.name and each.summary for each in listed)
             deaths += told["status"] == -9
@@ -42,7 +42,7 @@ def test_a_refresh_killed_at_any_write_is_resumed_by_the_next(
     assert deaths == 2 * (questions + 1), "before and after each answer is kept, and all is saved"
     assert list(asked.values()) == [2] * questions, "only what was answered and not yet kept is asked again"
     assert rows(LEFT) == []
-    assert memory.refresh_communities(namespace=namespace).changed == 0
+    assert memory.communities.refresh(namespace=namespace).changed == 0
 
 
 def test_what_is_answered_after_something_was_forgotten_is_not_kept(apart, model, namespace, circles, rows, database):
@@ -58,5 +58,5 @@ def test_what_is_answered_after_something_was_forgotten_is_not_kept(apart, model
     answers = {"Ann": forgetting, "Dora": failing}
     model.rules["community"] = lambda fields: answers[names(fields)[0][0]](fields)
     with pytest.raises(ModelUnavailable):
-        apart.refresh_communities(namespace=namespace)
+        apart.communities.refresh(namespace=namespace)
     assert rows(LEFT) == []

@@ -36,7 +36,7 @@ def levels(memory, model, namespace, tell, monkeypatch):
 
     model.rules["community"] = describing(named)
     tell(*(sentence for letter in "ABCD" for sentence in circle(letter)), "A3 knows B3", "C3 knows D3")
-    return memory.refresh_communities(namespace=namespace)
+    return memory.communities.refresh(namespace=namespace)
 
 
 def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_these(
@@ -49,20 +49,20 @@ def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_
     [_, above] = model.asks("community")
     asked = [{each["part"]: each["summary"] for each in one["items"]} for one in above["communities"]]
     assert sorted(asked, key=str) == [{each: f"All about {each}." for each in whole} for whole in ("AB", "CD")]
-    assert memory.refresh_communities(namespace=namespace).asked == 0
+    assert memory.communities.refresh(namespace=namespace).asked == 0
 
-    listed = memory.communities(namespace=namespace)
+    listed = memory.communities.list(namespace=namespace)
     assert [(each.name, each.level, each.parts) for each in listed[:2]] == [
         ("AB", 1, ("A", "B")), ("CD", 1, ("C", "D")),
     ]  # fmt: skip
-    assert [each.name for each in memory.communities(namespace=namespace, level=0)] == list("ABCD")
-    card = memory.community("a", namespace=namespace)
+    assert [each.name for each in memory.communities.list(namespace=namespace, level=0)] == list("ABCD")
+    card = memory.communities.get("a", namespace=namespace)
     assert (card.community.name, card.community.members) == ("A", ("A0", "A1", "A2", "A3"))
     assert len(card.facts) == 6
     assert card.facts[0].sources[0].quote
-    above = asyncio.run(memory.acommunity(card.part_of.id, namespace=namespace, limit=5))
+    above = asyncio.run(memory.communities.aget(card.part_of.id, namespace=namespace, limit=5))
     assert ([each.name for each in above.parts], above.facts, above.part_of) == (["A", "B"], (), None)
-    assert memory.community("x' OR true //", namespace=namespace) is None
+    assert memory.communities.get("x' OR true //", namespace=namespace) is None
 
     found = memory.search("CD", namespace=namespace, recipe={"kinds": ["communities"]}).communities
     assert (found[0].name, found[0].level) == ("CD", 1)
@@ -71,7 +71,7 @@ def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_
 def test_one_more_fact_asks_about_its_community_and_the_one_above(memory, model, namespace, levels, tell, rows):
     tell("G9 knows A0 and A1")
     asked = len(model.asks("community"))
-    assert memory.refresh_communities(namespace=namespace).asked == 2
+    assert memory.communities.refresh(namespace=namespace).asked == 2
     [lower, higher] = model.asks("community")[asked:]
     assert [set(each) for each in names(lower)] == [{"A0", "A1", "A2", "A3", "G9"}]
     assert names(higher) == [["AG", "B"]]
@@ -81,7 +81,7 @@ def test_one_more_fact_asks_about_its_community_and_the_one_above(memory, model,
 def test_communities_that_are_no_more_leave_no_trace_above(memory, namespace, levels, database, rows):
     ended = "MATCH (e:Entity)-[:SUBJECT_OF]->(f)-[:HELD]->(b) WHERE e.name STARTS WITH $letter SET b.invalid_at = 1"
     database.query(graph_key(namespace), ended, {"letter": "D"}, write=True)
-    done = memory.refresh_communities(namespace=namespace)
+    done = memory.communities.refresh(namespace=namespace)
     assert (done.communities, done.levels, done.removed, done.asked) == (3, 1, 3, 1), "D3 is with C now"
     assert rows(PARTS) == []
 
@@ -96,7 +96,7 @@ def test_what_rests_on_a_summary_by_rules_is_told_again_with_it(memory, model, n
 
     model.rules["community"] = refusing
     tell("G9 knows A0 and A1")
-    assert memory.refresh_communities(namespace=namespace).asked == 2
+    assert memory.communities.refresh(namespace=namespace).asked == 2
     model.rules["community"] = rule
-    assert memory.refresh_communities(namespace=namespace).asked == 2
-    assert memory.refresh_communities(namespace=namespace).asked == 0
+    assert memory.communities.refresh(namespace=namespace).asked == 2
+    assert memory.communities.refresh(namespace=namespace).asked == 0

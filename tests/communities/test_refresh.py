@@ -23,14 +23,14 @@ MEMBERSHIPS = "MATCH (c:Community)-[:HAS_MEMBER]->(e:Entity) RETURN c.id AS id, 
 @pytest.fixture(params=["sync", "async"])
 def refresh(request, memory, namespace):
     if request.param == "sync":
-        return lambda **given: memory.refresh_communities(namespace=namespace, **given)
-    return lambda **given: asyncio.run(memory.arefresh_communities(namespace=namespace, **given))
+        return lambda **given: memory.communities.refresh(namespace=namespace, **given)
+    return lambda **given: asyncio.run(memory.communities.arefresh(namespace=namespace, **given))
 
 
 def consistent(memory, rows, namespace):
     """Tell that every entity is in one community at most, and each community has two members or more."""
     names = [row["name"] for row in rows(MEMBERSHIPS)]
-    listed = memory.communities(namespace=namespace)
+    listed = memory.communities.list(namespace=namespace)
     assert sorted(names) == sorted(set(names)) == sorted(name for each in listed for name in each.members)
     return all(len(each.members) > 1 for each in listed)
 
@@ -38,7 +38,7 @@ def consistent(memory, rows, namespace):
 def test_two_circles_of_friends_are_two_communities_with_a_name_and_a_summary(memory, namespace, circles, refresh):
     done = refresh()
     assert done == CommunityRefresh(communities=2, levels=1, changed=2, asked=1)
-    listed = memory.communities(namespace=namespace)
+    listed = memory.communities.list(namespace=namespace)
     assert [each.members for each in listed] == [("Ann", "Bob", "Cid"), ("Dora", "Eve", "Fay")]
     assert sorted(listed[0].name.split(" and ")) == ["Ann", "Bob", "Cid"]
     assert listed[0].summary.startswith("All about ")
@@ -51,45 +51,45 @@ def test_a_refresh_tells_what_asking_the_model_took(memory, model, namespace, ci
         return answer(ask)
 
     answer, model.answer = model.answer, metered
-    assert memory.refresh_communities(namespace=namespace).usage == Usage(calls=1, input_tokens=7)
-    assert memory.refresh_communities(namespace=namespace).usage == Usage()
+    assert memory.communities.refresh(namespace=namespace).usage == Usage(calls=1, input_tokens=7)
+    assert memory.communities.refresh(namespace=namespace).usage == Usage()
 
 
 def test_the_async_list_is_the_same_and_comes_in_pages(memory, namespace, circles):
-    memory.refresh_communities(namespace=namespace)
-    listed = memory.communities(namespace=namespace)
-    assert asyncio.run(memory.acommunities(namespace=namespace)) == listed
-    assert memory.communities(namespace=namespace, limit=1, skip=1) == listed[1:]
+    memory.communities.refresh(namespace=namespace)
+    listed = memory.communities.list(namespace=namespace)
+    assert asyncio.run(memory.communities.alist(namespace=namespace)) == listed
+    assert memory.communities.list(namespace=namespace, limit=1, skip=1) == listed[1:]
 
 
 def test_a_refresh_of_what_has_not_changed_asks_nothing_and_writes_nothing(memory, model, namespace, circles, rows):
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     before, asked = rows("MATCH (c:Community) RETURN id(c), properties(c) AS p ORDER BY id(c)"), len(model.asked)
-    again = memory.refresh_communities(namespace=namespace)
+    again = memory.communities.refresh(namespace=namespace)
     assert again == CommunityRefresh(communities=2, levels=1, unchanged=2, drift=0.0)
     assert len(model.asked) == asked
     assert rows("MATCH (c:Community) RETURN id(c), properties(c) AS p ORDER BY id(c)") == before
 
 
 def test_one_new_fact_costs_one_question_and_leaves_the_ids(memory, model, namespace, circles, tell):
-    memory.refresh_communities(namespace=namespace)
-    before = {each.members: each.id for each in memory.communities(namespace=namespace)}
+    memory.communities.refresh(namespace=namespace)
+    before = {each.members: each.id for each in memory.communities.list(namespace=namespace)}
     tell("Gus knows Dora and Fay")
-    done = memory.refresh_communities(namespace=namespace)
+    done = memory.communities.refresh(namespace=namespace)
     assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, asked=1)
     [last] = model.asks("community")[1:]
     assert [set(each) for each in names(last)] == [{"Dora", "Eve", "Fay", "Gus"}]
-    after = {each.members: each.id for each in memory.communities(namespace=namespace)}
+    after = {each.members: each.id for each in memory.communities.list(namespace=namespace)}
     assert after["Ann", "Bob", "Cid"] == before["Ann", "Bob", "Cid"]
     assert after["Dora", "Eve", "Fay", "Gus"] == before["Dora", "Eve", "Fay"]
 
 
 def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles, refresh):
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     assert refresh(full=True).model_dump(include={"changed", "removed", "asked"}) == {
         "changed": 2, "removed": 0, "asked": 1,
     }  # fmt: skip
-    assert [each.members for each in memory.communities(namespace=namespace)] == [
+    assert [each.members for each in memory.communities.list(namespace=namespace)] == [
         ("Ann", "Bob", "Cid"),
         ("Dora", "Eve", "Fay"),
     ]
@@ -99,7 +99,7 @@ def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles,
 
 def test_a_refreshed_community_is_found_by_a_search_and_told_in_the_context(memory, model, namespace, circles):
     model.rules["community"] = describing(lambda items: (f"Chess club of {items[0]['entity']}", "They play gambits."))
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     by_member = memory.search("What about Eve?", namespace=namespace, recipe="overview").communities
     by_name = memory.search("chess", namespace=namespace, recipe="overview").communities
     by_summary = memory.search("gambits", namespace=namespace, recipe="overview").communities
@@ -109,9 +109,9 @@ def test_a_refreshed_community_is_found_by_a_search_and_told_in_the_context(memo
 
 
 def test_words_and_members_that_are_gone_find_the_community_no_more(memory, model, namespace, circles, tell, rows):
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     model.rules["community"] = describing(lambda _: ("Zebra", "Stripes."))
-    memory.refresh_communities(namespace=namespace, full=True)
+    memory.communities.refresh(namespace=namespace, full=True)
     words = rows(
         "MATCH (t:Term)-[p:IN_COMMUNITY]->(c:Community) RETURN c.id AS id, c.n AS n, sum(p.f) AS f, collect(t.s) AS words"
     )
@@ -121,15 +121,15 @@ def test_words_and_members_that_are_gone_find_the_community_no_more(memory, mode
 
 def test_what_is_not_so_any_more_joins_nobody(memory, namespace, tell):
     tell("Ann lives with Bob in Oslo until 2023-06-01")
-    assert memory.refresh_communities(namespace=namespace).communities == 0
-    assert memory.communities(namespace=namespace) == []
+    assert memory.communities.refresh(namespace=namespace).communities == 0
+    assert memory.communities.list(namespace=namespace) == []
 
 
 def test_a_community_that_falls_apart_is_removed_with_its_words(memory, namespace, rows, database, circles):
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     ended = "MATCH (e:Entity {name: 'Dora'})-[:SUBJECT_OF]->(f)-[:HELD]->(b) SET b.invalid_at = 1"
     database.query(graph_key(namespace), ended.replace("{name: 'Dora'}", ""), {}, write=True)
-    done = memory.refresh_communities(namespace=namespace)
+    done = memory.communities.refresh(namespace=namespace)
     assert done == CommunityRefresh(removed=2, drift=1.0)
     assert rows("MATCH (c:Community) RETURN c.id") == []
     assert rows("MATCH (:Term)-[p:IN_COMMUNITY]->() RETURN p.f") == []
@@ -138,34 +138,34 @@ def test_a_community_that_falls_apart_is_removed_with_its_words(memory, namespac
 
 def test_a_namespace_that_was_never_written_has_none_and_stays_unmade(memory, namespace, refresh):
     assert refresh() == CommunityRefresh()
-    assert memory.communities(namespace=namespace) == []
-    assert namespace not in memory.namespaces()
+    assert memory.communities.list(namespace=namespace) == []
+    assert namespace not in memory.data.namespaces()
 
 
 def test_a_graph_of_many_pages_is_read_whole(memory, namespace, circles, monkeypatch):
     monkeypatch.setattr(detect, "PAGE", 3)
-    assert memory.refresh_communities(namespace=namespace).communities == 2
+    assert memory.communities.refresh(namespace=namespace).communities == 2
 
 
 def test_users_have_communities_of_their_own(memory, namespace, circles):
-    memory.refresh_communities(namespace=namespace)
-    assert memory.communities(namespace=f"{namespace} of another") == []
+    memory.communities.refresh(namespace=namespace)
+    assert memory.communities.list(namespace=f"{namespace} of another") == []
 
 
 def test_refreshes_at_once_end_in_one_set_and_count_as_one(memory, namespace, circles, tell, rows):
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     tell("Gus knows Dora and Fay", "Hal knows Ann and Bob")
     together = Barrier(4)
 
     def one(_):
         together.wait()
-        return memory.refresh_communities(namespace=namespace)
+        return memory.communities.refresh(namespace=namespace)
 
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(one, range(4)))
     assert {each.communities for each in done} == {2}
     assert consistent(memory, rows, namespace)
-    assert memory.refresh_communities(namespace=namespace).changed == 0
+    assert memory.communities.refresh(namespace=namespace).changed == 0
     assert rows("MATCH (m:Meta) RETURN m.communities AS times") == [{"times": 2}]
 
 
@@ -176,15 +176,15 @@ def test_a_refresh_that_was_overtaken_begins_anew_and_overwrites_nothing(memory,
         if not overtaken:
             overtaken.append(True)
             tell("Gus knows Dora and Fay")
-            memory.refresh_communities(namespace=namespace)
+            memory.communities.refresh(namespace=namespace)
         return rule(fields)
 
     model.rules["community"] = slow
-    done = memory.refresh_communities(namespace=namespace)
+    done = memory.communities.refresh(namespace=namespace)
     assert (done.communities, done.unchanged, done.asked) == (2, 2, 1)
-    assert memory.refresh_communities(namespace=namespace).asked == 0
+    assert memory.communities.refresh(namespace=namespace).asked == 0
     assert consistent(memory, rows, namespace)
-    assert ("Dora", "Eve", "Fay", "Gus") in {each.members for each in memory.communities(namespace=namespace)}
+    assert ("Dora", "Eve", "Fay", "Gus") in {each.members for each in memory.communities.list(namespace=namespace)}
 
 
 def test_a_refresh_that_is_overtaken_again_and_again_says_so(memory, model, namespace, circles, database):
@@ -197,8 +197,8 @@ def test_a_refresh_that_is_overtaken_again_and_again_says_so(memory, model, name
 
     model.rules["community"] = overtaken
     with pytest.raises(DatabaseUnavailable, match="again later"):
-        memory.refresh_communities(namespace=namespace)
-    assert memory.communities(namespace=namespace) == []
+        memory.communities.refresh(namespace=namespace)
+    assert memory.communities.list(namespace=namespace) == []
 
 
 def test_a_member_that_was_deleted_meanwhile_is_told_of_nowhere(memory, model, namespace, circles, database, rows):
@@ -210,8 +210,8 @@ def test_a_member_that_was_deleted_meanwhile_is_told_of_nowhere(memory, model, n
         return rule(fields)
 
     model.rules["community"] = deleting
-    memory.refresh_communities(namespace=namespace)
-    listed = memory.communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
+    listed = memory.communities.list(namespace=namespace)
     assert {each.members for each in listed} == {("Ann", "Bob"), ("Dora", "Eve", "Fay")}
     assert not any("Cid" in each.name + each.summary for each in listed)
 
@@ -228,10 +228,10 @@ def test_an_outage_of_the_model_changes_nothing_and_the_next_refresh_asks_what_i
 
     model.rules["community"] = failing
     with pytest.raises(ModelUnavailable):
-        apart.refresh_communities(namespace=namespace)
-    assert apart.communities(namespace=namespace) == []
+        apart.communities.refresh(namespace=namespace)
+    assert apart.communities.list(namespace=namespace) == []
     model.rules["community"] = rule
-    assert apart.refresh_communities(namespace=namespace).communities == 2
+    assert apart.communities.refresh(namespace=namespace).communities == 2
     assert len(model.asks("community")) == 3
 
 
@@ -244,15 +244,15 @@ def test_a_refused_community_has_its_facts_for_a_summary_until_the_model_gives_o
         return rule(fields)
 
     model.rules["community"] = refusing
-    assert memory.refresh_communities(namespace=namespace).asked == 3, "about both, then about each"
-    told = {each.members[0]: each for each in memory.communities(namespace=namespace)}
+    assert memory.communities.refresh(namespace=namespace).asked == 3, "about both, then about each"
+    told = {each.members[0]: each for each in memory.communities.list(namespace=namespace)}
     assert told["Ann"].summary.startswith("All about ")
     assert "Dora" in told["Dora"].name
     assert "knows" in told["Dora"].summary
     model.rules["community"] = rule
-    again = memory.refresh_communities(namespace=namespace)
+    again = memory.communities.refresh(namespace=namespace)
     assert (again.changed, again.unchanged) == (1, 1)
-    assert memory.refresh_communities(namespace=namespace).changed == 0
+    assert memory.communities.refresh(namespace=namespace).changed == 0
 
 
 def test_a_run_resumes_at_the_step_that_failed(memory, model, namespace, circles):
@@ -269,13 +269,13 @@ def test_a_run_resumes_at_the_step_that_failed(memory, model, namespace, circles
     assert graph.get_state(config).next == ("summarise",)
     model.rules["community"] = rule
     assert graph.invoke(None, config)["tries"] == 0
-    assert len(memory.communities(namespace=namespace)) == 2
+    assert len(memory.communities.list(namespace=namespace)) == 2
     again = graph.invoke({"namespace": namespace}, config)
     assert (again["unchanged"], again["asked"]) == (2, 0)
 
 
 def test_progress_is_told_step_by_step_without_words_of_it(apart, namespace, circles):
-    told = list(apart.communities_graph.stream({"namespace": namespace}, stream_mode="custom"))
+    told = list(apart.graphs.communities.stream({"namespace": namespace}, stream_mode="custom"))
     assert [each["step"] for each in told if "of" not in each] == ["detect", "compare", "summarise", "save"]
     assert [(each["step"], each["done"], each["of"]) for each in told if "of" in each] == [
         ("summarise", 1, 2), ("summarise", 2, 2),
@@ -288,15 +288,15 @@ def test_progress_is_told_step_by_step_without_words_of_it(apart, namespace, cir
 )
 def test_hostile_names_and_summaries_are_stored_as_text(memory, model, namespace, circles, hostile):
     model.rules["community"] = describing(lambda _: (hostile, hostile))
-    assert memory.refresh_communities(namespace=namespace).communities == 2
-    listed = memory.communities(namespace=namespace)
+    assert memory.communities.refresh(namespace=namespace).communities == 2
+    listed = memory.communities.list(namespace=namespace)
     assert len(listed) == 2
     assert all(each.name and "\x00" not in each.name + each.summary for each in listed)
 
 
 def test_an_answer_with_nothing_in_it_is_filled_from_the_facts(memory, model, namespace, circles):
     model.rules["community"] = lambda _: {"communities": []}
-    memory.refresh_communities(namespace=namespace)
-    [first, _] = memory.communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
+    [first, _] = memory.communities.list(namespace=namespace)
     assert set(first.name.split(", ")) == {"Ann", "Bob", "Cid"}
     assert "knows" in first.summary

@@ -19,5 +19,5 @@ def told(memory: GraphMemory, namespace: str, names: Iterable[str]) -> set[tuple
         )
         for later in (0, 400)
         for name in names
-        for fact in memory.facts_about(name, as_of=now + timedelta(days=later), namespace=namespace, limit=1000)
+        for fact in memory.facts.about(name, as_of=now + timedelta(days=later), namespace=namespace, limit=1000)
     }  # fmt: skip

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kg_memory import GraphMemory
+from tests.bound import Verbs
 from tests.review import World
-from tests.test_memory import Verbs
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def sweep_before(monkeypatch):
         def sweeping(key, text, params, *, write):
             if text == query and sweeps:
                 sweeps.clear()
-                world.evict(expired_days=0)
+                world.privacy.evict(expired_days=0)
             return ask(key, text, params, write=write)
 
         monkeypatch.setattr(database, "query", sweeping)
@@ -74,16 +74,16 @@ def traces(rows):
 
 def test_what_is_over_goes_with_its_words_vectors_and_beliefs_and_the_messages_stay(moved, rows, verbs):
     before = told(moved.memory, moved.namespace, ["Ann", "Oslo", "Paris", "Rome", "Bob"])
-    look = verbs.evict(expired_days=0, orphans=True, dry_run=True)
+    look = verbs.privacy.evict(expired_days=0, orphans=True, dry_run=True)
     assert moved.stats().facts == 4
-    done = verbs.evict(expired_days=0, orphans=True)
+    done = verbs.privacy.evict(expired_days=0, orphans=True)
     assert (done.facts, done.entities, done.beliefs) == (look.facts, look.entities, look.beliefs)
     assert (sorted(done.texts.values()), done.beliefs) == (
         ["Ann lives in Oslo", "Ann lives in Paris", "Oslo", "Paris"],
         2,
     )
     assert told(moved.memory, moved.namespace, ["Ann", "Oslo", "Paris", "Rome", "Bob"]) == before
-    assert [each.name for each in verbs.entities()] == ["Ann", "Rome", "Bob"]
+    assert [each.name for each in verbs.entities.list()] == ["Ann", "Rome", "Bob"]
     stats = verbs.stats()
     assert (stats.episodes, stats.entities, stats.facts, stats.current_facts) == (4, 3, 2, 2)
     found = verbs.search("Who lives in Paris, and who in Oslo?", during=("2020-01-01", "2022-01-01"))
@@ -91,11 +91,11 @@ def test_what_is_over_goes_with_its_words_vectors_and_beliefs_and_the_messages_s
     assert not {"Oslo", "Paris"} & {each.name for each in found.entities}
     assert {each.content for each in found.episodes} >= {"I moved to Paris.", "I moved to Oslo."}
     assert traces(rows) == {}
-    assert verbs.evict(expired_days=0, orphans=True).facts == ()
+    assert verbs.privacy.evict(expired_days=0, orphans=True).facts == ()
 
 
 def test_an_old_message_that_comes_late_meets_what_was_evicted(moved):
-    moved.evict(expired_days=0, orphans=True)
+    moved.privacy.evict(expired_days=0, orphans=True)
     moved.moves("Bergen", "2019-01-01")
     assert moved.lived() == [
         ("Ann lives in Bergen", "2019-01-01", "2020-01-01"), ("Ann knows Bob", "2019-05-01", None),
@@ -104,7 +104,7 @@ def test_an_old_message_that_comes_late_meets_what_was_evicted(moved):
 
 
 def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
-    moved.evict(expired_days=0, orphans=True)
+    moved.privacy.evict(expired_days=0, orphans=True)
     moved.moves("Oslo", "2023-01-01")
     assert [each for each in moved.lived() if "Oslo" in each[0]] == [
         ("Ann lives in Oslo", "2020-01-01", "2021-01-01"), ("Ann lives in Oslo", "2023-01-01", None),
@@ -117,7 +117,7 @@ def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
 
 
 def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_sweep(moved, rows, monkeypatch):
-    moved.evict(expired_days=0)
+    moved.privacy.evict(expired_days=0)
     database, ask = moved.memory._database, moved.memory._database.query
 
     def killed(key, text, params, *, write):
@@ -129,9 +129,9 @@ def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_swee
         patch.setattr(database, "query", killed)
         with pytest.raises(DatabaseUnavailable):
             moved.moves("Oslo", "2023-01-01")
-    assert "Ann lives in Oslo" in {each.sentence for each in moved.facts_about("Ann", as_of="2024")}
+    assert "Ann lives in Oslo" in {each.sentence for each in moved.facts.about("Ann", as_of="2024")}
     assert {each.sentence for each in moved.search("Oslo", recipe="words").facts} == set()
-    moved.evict(orphans=True)
+    moved.privacy.evict(orphans=True)
     assert moved.search("Ann lives in Oslo", recipe="words").facts[0].sentence == "Ann lives in Oslo"
     assert traces(rows) == {}
 
@@ -139,9 +139,9 @@ def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_swee
 def test_what_is_so_again_as_its_end_is_forgotten_is_told_and_found_again(world, rows):
     world.moves("Oslo", "2020-01-01")
     ended = world.add("I lived in Oslo until 2021-02-01.", speaker="Ann", at="2022-01-01")
-    world.evict(expired_days=0)
+    world.privacy.evict(expired_days=0)
     assert world.lived() == []
-    world.forget(episode=ended.episode)
+    world.privacy.forget(episode=ended.episode)
     assert world.lived() == [("Ann lives in Oslo", "2020-01-01", None)]
     assert world.search("Ann lives in Oslo", recipe="words").facts[0].sentence == "Ann lives in Oslo"
     assert traces(rows) == {}
@@ -150,35 +150,35 @@ def test_what_is_so_again_as_its_end_is_forgotten_is_told_and_found_again(world,
 def test_what_was_learned_lately_stays_and_so_does_what_waits_for_a_person(world):
     world.moves("Oslo", "2020-01-01")
     world.moves("Paris", "2021-01-01")
-    assert world.evict(expired_days=1, orphans=True).facts == ()
+    assert world.privacy.evict(expired_days=1, orphans=True).facts == ()
     world.doubts()
     world.moves("Rome", "2022-01-01")
-    assert world.evict(expired_days=0, orphans=True, max_entities=1).facts == ()
-    while found := world.reviews():
-        world.decide(found[0].id, "accept", by="Ann")
+    assert world.privacy.evict(expired_days=0, orphans=True, max_entities=1).facts == ()
+    while found := world.reviews.list():
+        world.reviews.decide(found[0].id, "accept", by="Ann")
     assert world.lived()[-1] == ("Ann lives in Rome", "2022-01-01", None)
-    assert sorted(world.evict(expired_days=0).texts.values()) == ["Ann lives in Oslo", "Ann lives in Paris"]
+    assert sorted(world.privacy.evict(expired_days=0).texts.values()) == ["Ann lives in Oslo", "Ann lives in Paris"]
     assert world.lived() == [("Ann lives in Rome", "2022-01-01", None)]
 
 
 def test_of_too_many_entities_those_go_first_that_have_fewest_facts_and_were_not_seen_for_longest(moved, rows):
-    assert moved.evict(max_entities=5).entities == ()
-    look = moved.evict(max_entities=2, dry_run=True)
-    done = moved.evict(max_entities=2)
+    assert moved.privacy.evict(max_entities=5).entities == ()
+    look = moved.privacy.evict(max_entities=2, dry_run=True)
+    done = moved.privacy.evict(max_entities=2)
     assert (done.entities, done.facts) == (look.entities, look.facts)
     assert [done.texts[id_] for id_ in done.entities] == ["Oslo", "Paris", "Bob"]
-    assert [each.name for each in moved.entities()] == ["Ann", "Rome"]
+    assert [each.name for each in moved.entities.list()] == ["Ann", "Rome"]
     assert moved.lived() == [("Ann lives in Rome", "2022-01-01", None)]
     assert traces(rows) == {}
     moved.add("I know Bob.", speaker="Ann", at="2024-05-01")
-    assert "Ann knows Bob" not in {each.sentence for each in moved.facts_about("Ann")}
+    assert "Ann knows Bob" not in {each.sentence for each in moved.facts.about("Ann")}
     moved.add("I know Bob, still.", speaker="Ann")
     assert "Ann knows Bob" in {each.sentence for each in moved.search("Bob", recipe="words").facts}
 
 
 def test_an_entity_of_which_nothing_is_known_is_removed_and_its_name_with_it(world, rows):
     world.add("Zed.", at="2020-01-01")
-    assert list(world.evict(orphans=True, expired_days=0).texts.values()) == ["Zed"]
+    assert list(world.privacy.evict(orphans=True, expired_days=0).texts.values()) == ["Zed"]
     assert rows("MATCH (e:Entity) RETURN e.name AS name") == rows("MATCH (a:Alias) RETURN a.key AS key") == []
     assert world.add("Zed knows Ann.", at="2024-01-01").facts == ("Zed knows Ann",)
     assert traces(rows) == {}
@@ -189,13 +189,13 @@ def test_an_entity_of_which_nothing_is_known_is_removed_and_its_name_with_it(wor
 )
 def test_what_cannot_be_asked_is_refused(world, asked):
     with pytest.raises(InputError):
-        world.evict(**asked)
+        world.privacy.evict(**asked)
 
 
 def test_an_empty_namespace_has_nothing_to_evict(verbs):
-    done = verbs.evict(expired_days=0, orphans=True, max_entities=1, expired_episodes=True)
+    done = verbs.privacy.evict(expired_days=0, orphans=True, max_entities=1, expired_episodes=True)
     assert (done.beliefs, done.facts, done.entities, done.episodes) == (0, (), (), ())
-    assert verbs._namespace not in verbs.namespaces()
+    assert verbs._namespace not in verbs.data.namespaces()
 
 
 def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_rest(memory, namespace, monkeypatch):
@@ -219,18 +219,18 @@ def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_res
         with monkeypatch.context() as patch:
             patch.setattr(database, "query", dying)
             try:
-                memory.evict(expired_days=0, orphans=True, namespace=space)
+                memory.privacy.evict(expired_days=0, orphans=True, namespace=space)
             except DatabaseUnavailable:
                 assert last
         assert told(memory, space, names) == before
-        memory.evict(expired_days=0, orphans=True, namespace=space)
+        memory.privacy.evict(expired_days=0, orphans=True, namespace=space)
         ends.append(whole(lambda query, space=space: ask(graph_key(space), query, {}, write=False)))
     assert all(each == ends[0] for each in ends)
 
 
 def test_what_is_said_while_room_is_made_is_kept(moved):
     with ThreadPoolExecutor(4) as pool:
-        sweeping = [pool.submit(moved.evict, expired_days=0, orphans=True, max_entities=3) for _ in range(6)]
+        sweeping = [pool.submit(moved.privacy.evict, expired_days=0, orphans=True, max_entities=3) for _ in range(6)]
         adding = [
             pool.submit(moved.moves, place, f"2023-0{month}-01") for month, place in enumerate(("Oslo", "Kyoto"), 1)
         ]
@@ -245,7 +245,7 @@ def test_what_is_evicted_while_something_is_forgotten_holds_again_all_the_same(w
     world.moves("Paris", "2021-01-01")
     gone = world.moves("Rome", "2022-01-01")
     sweeps = sweep_before(world, FORGET)
-    world.forget(episode=gone.episode)
+    world.privacy.forget(episode=gone.episode)
     assert not sweeps
     assert world.lived() == [("Ann lives in Paris", "2021-01-01", None)]
     assert world.search("Paris", recipe="words").facts[0].sentence == "Ann lives in Paris"
@@ -270,12 +270,12 @@ def test_a_message_that_expired_is_not_found_and_the_next_sweep_forgets_it(world
     gone = world.moves("Paris", "2021-01-01", " zebulon", expires_at=datetime.now(UTC) - timedelta(hours=1))
     kept = world.moves("Rome", "2019-01-01", " zebulon", expires_at="2999-01-01")
     assert [each.id for each in verbs.search("zebulon", recipe="words").episodes] == [kept.episode]
-    assert world.episodes(limit=3)[0].expires_at < datetime.now(UTC)
-    assert verbs.evict(expired_episodes=True, dry_run=True).texts == {gone.episode: "I moved to Paris zebulon."}
-    done = verbs.evict(expired_episodes=True)
+    assert world.episodes.list(limit=3)[0].expires_at < datetime.now(UTC)
+    assert verbs.privacy.evict(expired_episodes=True, dry_run=True).texts == {gone.episode: "I moved to Paris zebulon."}
+    done = verbs.privacy.evict(expired_episodes=True)
     assert (done.episodes, done.texts[gone.episode]) == ((gone.episode,), "")
     assert world.lived()[-1] == ("Ann lives in Oslo", "2020-01-01", None)
-    assert verbs.evict(expired_episodes=True).episodes == ()
+    assert verbs.privacy.evict(expired_episodes=True).episodes == ()
 
 
 def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(server, model, embeddings, namespace):
@@ -284,7 +284,7 @@ def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(se
     with GraphMemory(Settings(url=server.url, default_ttl=3600), model=model, embeddings=embeddings) as memory:
         for each in ({"content": "One."}, {"content": "Two.", "expires_at": "2999-01-01T02:00+02:00"}):
             memory.add_many([each], namespace=namespace)
-        two, one = memory.episodes(namespace=namespace)
+        two, one = memory.episodes.list(namespace=namespace)
         assert one.expires_at - one.created_at == timedelta(hours=1)
         assert two.expires_at == datetime(2999, 1, 1, tzinfo=UTC)
         with pytest.raises(InputError, match="expires_at"):
@@ -305,7 +305,7 @@ SCANS = {"LAST", "KEPT", "FACTS_OVER", "ENTITIES"}
 def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database, namespace):
     for place, at in (*MOVES, ("Oslo", "2023-01-01")):
         memory.add(f"I moved to {place}.", speaker="Ann", at=at, namespace=namespace)
-    memory.evict(expired_days=0, namespace=namespace)
+    memory.privacy.evict(expired_days=0, namespace=namespace)
     key, driver = graph_key(namespace), Driver(Scripted(), HashEmbeddings(), database)
     every = {"expired_days": 0.0, "orphans": True, "max_entities": 1, "expired_episodes": True}
     asked = [eviction.EvictionRequest(**every), eviction.EvictionRequest(**every, dry_run=True)]

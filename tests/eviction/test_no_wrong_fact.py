@@ -62,15 +62,15 @@ def test_what_is_so_now_stays_so_whatever_is_evicted_and_said_late_again_or_forg
         asked = data.draw(EVICTIONS | st.none())
         if asked is not None:
             capped |= "max_entities" in asked
-            scripted.evict(**asked, namespace=lean)
+            scripted.privacy.evict(**asked, namespace=lean)
         ids = [scripted.add(**each, namespace=name).episode for name in (full, lean)]
         if data.draw(st.integers(0, 5)) == 0:
             for name, id_ in zip((full, lean), ids, strict=True):
-                scripted.forget(episode=id_, namespace=name)
+                scripted.privacy.forget(episode=id_, namespace=name)
         now, before = told(scripted, lean, NAMES), told(scripted, full, NAMES)
         assert now <= before if capped else now == before
-    scripted.evict(expired_days=0, namespace=lean)
+    scripted.privacy.evict(expired_days=0, namespace=lean)
     now = told(scripted, lean, NAMES)
     assert now <= before if capped else now == before
-    over = scripted.evict(expired_days=0, dry_run=True, namespace=lean)
+    over = scripted.privacy.evict(expired_days=0, dry_run=True, namespace=lean)
     assert (over.beliefs, over.facts) == (0, ())

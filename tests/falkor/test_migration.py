@@ -15,7 +15,8 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries.search import vector_search
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
-from kg_memory.memory import past, reading
+from kg_memory.memory.episodes import read_episodes
+from kg_memory.memory.facts import facts_about, read_evolution
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
@@ -123,7 +124,7 @@ def old(database: Database, namespace: str) -> Old:
 
 
 def as_known(driver: Driver, namespace: str, **asked: Any) -> list[tuple[Any, ...]]:
-    found = driver.run(past.facts_about("Ann", 10, **asked), namespace)
+    found = driver.run(facts_about("Ann", 10, **asked), namespace)
     return [(each.objects[0], each.valid_at, each.invalid_at, each.known_from, each.precision) for each in found]
 
 
@@ -139,11 +140,11 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_read(old, driver):
     assert as_known(driver, old.namespace, believed_at=day("2022-01-15")) == [
         ("Oslo", None, None, OSLO_THEN[3], "instant")
     ]
-    [fact, _] = driver.run(past.facts_about("Ann", 10), old.namespace)
+    [fact, _] = driver.run(facts_about("Ann", 10), old.namespace)
     assert (fact.wording, fact.reviewed, fact.sources[0].quote) == (None, True, "I moved to")
-    chain = driver.run(past.evolution(old.oslo), old.namespace)
+    chain = driver.run(read_evolution(old.oslo), old.namespace)
     assert [each.id for each in chain] == [old.oslo, old.paris]
-    assert {each.trust for each in driver.run(reading.episodes(10, 0, None), old.namespace)} == {1.0}
+    assert {each.trust for each in driver.run(read_episodes(10, 0, None), old.namespace)} == {1.0}
     found = build_retrieval(driver, Settings()).compile().invoke({"question": "Ann Paris?", "namespace": old.namespace})
     assert [each["objects"] for each in found["found"]["facts"]] == [["Paris"]]
     assert "no longer so since 1 January 2022" in found["context"]

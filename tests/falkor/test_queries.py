@@ -13,7 +13,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import communities, episodes, facts, features, ingestion, search, usage
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
-from kg_memory.memory import past
+from kg_memory.memory.facts import facts_about
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
@@ -309,5 +309,5 @@ def test_facts_of_long_ago_are_listed_by_their_own_dates(driver, settings, names
     graph.invoke({**said, "content": "I know Bob since 1950-01-01"})
     graph.invoke({**said, "content": "I know Carl since 1999-01-01"})
     graph.invoke({**said, "content": "I know Dora since 1940-01-01"})
-    told = [fact.objects[0] for fact in driver.run(past.facts_about("Ann", 10), namespace)]
+    told = [fact.objects[0] for fact in driver.run(facts_about("Ann", 10), namespace)]
     assert told == ["Carl", "Bob", "Dora"]

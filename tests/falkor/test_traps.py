@@ -13,7 +13,9 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.llm import embeddings as kg_embeddings
 from kg_memory.llm.embeddings import make_reliable
-from kg_memory.memory import past, reading
+from kg_memory.memory.entities import read_entities
+from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
+from kg_memory.memory.facts import facts_about
 from kg_memory.runtime.driver import Driver
 from kg_memory.text.identity import display_name, replace_unstorable
 from tests.scripted import HashEmbeddings, Scripted
@@ -94,15 +96,15 @@ def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, ho
     for given in (said, said, {**said, "source_id": f"{text} again", "content": f"{content} again"}):
         done = graph.invoke(given) if way == "sync" else asyncio.run(graph.ainvoke(given))
         assert done["done"]
-    episodes = driver.run(reading.episodes(10, 0, None), namespace)
+    episodes = driver.run(read_episodes(10, 0, None), namespace)
     assert {each.content for each in episodes} == {replace_unstorable(content), replace_unstorable(f"{content} again")}
-    assert driver.run(reading.to_read(reading.UNREAD, 10), namespace) == []
-    entities = driver.run(reading.entities(10, 0), namespace)
+    assert driver.run(read_oldest(UNREAD, 10), namespace) == []
+    entities = driver.run(read_entities(10, 0), namespace)
     named = {unicodedata.normalize("NFKC", each.name).casefold() for each in entities}
     assert not display_name(text) or unicodedata.normalize("NFKC", display_name(text)).casefold() in named
     if len(entities) > 1:
-        assert driver.run(past.facts_about("Oslo", 10), namespace)
-    assert driver.run(reading.stats(), namespace).episodes == 2
+        assert driver.run(facts_about("Oslo", 10), namespace)
+    assert driver.run(read_stats(), namespace).episodes == 2
     assert namespace in driver.database.namespaces() or graph_key(namespace).startswith("kg:#")
 
 
@@ -110,7 +112,7 @@ def test_nul_and_lone_surrogates_are_replaced_and_nothing_else_is(driver, settin
     graph = build(driver, settings).compile()
     every = "".join(map(chr, [*range(0x300), 0x2028, 0xFEFF, 0xFFFE, 0x1F389, 0xD800, 0xDFFF]))
     done = graph.invoke({"content": every, "at": "2024-01-01", "namespace": namespace})
-    [episode] = driver.run(reading.episodes(10, 0, None), namespace)
+    [episode] = driver.run(read_episodes(10, 0, None), namespace)
     assert episode.content == every.translate({0: "\ufffd", 0xD800: "\ufffd", 0xDFFF: "\ufffd"})
     assert done["episode"]["content"] == episode.content
 
@@ -121,7 +123,7 @@ def test_a_content_of_a_million_characters_is_stored_and_one_more_is_refused(dri
     graph = build(driver, settings.with_(chunk_size=500_000)).compile()
     content = "word " * 200_000
     graph.invoke({"content": content, "kind": "text", "at": "2024-01-01", "namespace": namespace})
-    [episode] = driver.run(reading.episodes(10, 0, None), namespace)
+    [episode] = driver.run(read_episodes(10, 0, None), namespace)
     assert episode.content == content
     with pytest.raises(InputError, match="1000001"):
         graph.invoke({"content": content + "x", "kind": "text", "namespace": namespace})
@@ -151,7 +153,7 @@ def test_what_is_no_vector_never_reaches_the_database(database, settings, namesp
     graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
     with pytest.raises(EmbeddingError):
         graph.invoke({"content": "An odd one in Paris.", "speaker": "Ann", "at": "2024-01-02", "namespace": namespace})
-    assert driver.run(reading.stats(), namespace).failed == 1
+    assert driver.run(read_stats(), namespace).failed == 1
     query = "CALL db.idx.vector.queryNodes('Meaning', 'embedding', 10, vecf32($v)) YIELD node, score MATCH (n)-[:MEANS]->(node) RETURN n.name AS name, score"
     found = rows(query, v=HashEmbeddings().embed_query("Oslo"))
     assert (found[0]["name"], round(found[0]["score"], 3)) == ("Oslo", 0.0)
@@ -200,9 +202,9 @@ def test_times_are_numbers_everywhere_and_never_texts(driver, settings, namespac
 def test_a_reference_time_anywhere_in_the_calendar_is_kept_to_the_microsecond(driver, settings, namespace, at):
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo, undated", "speaker": "Ann", "at": at, "namespace": namespace})
-    [episode] = driver.run(reading.episodes(10, 0, None), namespace)
+    [episode] = driver.run(read_episodes(10, 0, None), namespace)
     assert episode.at.replace(tzinfo=None).isoformat().startswith(at)
-    assert driver.run(past.facts_about("Ann", 10), namespace)
+    assert driver.run(facts_about("Ann", 10), namespace)
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "10000-01-01", "2024-02-30"])
@@ -210,4 +212,4 @@ def test_a_reference_time_outside_the_calendar_is_refused_and_nothing_is_stored(
     graph = build(driver, settings).compile()
     with pytest.raises(InputError, match="at is"):
         graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": at, "namespace": namespace})
-    assert driver.run(reading.stats(), namespace).episodes == 0
+    assert driver.run(read_stats(), namespace).episodes == 0

@@ -21,7 +21,7 @@ def save_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) ->
     """Save a first message, cut off at each command in turn: saved again, it is there once."""
 
     def save() -> None:
-        memory.save(MESSAGES[:1], namespace=NAMESPACE)
+        memory.episodes.save(MESSAGES[:1], namespace=NAMESPACE)
 
     plan.choose(None)
     tenant.forget()
@@ -65,7 +65,7 @@ def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> 
             if not _cut(plan, memory, add):
                 break
             assert tenant.flaws() == []
-            memory.resume(namespace=NAMESPACE)
+            memory.episodes.resume(namespace=NAMESPACE)
             assert memory.stats(namespace=NAMESPACE).waiting == 0
             add()
             assert not (found := tenant.differs(clean)), (at, found)

@@ -115,7 +115,7 @@ def _live(do: Callable[[str], object], verb: str) -> None:
 
 
 def _save(memory: GraphMemory) -> None:
-    memory.save(MESSAGES[:1], namespace=NAMESPACE)
+    memory.episodes.save(MESSAGES[:1], namespace=NAMESPACE)
     tell("saved")
 
 
@@ -131,13 +131,13 @@ def _add(memory: GraphMemory) -> None:
 def _finish(memory: GraphMemory) -> None:
     """Resume: all that is there is read, and nothing else comes."""
     before = _episodes(memory)
-    memory.resume(namespace=NAMESPACE)
+    memory.episodes.resume(namespace=NAMESPACE)
     assert memory.stats(namespace=NAMESPACE).waiting == 0
     assert _episodes(memory) == before
 
 
 def _episodes(memory: GraphMemory) -> list[tuple[str, str]]:
-    return sorted((str(each.source_id), each.content) for each in memory.episodes(namespace=NAMESPACE))
+    return sorted((str(each.source_id), each.content) for each in memory.episodes.list(namespace=NAMESPACE))
 
 
 VERBS = {"save": _save, "begin": _begin, "add": _add, "finish": _finish}

@@ -210,8 +210,8 @@ class Soak:
         with opened(self._server.url, Scripted()) as memory:
             for tenant in range(-(-self.episodes // TENANT)):
                 name = f"tenant {tenant}"
-                self.done["waited"] += len(memory.resume(namespace=name))
-                self.done["failed"] += len(memory.retry(namespace=name))
+                self.done["waited"] += len(memory.episodes.resume(namespace=name))
+                self.done["failed"] += len(memory.episodes.retry(namespace=name))
                 wrong += self._seen(tenant) + [f"{name}: {each}" for each in self._missed(memory, tenant)]
         return wrong
 
@@ -222,12 +222,12 @@ class Soak:
         namespace = f"tenant {tenant}"
         stored = [
             (each.source_id, each.content, str(each.status))
-            for each in memory.episodes(limit=10**6, namespace=namespace)
+            for each in memory.episodes.list(limit=10**6, namespace=namespace)
         ]
         people = {word.strip(",") for each in said for word in each["content"].split() if word.strip(",").istitle()}
         told = {tuple(each["content"].split()[place].strip(",") for place in (0, 3)) for each in said}
         told |= {tuple(each["content"].split()[place].strip(",") for place in (0, 6)) for each in said}
-        found = [each.name for each in memory.entities(limit=10**6, namespace=namespace)]
+        found = [each.name for each in memory.entities.list(limit=10**6, namespace=namespace)]
         stats = memory.stats(namespace=namespace)
         checks = {
             "episodes": (sorted(stored), sorted((each["source_id"], each["content"], "done") for each in said)),

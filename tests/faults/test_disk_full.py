@@ -54,7 +54,7 @@ def opened(disk: Small, monkeypatch: pytest.MonkeyPatch) -> GraphMemory:
 
 
 def told(memory: GraphMemory) -> list[tuple[str, str]]:
-    return sorted((each.content, each.status) for each in memory.episodes())
+    return sorted((each.content, each.status) for each in memory.episodes.list())
 
 
 @pytest.mark.parametrize("left", [0, 100, 3000])
@@ -68,7 +68,7 @@ def test_the_embedded_server_ends_says_why_and_comes_back_with_all_that_was_acce
             memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
         after = memory.stats()  # by a server that was started again, with space
         assert before.facts == after.facts == 1
-        memory.resume()
+        memory.episodes.resume()
         memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
         assert told(memory) == [("Ann knows Bob.", "done"), ("Ann lives in Oslo.", "done")]
         assert memory.stats().facts == 2

@@ -152,13 +152,13 @@ def test_what_lasts_leaves_the_episode_to_be_finished_later(
     remote.spoil(fault)
     with pytest.raises(outcome.error, match=outcome.reason):
         memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
-    [episode, _] = memory.episodes(namespace=namespace)
+    [episode, _] = memory.episodes.list(namespace=namespace)
     assert (episode.content, episode.status, episode.attempts) == (SAID, outcome.status, 1)
     assert outcome.reason in (episode.reason or "")
     after = memory.stats(namespace=namespace)
     assert (after.entities, after.facts) == (before.entities, before.facts)
     remote.mend()
-    again = memory.resume if outcome.status is WAITING else memory.retry
+    again = memory.episodes.resume if outcome.status is WAITING else memory.episodes.retry
     [added] = again(namespace=namespace)
     assert (added.episode, added.status, added.facts) == (episode.id, EpisodeStatus.DONE, (FACT,))
 

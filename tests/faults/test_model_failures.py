@@ -173,14 +173,14 @@ def test_what_lasts_leaves_the_episode_to_be_finished_later(
     remote.spoil(READING[memory.settings.plan], fault)
     with pytest.raises(outcome.error, match=outcome.reason):
         add()
-    [episode] = memory.episodes(namespace=namespace)
+    [episode] = memory.episodes.list(namespace=namespace)
     assert (episode.content, episode.status, episode.step, episode.attempts) == (SAID, outcome.status, "extract", 1)
     assert outcome.reason in (episode.reason or "")
     stats = memory.stats(namespace=namespace)
     assert (stats.entities, stats.facts) == (0, 0)
     assert memory.search("Oslo", namespace=namespace).episodes[0].id == episode.id
     remote.mend()
-    again = memory.resume if outcome.status is WAITING else memory.retry
+    again = memory.episodes.resume if outcome.status is WAITING else memory.episodes.retry
     [added] = again(namespace=namespace)
     assert (added.episode, added.status, added.facts) == (episode.id, EpisodeStatus.DONE, (FACT,))
     assert again(namespace=namespace) == []
@@ -213,13 +213,13 @@ def test_an_outage_stops_a_long_ingestion_and_nothing_is_lost(
 ) -> None:
     fault, outcome = LASTING[name]
     given = [{"content": f"I know {who}.", "speaker": "Ann", "at": AT} for who in ("Bob", "Cy", "Dan")]
-    memory.save(given, namespace=namespace)
+    memory.episodes.save(given, namespace=namespace)
     remote.spoil(READING[memory.settings.plan], fault)
     with pytest.raises(outcome.error):
         memory.add_many(given, namespace=namespace)
     assert memory.stats(namespace=namespace).waiting == 3
     remote.mend()
-    assert [each.status for each in memory.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
+    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
 
 
 # --- answers that are odd but of use
@@ -252,7 +252,7 @@ def test_what_is_of_use_in_an_odd_answer_is_kept(
     added = add()
     assert (added.status, added.problem) == (EpisodeStatus.DONE, None)
     assert set(added.entities) == names
-    assert {each.name for each in memory.entities(namespace=namespace)} == names
+    assert {each.name for each in memory.entities.list(namespace=namespace)} == names
     of_facts = name == "cut off after whole items" and memory.settings.plan == "thorough"  # which asks for them later
     if name in ("a name of 100 kB", "a type of 100 kB", "some invalid items", "cut off after whole items"):
         assert bool(added.usage.dropped) is not of_facts
@@ -309,7 +309,7 @@ def test_answers_about_ids_that_do_not_exist_change_nothing(
     assert added.ended == (() if name == "verdicts" else ("Ann lives in Paris",))
     stats = memory.stats(namespace=namespace)
     assert (stats.waiting, stats.failed, stats.reviews) == (0, 0, 0)
-    assert {each.name for each in memory.entities(namespace=namespace)} >= {"Ann", "Paris", "Oslo"}
+    assert {each.name for each in memory.entities.list(namespace=namespace)} >= {"Ann", "Paris", "Oslo"}
 
 
 @pytest.mark.parametrize("kind", ["FactVerdicts", "Resolutions", "CanonicalPredicates"])
@@ -329,7 +329,7 @@ def test_a_later_question_that_fails_leaves_nothing_half_written(
         assert (after.entities, after.facts) == (before.entities, before.facts)
         paid = remote.asked.count(READING[memory.settings.plan])
         remote.mend()
-        [added] = (memory.resume if outcome.status is WAITING else memory.retry)(namespace=namespace)
+        [added] = (memory.episodes.resume if outcome.status is WAITING else memory.episodes.retry)(namespace=namespace)
         assert paid == 1
         assert READING[memory.settings.plan] not in remote.asked  # what was answered is not paid for again
     else:
@@ -345,5 +345,5 @@ async def test_asyncio_meets_the_same(memory: GraphMemory, remote: Model, namesp
         with pytest.raises(outcome.error, match=outcome.reason):
             await memory.aadd(f"{SAID} {name}", speaker="Ann", at=AT, namespace=namespace)
     remote.mend()
-    added = [*await memory.aresume(namespace=namespace), *await memory.aretry(namespace=namespace)]
+    added = [*await memory.episodes.aresume(namespace=namespace), *await memory.episodes.aretry(namespace=namespace)]
     assert [each.status for each in added] == [EpisodeStatus.DONE] * 3

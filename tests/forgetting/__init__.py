@@ -34,7 +34,7 @@ def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[t
             fact.end_precision, fact.confidence, fact.reviewed, tuple(each.quote for each in fact.sources),
         )
         for name in names
-        for fact in memory.history(name, namespace=namespace, limit=1000)
+        for fact in memory.facts.history(name, namespace=namespace, limit=1000)
     }  # fmt: skip
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from kg_memory import ForgetReceipt, GraphMemory
 from kg_memory.maintenance.forgetting import forget as forgetting
+from tests.bound import Verbs
 from tests.review import World
-from tests.test_memory import Verbs
 
 
 @pytest.fixture(autouse=True)

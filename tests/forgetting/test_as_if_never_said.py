@@ -82,11 +82,11 @@ def compare(
     added = memory.add_many(messages, namespace=first)
     if "episode" in named:
         named = {**named, "episode": added[named["episode"]].episode}
-    receipt = memory.forget(**named, namespace=first)
+    receipt = memory.privacy.forget(**named, namespace=first)
     said = [instead.get(place, each) for place, each in enumerate(messages)]
     memory.add_many([each for each in said if each], namespace=second)
     if "span" in named:
-        memory.resume(namespace=first)
+        memory.episodes.resume(namespace=first)
     else:
         assert receipt.unread == ()
     assert receipt.residue == ()
@@ -155,8 +155,8 @@ def test_several_messages_of_a_thread_go_at_once_and_the_rest_follow_each_other(
     number = next(NUMBERS)
     first, second = f"forgotten {number}", f"never said {number}"
     scripted.add_many(messages, namespace=first)
-    [fact] = scripted.facts_about("Ann", namespace=first)
-    assert len(scripted.forget(fact=fact.id, namespace=first).episodes) == 3
+    [fact] = scripted.facts.about("Ann", namespace=first)
+    assert len(scripted.privacy.forget(fact=fact.id, namespace=first).episodes) == 3
     scripted.add_many([each for each in messages if "Oslo" not in each["content"]], namespace=second)
     assert all_of(scripted, first) == all_of(scripted, second)
     assert residue(looking(scripted, first), "oslo") == []

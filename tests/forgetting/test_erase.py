@@ -46,16 +46,16 @@ def test_the_bytes_are_gone_from_the_files(own, folder, named):
     own.add(KEPT, speaker="Bob", namespace="kept" if "everything" in named else "n")
     own.add(SAID, speaker="Ann", thread="t", namespace="n")
     assert files_with(folder, "Zebulonia")
-    done = own.forget(**named, namespace="n", erase=False)
-    assert (done.erased, "BGREWRITEAOF" in done.advice, own.audit()[0].erased) == (False, True, False)
+    done = own.privacy.forget(**named, namespace="n", erase=False)
+    assert (done.erased, "BGREWRITEAOF" in done.advice, own.privacy.audit()[0].erased) == (False, True, False)
     assert files_with(folder, "Zebulonia")
     own.add(SAID, speaker="Ann", thread="t", namespace="n")
-    done = own.forget(**named, namespace="n")
-    assert (done.erased, done.advice, own.audit()[0].erased) == (True, "", True)
+    done = own.privacy.forget(**named, namespace="n")
+    assert (done.erased, done.advice, own.privacy.audit()[0].erased) == (True, "", True)
     for text in ("Zebulonia", "zebulonia", "Kyotopolis", *done.episodes, *done.facts):
         assert files_with(folder, text) == []
     assert files_with(folder, "harbourside")
-    assert own.verify_audit(head=done.head).entries == 2
+    assert own.privacy.verify(head=done.head).entries == 2
 
 
 def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
@@ -64,7 +64,7 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
     command("CONFIG", "SET", "slowlog-log-slower-than", 0)
     added = own.add(SAID, speaker="Ann", namespace="n")
     assert added.episode in str(command("SLOWLOG", "GET", 1000))
-    done = own.forget(episode=added.episode, namespace="n")
+    done = own.privacy.forget(episode=added.episode, namespace="n")
     stream = erase.STREAM.format("kg:n")
     time.sleep(1.2)  # the queries of forgetting itself, which name ids, are written there later
     kept = str(command("XRANGE", stream, "-", "+"))
@@ -80,7 +80,7 @@ def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
         alive.copy(graph_key(namespace))
         dead.copy(graph_key(namespace))
         dead._connection.client_setname("")  # as if its connection were no more
-        memory.forget(episode=added.episode, namespace=namespace)
+        memory.privacy.forget(episode=added.episode, namespace=namespace)
         assert [database.command("EXISTS", each.key) for each in (alive, dead)] == [1, 0]
 
 
@@ -96,7 +96,7 @@ def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkey
 
     monkeypatch.setattr(database, "command", command)
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
-    done = memory.forget(episode=added.episode, erase=True, namespace=namespace)
+    done = memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace)
     assert (done.erased, "NOPERM" in done.advice, "BGREWRITEAOF" in done.advice) == (False, True, True)
     assert done.residue == ()
 
@@ -104,4 +104,4 @@ def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkey
 def test_a_rewrite_that_began_before_is_waited_for_and_done_again(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     memory.driver.database.command("BGREWRITEAOF")
-    assert memory.forget(episode=added.episode, erase=True, namespace=namespace).erased
+    assert memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace).erased

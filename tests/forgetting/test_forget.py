@@ -14,12 +14,12 @@ def test_a_forgotten_message_leaves_nothing(verbs, rows):
     verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-01", thread="t")
     empty = verbs.add("I met Zebulon in Kyoto.", speaker="Ann", at="2024-01-02", thread="t")
     verbs.add("I like tea.", speaker="Ann", at="2024-01-02T00:01", thread="t")
-    done = verbs.forget(episode=empty.episode)
+    done = verbs.privacy.forget(episode=empty.episode)
     assert (done.episodes, len(done.facts), len(done.entities)) == ((empty.episode,), 2, 2)
     assert residue(rows, "zebulon", "kyoto", "met", empty.episode) == []
-    assert [each.sentence for each in verbs.facts_about("Ann")] == ["Ann lives in Oslo"]
+    assert [each.sentence for each in verbs.facts.about("Ann")] == ["Ann lives in Oslo"]
     with pytest.raises(InputError, match="forgotten"):
-        verbs.forget(episode=empty.episode)
+        verbs.privacy.forget(episode=empty.episode)
 
 
 def untimed(added: AddResult) -> AddResult:
@@ -32,7 +32,7 @@ def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
     then = world.now()
     added = world.moves("Paris", "2024-06-01")
     assert world.lived()[0][2] == "2024-06-01"
-    done = world.forget(episode=added.episode)
+    done = world.privacy.forget(episode=added.episode)
     assert world.lived() == [("Ann lives in Oslo", "2024-01-01", None)]
     assert len(done.restored) == 1
     assert residue(rows, "Paris", "2024-06-01", added.episode) == []
@@ -44,10 +44,10 @@ def test_what_a_forgotten_message_had_ended_holds_again(world, rows):
 def test_what_others_say_too_stays_with_their_words_and_dates(world, rows):
     first = world.add("I moved to Oslo, secretly.", speaker="Ann", at="2024-01-01", source_id="m1")
     world.add("I still live in Oslo.", speaker="Ann", at="2024-03-01", source_id="m2")
-    [before] = world.facts_about("Ann")
+    [before] = world.facts.about("Ann")
     assert [each.source_id for each in before.sources] == ["m1", "m2"]
-    done = world.forget(episode=first.episode)
-    [fact] = world.facts_about("Ann")
+    done = world.privacy.forget(episode=first.episode)
+    [fact] = world.facts.about("Ann")
     assert (fact.id, f"{fact.valid_at:%Y-%m-%d}") == (before.id, "2024-03-01")
     assert [each.source_id for each in fact.sources] == ["m2"]
     assert (done.facts, done.entities, done.changed) == ((), (), (before.id,))
@@ -66,9 +66,9 @@ def test_a_sentence_that_only_a_forgotten_message_gave_is_told_in_other_words(wo
     model.rules["facts"] = facts
     first = world.add("My hideout is in Oslo.", speaker="Ann", at="2024-01-01")
     world.moves("Oslo", "2024-02-01")
-    assert [each.sentence for each in world.facts_about("Ann")] == ["Ann has a hideout in Oslo"]
-    world.forget(episode=first.episode)
-    [fact] = world.facts_about("Ann")
+    assert [each.sentence for each in world.facts.about("Ann")] == ["Ann has a hideout in Oslo"]
+    world.privacy.forget(episode=first.episode)
+    [fact] = world.facts.about("Ann")
     assert (fact.sentence, fact.wording) == ("Ann lives in Oslo", "LIVES_IN")
     assert residue(rows, "hideout", first.episode) == []
     assert world.search("Where does Ann live?").facts[0].id == fact.id
@@ -94,20 +94,20 @@ def test_an_episode_that_is_known_only_together_with_what_went_is_read_again(wor
     first = world.moves("Oslo", "2024-01-01")
     second = world.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
     assert second.facts == ("Ann lives in Oslo",)
-    done = world.forget(episode=first.episode)
+    done = world.privacy.forget(episode=first.episode)
     assert done.unread == (second.episode,)
     assert residue(rows, "oslo", first.episode) == []
     assert world.stats().waiting == 1
-    world.resume()
-    assert (world.stats().waiting, world.facts_about("Ann"), residue(rows, "oslo")) == (0, [], [])
+    world.episodes.resume()
+    assert (world.stats().waiting, world.facts.about("Ann"), residue(rows, "oslo")) == (0, [], [])
 
 
 def test_a_fact_goes_with_every_message_that_states_it(world, rows):
     for at in ("2024-01-01", "2024-02-01"):
         world.moves("Oslo", at)
     kept = world.add("I know Bob.", speaker="Ann", at="2024-03-01")
-    [fact] = [each for each in world.facts_about("Ann") if "Oslo" in each.objects]
-    look = world.forget(fact=fact.id, dry_run=True)
+    [fact] = [each for each in world.facts.about("Ann") if "Oslo" in each.objects]
+    look = world.privacy.forget(fact=fact.id, dry_run=True)
     assert (look.dry_run, len(look.episodes), look.facts) == (True, 2, (fact.id,))
     assert sorted(look.texts.values()) == [
         "Ann lives in Oslo",
@@ -115,21 +115,21 @@ def test_a_fact_goes_with_every_message_that_states_it(world, rows):
         "Ann: I moved to Oslo.",
         "Oslo",
     ]
-    assert len(world.episodes()) == 3
-    done = world.forget(fact=fact.id, by="Ann", reason="asked for")
+    assert len(world.episodes.list()) == 3
+    done = world.privacy.forget(fact=fact.id, by="Ann", reason="asked for")
     went = {"episodes", "facts", "entities", "restored", "changed", "unread", "redacted", "parts", "kind"}
     assert done.model_dump(include=went) == look.model_dump(include=went)
     assert (done.texts, done.by, done.reason, done.dry_run) == ({}, "Ann", "asked for", False)
     assert residue(rows, "oslo", fact.id, *done.episodes) == []
-    assert [each.id for each in world.episodes()] == [kept.episode]
+    assert [each.id for each in world.episodes.list()] == [kept.episode]
     with pytest.raises(InputError, match="there is no fact"):
-        world.forget(fact=fact.id)
+        world.privacy.forget(fact=fact.id)
 
 
 def test_an_episode_that_waits_unread_is_forgotten(world, rows):
-    [saved] = world.save([{"content": "I met Zebulon.", "speaker": "Ann", "thread": "t"}])
-    world.save([{"content": "And then?", "speaker": "Bob", "thread": "t"}])
-    world.forget(episode=saved.episode)
+    [saved] = world.episodes.save([{"content": "I met Zebulon.", "speaker": "Ann", "thread": "t"}])
+    world.episodes.save([{"content": "And then?", "speaker": "Bob", "thread": "t"}])
+    world.privacy.forget(episode=saved.episode)
     assert (residue(rows, "zebulon", saved.episode), world.stats().waiting) == ([], 1)
 
 
@@ -159,14 +159,14 @@ def test_an_episode_that_waits_unread_is_forgotten(world, rows):
 def test_what_cannot_be_forgotten_is_told(world, given, match):
     world.moves("Oslo", "2024-01-01")
     with pytest.raises(InputError, match=match):
-        world.forget(**given)
-    assert len(world.facts_about("Ann")) == 1
+        world.privacy.forget(**given)
+    assert len(world.facts.about("Ann")) == 1
 
 
 def test_a_namespace_that_holds_nothing_has_nothing_to_forget(world):
     with pytest.raises(InputError, match="there is no episode"):
-        world.forget(episode="a")
-    assert world.namespace not in world.memory.namespaces()
+        world.privacy.forget(episode="a")
+    assert world.namespace not in world.memory.data.namespaces()
 
 
 def test_a_name_that_only_a_forgotten_message_said_is_not_known_any_more(world, rows, model):
@@ -194,12 +194,12 @@ def test_a_name_that_only_a_forgotten_message_said_is_not_known_any_more(world, 
     world.add("I know Robert.", speaker="Ann", at="2024-01-01", thread="a")
     full = world.add("Robert Zebulon is a friend.", speaker="Ann", at="2024-02-01", thread="b")
     world.add("Robert called.", speaker="Ann", at="2024-03-01", thread="c")
-    assert {each.name for each in world.entities()} == {"Ann", "Robert Zebulon"}
-    world.forget(episode=full.episode)
+    assert {each.name for each in world.entities.list()} == {"Ann", "Robert Zebulon"}
+    world.privacy.forget(episode=full.episode)
     assert residue(rows, "zebulon", full.episode) == []
-    assert {each.name for each in world.entities()} == {"Ann", "Robert"}
-    assert [each.sentence for each in world.facts_about("Robert")] == ["Ann knows Robert"]
-    assert world.facts_about("Robert Zebulon") == []
+    assert {each.name for each in world.entities.list()} == {"Ann", "Robert"}
+    assert [each.sentence for each in world.facts.about("Robert")] == ["Ann knows Robert"]
+    assert world.facts.about("Robert Zebulon") == []
 
 
 def test_a_verdict_stays_with_its_facts_and_without_the_words_of_what_went(world, rows, model):
@@ -215,7 +215,7 @@ def test_a_verdict_stays_with_its_facts_and_without_the_words_of_what_went(world
     world.moves("Oslo", "2024-01-01")
     first = world.moves("Paris", "2024-06-01", ", zebulon")
     world.moves("Paris", "2024-07-01")
-    world.forget(episode=first.episode)
+    world.privacy.forget(episode=first.episode)
     assert world.lived() == [
         ("Ann lives in Oslo", "2024-01-01", "2024-07-01"),
         ("Ann lives in Paris", "2024-07-01", None),
@@ -229,10 +229,10 @@ def test_what_was_decided_goes_with_what_it_was_about(world, rows):
     world.moves("Oslo", "2024-01-01")
     world.doubts()
     second = world.moves("Paris", "2024-06-01")
-    [review] = world.reviews()
-    world.decide(review.id, "accept", reason="she told me of Paris herself")
-    world.forget(episode=second.episode)
-    assert (world.reviews(), world.reviews(decided=True)) == ([], [])
+    [review] = world.reviews.list()
+    world.reviews.decide(review.id, "accept", reason="she told me of Paris herself")
+    world.privacy.forget(episode=second.episode)
+    assert (world.reviews.list(), world.reviews.list(decided=True)) == ([], [])
     assert rows("MATCH (n) WHERE n:Verdict OR n:Decision RETURN n") == []
     assert residue(rows, "paris") == []
     assert world.lived() == [("Ann lives in Oslo", "2024-01-01", None)]
@@ -249,9 +249,9 @@ def test_a_relation_that_only_a_forgotten_message_named_is_no_predicate_any_more
 
     model.rules["facts"] = facts
     gone = world.add("I frobbed Bob.", speaker="Ann", at="2024-01-01")
-    assert [each.name for each in world.predicates()] == ["FROBBED"]
-    world.forget(episode=gone.episode)
-    assert (world.predicates(), residue(rows, "frob")) == ([], [])
+    assert [each.name for each in world.predicates.list()] == ["FROBBED"]
+    world.privacy.forget(episode=gone.episode)
+    assert (world.predicates.list(), residue(rows, "frob")) == ([], [])
 
 
 def test_a_community_that_may_tell_of_it_goes_and_one_that_is_being_made_is_made_anew(world, rows, database):
@@ -264,7 +264,7 @@ CREATE (c:Community {id: $member, name: $name, summary: 'all about it'})-[:HAS_M
 """
     for member, name in (("Ann", "friends in Paris"), ("Tom", "others")):
         database.query(graph_key(world.namespace), make, {"member": member, "name": name}, write=True)
-    world.forget(episode=gone.episode)
+    world.privacy.forget(episode=gone.episode)
     assert rows("MATCH (c:Community) RETURN c.name AS name") == [{"name": "others"}]
     assert rows("MATCH (m:Meta {id: 'schema'}) RETURN m.communities AS written") == [{"written": 1}]
 
@@ -278,11 +278,11 @@ def test_a_summary_that_a_model_wrote_is_written_anew_without_the_last_one(world
     }
     friends = [f"Friend{number}{'x' * 150}" for number in range(4)]
     told = [world.add(f"I know {each}.", speaker="Ann", at=f"2024-01-0{day}") for day, each in enumerate(friends, 1)]
-    [ann] = [each for each in world.entities() if each.name == "Ann"]
+    [ann] = [each for each in world.entities.list() if each.name == "Ann"]
     assert "Friend3x" in ann.summary
-    world.forget(episode=told[-1].episode)
+    world.privacy.forget(episode=told[-1].episode)
     assert residue(rows, "Friend3x") == []
-    [ann] = [each for each in world.entities() if each.name == "Ann"]
+    [ann] = [each for each in world.entities.list() if each.name == "Ann"]
     assert "Friend2x" in ann.summary
 
 
@@ -290,8 +290,8 @@ def test_the_same_message_is_a_new_episode_after_it_was_forgotten(verbs, rows):
     said = {"content": "I moved to Oslo.", "speaker": "Ann", "at": "2024-01-01", "source_id": "m1"}
     first = verbs.add(**said)
     for _ in range(2):
-        verbs.forget(episode=first.episode)
+        verbs.privacy.forget(episode=first.episode)
         assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
         assert untimed(verbs.add(**said)) == untimed(first)
-    [fact] = verbs.facts_about("Ann")
+    [fact] = verbs.facts.about("Ann")
     assert verbs.search("Where does Ann live?").facts[0].id == fact.id

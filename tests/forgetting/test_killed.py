@@ -46,14 +46,14 @@ class Killed:
         """Have the messages be there, and an empty log."""
         database = self.memory.driver.database
         database.command("DEL", audit.LOG, audit.POINTERS)
-        if self.namespace in self.memory.namespaces():
+        if self.namespace in self.memory.data.namespaces():
             database.delete(graph_key(self.namespace))
         messages = MESSAGES if self.kind == "thread" else MESSAGES[-1:]
         added = self.memory.add_many(messages, namespace=self.namespace)
         self.named = {**NAMED[self.kind], **({"episode": added[-1].episode} if self.kind == "span" else {})}
 
     def forget(self) -> None:
-        self.memory.forget(**self.named, namespace=self.namespace)
+        self.memory.privacy.forget(**self.named, namespace=self.namespace)
 
     def die(self, at: int) -> bool:
         """Forget in a child that is killed before the effect *at* of those that change something; tell whether it was."""
@@ -95,8 +95,8 @@ class Killed:
 
     def graph(self) -> Counter[str]:
         """Return what there is once all is read and summarised."""
-        if self.namespace in self.memory.namespaces():
-            self.memory.resume(namespace=self.namespace)
+        if self.namespace in self.memory.data.namespaces():
+            self.memory.episodes.resume(namespace=self.namespace)
         return whole.graph(self.look, self.since)
 
 
@@ -108,21 +108,21 @@ def test_killed_before_each_change_it_is_whole_and_ends_when_asked_again(memory,
     killed = Killed(memory, namespace, kind)
     killed.begin()
     killed.forget()
-    clean, gone = killed.graph(), memory.audit()[0].episodes
+    clean, gone = killed.graph(), memory.privacy.audit()[0].episodes
     for at in count():
         killed.begin()
         dead = killed.die(at)
         with monkeypatch.context() as patch:
             patch.setattr(audit, "ABANDONED", 0)
             assert whole.flaws(killed.look) == []
-            told = memory.audit()
+            told = memory.privacy.audit()
             try:
                 killed.forget()
             except InputError as error:
                 assert "forgotten" in str(error)  # noqa: PT017 - it may be gone already
-            entries = memory.audit()
+            entries = memory.privacy.audit()
             assert sum(each.episodes for each in entries) == gone, (at, told, entries)
-            assert memory.verify_audit().ok
+            assert memory.privacy.verify().ok
             assert killed.graph() == clean, at
         if not dead:
             break

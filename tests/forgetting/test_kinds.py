@@ -24,7 +24,7 @@ TALK = [
 
 def said(verbs: Any) -> list[str]:
     """Return what is there still, earliest first."""
-    return [each.content for each in reversed(verbs.episodes())]
+    return [each.content for each in reversed(verbs.episodes.list())]
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_all_messages_of_one_kind_go_and_nothing_of_them_is_found(world, rows, m
     monkeypatch.setattr(forgetting, "AT_ONCE", at_once)
     messages = [{**each, "at": f"2024-01-0{day}"} for day, each in enumerate(TALK, 1)]
     world.add_many(messages)
-    look = world.forget(**named, dry_run=True)
+    look = world.privacy.forget(**named, dry_run=True)
     assert len(said(world)) == len(TALK)
     progress: list[tuple[int, int]] = []
-    done = world.forget(**named, progress=lambda part, whole: progress.append((part, whole)))
+    done = world.privacy.forget(**named, progress=lambda part, whole: progress.append((part, whole)))
     gone = len(TALK) - len(left)
     assert said(world) == [TALK[place]["content"] for place in left]
     assert (set(done.episodes), set(done.entities)) == (set(look.episodes), set(look.entities))
@@ -54,14 +54,16 @@ def test_all_messages_of_one_kind_go_and_nothing_of_them_is_found(world, rows, m
     assert (done.parts, done.residue) == (len(progress), ())
     assert residue(rows, *done.episodes, *done.facts, *done.entities) == []
     with pytest.raises(InputError, match="forgotten"):
-        world.forget(**named)
+        world.privacy.forget(**named)
 
 
 def test_a_person_goes_with_messages_that_name_them_and_were_never_read(world, rows, model):
     world.add("I know Zoe.", speaker="Ann", at="2024-01-01")
-    world.save([{"content": "ask Zoe, not Zoella", "speaker": "Tom"}, {"content": "zoe? Zoella!", "speaker": "Tom"}])
-    assert len(world.forget(entity="Zoe").episodes) == 2
-    assert [each.content for each in world.episodes()] == ["zoe? Zoella!"]
+    world.episodes.save(
+        [{"content": "ask Zoe, not Zoella", "speaker": "Tom"}, {"content": "zoe? Zoella!", "speaker": "Tom"}]
+    )
+    assert len(world.privacy.forget(entity="Zoe").episodes) == 2
+    assert [each.content for each in world.episodes.list()] == ["zoe? Zoella!"]
 
 
 def test_of_two_people_of_one_name_one_is_forgotten_by_id(world, database):
@@ -70,27 +72,27 @@ def test_of_two_people_of_one_name_one_is_forgotten_by_id(world, database):
     named = "MATCH (n:Entity {name: 'Robert'}), (a:Alias {key: $key}) MERGE (a)-[:NAMES]->(n) SET n.aliases = ['Bob']"
     database.query(graph_key(world.namespace), named, {"key": alias_key("Bob")}, write=True)
     with pytest.raises(InputError, match="name of several entities"):
-        world.forget(entity="Bob")
-    [id_] = [each.id for each in world.entities() if each.name == "Robert"]
-    assert world.forget(entity=id_).episodes == (other.episode,)
-    assert [each.content for each in world.episodes()] == ["I know Bob."]
+        world.privacy.forget(entity="Bob")
+    [id_] = [each.id for each in world.entities.list() if each.name == "Robert"]
+    assert world.privacy.forget(entity=id_).episodes == (other.episode,)
+    assert [each.content for each in world.episodes.list()] == ["I know Bob."]
 
 
 def test_everything_goes_with_its_graph_and_what_comes_after_is_new(verbs, memory, namespace):
     added = verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", thread="t")
-    look = verbs.forget(everything=True, dry_run=True)
+    look = verbs.privacy.forget(everything=True, dry_run=True)
     assert (look.episodes, len(look.facts), len(look.entities)) == ((added.episode,), 1, 2)
     saver = InMemorySaver()
     saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, _checkpoint(), {}, {})
-    done = verbs.forget(everything=True, checkpointer=saver)
+    done = verbs.privacy.forget(everything=True, checkpointer=saver)
     assert (done.kind, done.episodes, done.checkpoints) == ("everything", (added.episode,), ("t",))
-    assert namespace not in memory.namespaces()
+    assert namespace not in memory.data.namespaces()
     assert list(saver.list(None)) == []
     assert len(memory.driver.vectors._known) == 0
     with pytest.raises(InputError, match="forgotten"):
-        verbs.forget(everything=True)
+        verbs.privacy.forget(everything=True)
     assert verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", thread="t").episode == added.episode
-    assert len(verbs.facts_about("Ann")) == 1
+    assert len(verbs.facts.about("Ann")) == 1
 
 
 def _checkpoint() -> Any:
@@ -106,7 +108,7 @@ def test_a_thread_that_was_left_half_forgotten_goes_on_when_asked_again(world, m
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        world.forget(thread="t", progress=stop)
-    assert len(world.episodes()) == 3
-    assert len(world.forget(thread="t").episodes) == 3
-    assert (world.episodes(), world.entities()) == ([], [])
+        world.privacy.forget(thread="t", progress=stop)
+    assert len(world.episodes.list()) == 3
+    assert len(world.privacy.forget(thread="t").episodes) == 3
+    assert (world.episodes.list(), world.entities.list()) == ([], [])

@@ -30,31 +30,31 @@ def redis(memory: GraphMemory) -> Callable[..., Any]:
 
 def forget_one(world: World, day: int = 1, **why: str) -> Any:
     """Have a message be said and forgotten."""
-    return world.forget(episode=world.moves("Oslo", f"2024-01-0{day}").episode, **why)
+    return world.privacy.forget(episode=world.moves("Oslo", f"2024-01-0{day}").episode, **why)
 
 
 def test_each_time_is_told_latest_first_and_without_any_text(verbs, memory, namespace, redis):
     for by, reason in (("Tom", "asked for, ticket 4711"), ("Ann", "Ann no longer lives in Oslo")):
         added = verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01")
-        done = verbs.forget(episode=added.episode, by=by, reason=reason)
-    last, first = verbs.audit()
+        done = verbs.privacy.forget(episode=added.episode, by=by, reason=reason)
+    last, first = verbs.privacy.audit()
     assert (first.number, first.by, first.reason) == (1, "Tom", "asked for, ticket 4711")
     assert (last.number, last.before, last.hash) == (2, first.hash, done.head)
     assert (last.by, last.reason) == (forgetting.LEFT_OUT, forgetting.LEFT_OUT)
     assert (last.kind, last.episodes, last.facts, last.entities, last.residue) == ("episode", 1, 1, 2, 0)
-    assert verbs.audit(namespace="another") == []
+    assert verbs.privacy.audit(namespace="another") == []
     kept = str(redis("HGETALL", audit.LOG)).lower()
     assert not any(text in kept for text in ("oslo", added.episode, namespace.lower(), *done.facts, *done.entities))
     [message] = last.messages
     assert message == audit.mask(redis("GET", audit.SALT), added.episode)
-    check = memory.verify_audit(head=done.head)
+    check = memory.privacy.verify(head=done.head)
     assert check == AuditReport(entries=2, head=done.head)
     assert redis("HGETALL", audit.POINTERS) == {}
 
 
 def test_a_dry_run_is_not_in_the_log(world, memory):
-    world.forget(episode=world.moves("Oslo", "2024-01-01").episode, dry_run=True)
-    assert (world.audit(), memory.verify_audit()) == ([], AuditReport(entries=0))
+    world.privacy.forget(episode=world.moves("Oslo", "2024-01-01").episode, dry_run=True)
+    assert (world.privacy.audit(), memory.privacy.verify()) == ([], AuditReport(entries=0))
 
 
 def resealed(text: str, **changes: Any) -> str:
@@ -79,16 +79,16 @@ TAMPERING = {
 @pytest.mark.parametrize("how", TAMPERING)
 def test_who_tampers_with_it_is_found_out(memory, redis, how):
     heads = [_append(memory, each) for each in "abcd"]
-    assert memory.verify_audit(head=heads[-1]) == AuditReport(entries=4, head=heads[-1])
-    assert all(memory.verify_audit(head=each).ok for each in heads)
+    assert memory.privacy.verify(head=heads[-1]) == AuditReport(entries=4, head=heads[-1])
+    assert all(memory.privacy.verify(head=each).ok for each in heads)
     change, said = TAMPERING[how]
     for field, text in change([redis("HGET", audit.LOG, str(number)) for number in range(1, 5)]).items():
         redis("HDEL", audit.LOG, field) if text is None else redis("HSET", audit.LOG, field, text)
-    check = memory.verify_audit(head=heads[-1])
+    check = memory.privacy.verify(head=heads[-1])
     assert not check.ok
     assert said in check.problems[0], check
     _append(memory, "later")  # goes on, and heals nothing
-    assert not memory.verify_audit(head=heads[-1]).ok
+    assert not memory.privacy.verify(head=heads[-1]).ok
 
 
 def _append(memory: GraphMemory, receipt: str) -> str:
@@ -99,7 +99,7 @@ def _append(memory: GraphMemory, receipt: str) -> str:
 def test_those_who_write_at_once_make_one_chain(memory):
     with ThreadPoolExecutor(8) as pool:
         heads = list(pool.map(lambda number: _append(memory, str(number)), range(60)))
-    check = memory.verify_audit(head=heads[0])
+    check = memory.privacy.verify(head=heads[0])
     assert (check.ok, check.entries, len(set(heads))) == (True, 60, 60)
 
 
@@ -125,11 +125,13 @@ def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
         name = "delete" if kind == "everything" else "query"
         patch.setattr(real, name, dying(getattr(real, name)))
         with pytest.raises(KeyboardInterrupt):
-            world.forget(**({"everything": True} if kind == "everything" else {"episode": added.episode}), by="Tom")
-    assert (memory.verify_audit(), world.audit()) == (AuditReport(entries=0, pending=1), [])
+            world.privacy.forget(
+                **({"everything": True} if kind == "everything" else {"episode": added.episode}), by="Tom"
+            )
+    assert (memory.privacy.verify(), world.privacy.audit()) == (AuditReport(entries=0, pending=1), [])
     monkeypatch.setattr(audit, "ABANDONED", 0)
     for _ in range(2):
-        entries = world.audit()
+        entries = world.privacy.audit()
         assert len(entries) == (place == "after")
     for entry in entries:
         assert (entry.kind, entry.complete, entry.residue, entry.episodes) == (kind, False, None, 1)
@@ -137,5 +139,5 @@ def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
     assert redis("HGETALL", audit.POINTERS) == {}
     noted = memory.driver.database.query(graph_key(world.namespace), audit.NOTES, {}, write=False)
     assert noted == []
-    assert memory.verify_audit().ok
-    assert len(world.episodes()) == (place == "before")
+    assert memory.privacy.verify().ok
+    assert len(world.episodes.list()) == (place == "before")

@@ -54,7 +54,7 @@ def broken(world, database, monkeypatch) -> Callable[..., Any]:
             return found
 
         monkeypatch.setattr(database.__class__, "query", planting)
-        return world.forget(episode=episode)
+        return world.privacy.forget(episode=episode)
 
     return forget
 
@@ -69,7 +69,7 @@ def test_traces_that_are_left_are_found_each_and_told_without_their_text(world, 
     assert found <= {expected for _, expected in PLANTED.values()} | {("Term", "s", "word")}
     assert "zebulon" not in str(done).lower()
     assert added.episode not in str(done.residue)
-    [entry] = world.audit(limit=1)
+    [entry] = world.privacy.audit(limit=1)
     assert entry.residue == len(done.residue)
 
 
@@ -77,9 +77,9 @@ def test_a_quote_of_words_that_others_say_too_is_found(world, broken):
     said = "the cat sat near a dog and some bird ate an old fish while rain fell on green hills"
     words = [each for each in said.split() if len(each) > 2]
     for place, word in enumerate(words):
-        world.save([{"content": f"{word} {place}", "speaker": "Tom"}])
+        world.episodes.save([{"content": f"{word} {place}", "speaker": "Tom"}])
     world.moves("Oslo", "2024-01-01")
-    added = world.save([{"content": said, "speaker": "Ann"}])[0]
+    added = world.episodes.save([{"content": said, "speaker": "Ann"}])[0]
     done = broken(added.episode, "MATCH (n:Entity {name: 'Oslo'}) SET n.summary = $said", said=said)
     assert {(each.label, each.name, each.trace) for each in done.residue} == {("Entity", "summary", "quote")}
 
@@ -95,7 +95,7 @@ def test_what_somebody_says_meanwhile_is_no_trace(world, monkeypatch):
             world.add("I know Zebulon.", speaker="Tom", at="2024-03-01")
 
     monkeypatch.setattr(residue.Search, "excuse", excuse)
-    assert world.forget(episode=added.episode).residue == ()
+    assert world.privacy.forget(episode=added.episode).residue == ()
 
 
 def test_it_is_searched_in_pages_and_in_parts(world, monkeypatch):
@@ -105,6 +105,6 @@ def test_it_is_searched_in_pages_and_in_parts(world, monkeypatch):
     monkeypatch.setattr(residue, "VECTORS_AT_ONCE", 2)
     for day in range(1, 8):
         world.add(f"I know Zebulon{day}.", speaker="Ann", at=f"2024-01-0{day}", thread="t" if day % 2 else "u")
-    done = world.forget(thread="t")
+    done = world.privacy.forget(thread="t")
     assert (done.parts, done.residue, len(done.episodes)) == (2, (), 4)
     assert delete.ATTEMPTS > 1

@@ -15,23 +15,23 @@ def test_what_rests_on_the_characters_goes_and_the_rest_is_known_once_it_is_read
     first = verbs.add(said, speaker="Ann", at="2024-01-01", thread="t")
     verbs.add("I know Bob.", speaker="Ann", at="2024-01-01T00:01", thread="t")
     start = said.index("zebulon")
-    look = verbs.forget(episode=first.episode, span=(start, start + 11), dry_run=True)
-    assert (look.kind, look.unread == look.redacted, len(verbs.facts_about("Ann"))) == ("span", True, 2)
-    done = verbs.forget(episode=first.episode, span=(start, start + 11))
+    look = verbs.privacy.forget(episode=first.episode, span=(start, start + 11), dry_run=True)
+    assert (look.kind, look.unread == look.redacted, len(verbs.facts.about("Ann"))) == ("span", True, 2)
+    done = verbs.privacy.forget(episode=first.episode, span=(start, start + 11))
     assert (done.episodes, done.residue, done.redacted) == ((first.episode,), (), look.redacted)
     assert done.redacted != (first.episode,)  # the old id is a hash of the text
     assert residue(rows, "zebulon", "4711", first.episode) == []
     left = "I moved to Oslo, my code is [forgotten], I know Bob."
     assert left in {each.content for each in verbs.search("code").episodes}
-    verbs.resume()
-    assert {each.sentence for each in verbs.facts_about("Ann")} == {"Ann lives in Oslo", "Ann knows Bob"}
+    verbs.episodes.resume()
+    assert {each.sentence for each in verbs.facts.about("Ann")} == {"Ann lives in Oslo", "Ann knows Bob"}
     assert len(rows("MATCH (:Episode)-[n:NEXT]->(:Episode) RETURN n.x")) == 1
 
 
 def test_a_message_with_an_id_of_its_own_keeps_it_and_its_first_text_is_refused(world, rows):
     given = {"speaker": "Ann", "at": "2024-01-01", "source_id": "m1"}
     added = world.add("I moved to Zebulon.", **given)
-    done = world.forget(episode=added.episode, span=(11, 18))
+    done = world.privacy.forget(episode=added.episode, span=(11, 18))
     assert (done.redacted, done.residue) == ((added.episode,), ())
     assert residue(rows, "zebulon") == []
     with pytest.raises(InputError, match="another content"):
@@ -42,8 +42,8 @@ def test_a_message_with_an_id_of_its_own_keeps_it_and_its_first_text_is_refused(
 def test_where_the_rest_was_said_already_the_message_goes(world):
     given = {"speaker": "Ann", "at": "2024-01-01"}
     kept, gone = (world.add(f"My code is {code}", **given) for code in ("[forgotten]", "zebulon"))
-    assert world.forget(episode=gone.episode, span=(11, 18)).redacted == ()
-    assert [each.id for each in world.episodes()] == [kept.episode]
+    assert world.privacy.forget(episode=gone.episode, span=(11, 18)).redacted == ()
+    assert [each.id for each in world.episodes.list()] == [kept.episode]
 
 
 def test_a_record_stays_a_record(world):
@@ -51,15 +51,15 @@ def test_a_record_stays_a_record(world):
     added = world.add(record, kind="json", at="2024-01-01")
     start = record.index("zebulon")
     with pytest.raises(InputError, match="within one text"):
-        world.forget(episode=added.episode, span=(start - 3, start + 7))
-    world.forget(episode=added.episode, span=(start, start + 7))
-    assert json.loads(world.episodes()[0].content)["code"] == "[forgotten]"
+        world.privacy.forget(episode=added.episode, span=(start - 3, start + 7))
+    world.privacy.forget(episode=added.episode, span=(start, start + 7))
+    assert json.loads(world.episodes.list()[0].content)["code"] == "[forgotten]"
 
 
 def test_characters_that_are_not_there_are_refused_and_nothing_changes(world):
     added = world.moves("Oslo", "2024-01-01")
     with pytest.raises(InputError, match="within the 16 characters"):
-        world.forget(episode=added.episode, span=(0, 17))
-    assert len(world.facts_about("Ann")) == 1
+        world.privacy.forget(episode=added.episode, span=(0, 17))
+    assert len(world.facts.about("Ann")) == 1
     with pytest.raises(InputError, match="there is no episode"):
-        world.forget(episode="no such", span=(0, 1))
+        world.privacy.forget(episode="no such", span=(0, 1))

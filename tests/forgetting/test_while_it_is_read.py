@@ -46,7 +46,7 @@ def once(action: Callable[[], Any], rule: Callable[[Fields], Any]) -> Callable[[
 @pytest.mark.parametrize("step", ["extract_message", "facts"])
 def test_an_episode_that_was_read_with_what_is_forgotten_is_read_anew(verbs, world, rows, model, guessing, step):
     first = world.moves("Oslo", "2024-01-01")
-    model.rules[step] = once(lambda: world.forget(episode=first.episode), model.rules[step])
+    model.rules[step] = once(lambda: world.privacy.forget(episode=first.episode), model.rules[step])
     second = verbs.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
     assert (second.new, second.entities, second.facts) == (True, ("Ann",), ())
     assert residue(rows, "oslo", first.episode) == []
@@ -55,9 +55,9 @@ def test_an_episode_that_was_read_with_what_is_forgotten_is_read_anew(verbs, wor
 
 def test_what_is_read_anew_was_said_when_it_was_said_first(world, model):
     first = world.moves("Oslo", "2024-01-01")
-    model.rules["facts"] = once(lambda: world.forget(episode=first.episode), model.rules["facts"])
+    model.rules["facts"] = once(lambda: world.privacy.forget(episode=first.episode), model.rules["facts"])
     second = world.add("I know Bob.", speaker="Ann")
-    [episode] = world.episodes()
+    [episode] = world.episodes.list()
     assert (episode.id, second.new, second.facts) == (second.episode, True, ("Ann knows Bob",))
     assert episode.at == episode.created_at
 
@@ -69,7 +69,7 @@ def test_a_run_that_waited_at_a_breakpoint_meanwhile_is_read_anew(world, rows, g
     thread = {"configurable": {"thread_id": "1"}}
     given = {"content": "I like it there.", "speaker": "Ann", "at": "2024-01-01T00:01", "namespace": world.namespace}
     run.invoke(given, thread)
-    world.forget(episode=first.episode)
+    world.privacy.forget(episode=first.episode)
     ended = [run.invoke(None, thread) for _ in range(2)][1]
     assert (ended["done"], ended["new"]) == (True, True)
     assert residue(rows, "oslo", first.episode) == []
@@ -82,7 +82,7 @@ def test_an_episode_that_is_saved_meanwhile_borrows_no_words(world, rows, monkey
 
     def query(key: str, text: str, params: Any, *, write: bool) -> Any:
         if text == episodes.SAVE_EPISODE and waiting:
-            world.forget(episode=waiting.pop())
+            world.privacy.forget(episode=waiting.pop())
         return ask(key, text, params, write=write)
 
     monkeypatch.setattr(database, "query", query)
@@ -94,18 +94,20 @@ def test_communities_that_are_summarised_meanwhile_are_made_anew(world, rows, mo
     for friend in ("Bob", "Eve"):
         world.add(f"I know {friend}.", speaker="Ann", at="2024-01-01")
     gone = world.add("I know Zebulon.", speaker="Ann", at="2024-01-02")
-    model.rules["community"] = once(lambda: world.forget(episode=gone.episode), model.rules["community"])
-    done = world.refresh_communities()
+    model.rules["community"] = once(lambda: world.privacy.forget(episode=gone.episode), model.rules["community"])
+    done = world.communities.refresh()
     assert (done.communities, done.asked) == (1, 2)
     assert residue(rows, "zebulon", gone.episode) == []
-    assert [set(each.members) for each in world.communities()] == [{"Ann", "Bob", "Eve"}]
+    assert [set(each.members) for each in world.communities.list()] == [{"Ann", "Bob", "Eve"}]
 
 
 def test_every_write_of_forgetting_is_seen_by_a_refresh_and_by_a_reader(world, rows):
     counts = "MATCH (m:Meta {id: 'schema'}) RETURN [m.communities, m.forgotten] AS counts"
-    added = [world.save([{"content": "Hello.", "speaker": "Ann", "at": f"2024-01-0{day}"}])[0] for day in (1, 2)]
+    added = [
+        world.episodes.save([{"content": "Hello.", "speaker": "Ann", "at": f"2024-01-0{day}"}])[0] for day in (1, 2)
+    ]
     for number, each in enumerate(added, 1):
-        world.forget(episode=each.episode)
+        world.privacy.forget(episode=each.episode)
         assert rows(counts) == [{"counts": [number, number]}]
 
 
@@ -113,13 +115,13 @@ def test_a_look_changes_nothing(verbs, world, rows):
     world.moves("Oslo", "2024-01-01")
     told = world.moves("Paris", "2024-06-01", ", zebulon")
     world.moves("Paris", "2024-07-01")
-    world.refresh_communities()
+    world.communities.refresh()
     everything = (
         "MATCH (n) RETURN id(n) AS id, labels(n) AS what, properties(n) AS held ORDER BY id",
         "MATCH (a)-[r]->(b) RETURN id(a) AS a, id(b) AS b, id(r) AS id, type(r) AS what, properties(r) AS held ORDER BY id",
     )
     before = [rows(query) for query in everything]
-    [fact] = [each for each in world.facts_about("Ann") if "Paris" in each.objects]
+    [fact] = [each for each in world.facts.about("Ann") if "Paris" in each.objects]
     for asked in ({"episode": told.episode}, {"fact": fact.id}):
-        assert verbs.forget(**asked, dry_run=True).dry_run
+        assert verbs.privacy.forget(**asked, dry_run=True).dry_run
     assert [rows(query) for query in everything] == before

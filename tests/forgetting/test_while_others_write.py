@@ -17,12 +17,12 @@ from tests.scripted import raising
 def test_what_is_said_while_something_is_forgotten_is_kept_and_the_rest_is_gone(world, rows):
     gone = [world.moves("Oslo", f"2024-01-0{day}", f" zebulon{day}", thread="t") for day in (1, 2, 3)]
     with ThreadPoolExecutor(4) as pool:
-        removing = [pool.submit(world.forget, episode=each.episode) for each in gone]
+        removing = [pool.submit(world.privacy.forget, episode=each.episode) for each in gone]
         adding = [pool.submit(world.moves, "Oslo", f"2024-01-1{day}", thread="t") for day in (1, 2, 3)]
         for each in (*removing, *adding):
             each.result()
     assert residue(rows, "zebulon", *(each.episode for each in gone)) == []
-    [fact] = world.facts_about("Ann")
+    [fact] = world.facts.about("Ann")
     assert [f"{each.at:%d}" for each in fact.sources] == ["11", "12", "13"]
     assert f"{fact.valid_at:%Y-%m-%d}" == "2024-01-11"
     assert len(rows("MATCH (:Episode)-[n:NEXT]->(:Episode) RETURN n.x")) == 2
@@ -40,12 +40,12 @@ def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, ro
         found = ask(key, text, params, write=write)
         if text == query and len(waiting) == 2:
             waiting.pop(0)
-            world.forget(episode=second.episode)
-            world.forget(episode=third.episode)
+            world.privacy.forget(episode=second.episode)
+            world.privacy.forget(episode=third.episode)
         return found
 
     monkeypatch.setattr(database, "query", looking)
-    assert world.forget(episode=first.episode).episodes == (first.episode,)
+    assert world.privacy.forget(episode=first.episode).episodes == (first.episode,)
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
 
 
@@ -53,8 +53,8 @@ def test_an_episode_that_is_forgotten_while_it_is_read_is_not_kept(world, rows, 
     told = model.rules["facts"]
 
     def facts(fields):
-        [episode] = world.episodes()
-        world.forget(episode=episode.id)
+        [episode] = world.episodes.list()
+        world.privacy.forget(episode=episode.id)
         return told(fields)
 
     model.rules["facts"] = facts
@@ -77,25 +77,25 @@ def test_where_others_never_stop_it_says_so_and_nothing_is_gone(world, model, mo
 
     monkeypatch.setattr(driver, "clock", clock)
     with pytest.raises(DatabaseUnavailable, match="after 2 write conflicts"):
-        world.forget(episode=added.episode)
+        world.privacy.forget(episode=added.episode)
     monkeypatch.setattr(driver, "clock", real)
-    assert "Oslo" in {each for fact in world.facts_about("Ann") for each in fact.objects}
+    assert "Oslo" in {each for fact in world.facts.about("Ann") for each in fact.objects}
 
 
 def test_what_is_forgotten_while_it_waits_to_be_read_does_not_come_back(world, rows, model):
-    saved = world.save(
+    saved = world.episodes.save(
         [{"content": f"I know Zebulon{place}.", "speaker": "Ann", "at": f"2024-01-0{place}"} for place in (1, 2)]
     )
     told = model.rules["extract_message"]
 
     def extract(fields):
-        if "Zebulon1" in fields["episode"]["content"] and len(world.episodes()) == 2:
-            world.forget(episode=saved[1].episode)
+        if "Zebulon1" in fields["episode"]["content"] and len(world.episodes.list()) == 2:
+            world.privacy.forget(episode=saved[1].episode)
         return told(fields)
 
     model.rules["extract_message"] = extract
-    world.memory.settings = world.memory.settings.with_(parallel=1)
-    first, second = world.resume()
+    world.memory._engine.settings = world.memory.settings.with_(parallel=1)
+    first, second = world.episodes.resume()
     assert (first.skipped, second.episode, "forgotten" in str(second.skipped)) == (None, saved[1].episode, True)
     assert residue(rows, "zebulon2", saved[1].episode) == []
 
@@ -109,9 +109,9 @@ def test_what_is_forgotten_while_it_is_to_be_tried_again_does_not_come_back(verb
 
     def forget_the_last(read):
         if read.done == 1:
-            memory.forget(episode=last.episode, namespace=namespace)
+            memory.privacy.forget(episode=last.episode, namespace=namespace)
 
-    first, second = verbs.retry(progress=forget_the_last)
+    first, second = verbs.episodes.retry(progress=forget_the_last)
     assert (first.status, second.skipped) == ("done", FORGOTTEN)
     assert residue(rows, "zebulon2", last.episode) == []
 
@@ -119,7 +119,7 @@ def test_what_is_forgotten_while_it_is_to_be_tried_again_does_not_come_back(verb
 def test_what_is_forgotten_while_it_is_queued_does_not_come_back(world, rows):
     with BackgroundMemory(world.memory, after_seconds=30) as background:
         future = background.submit([{"content": "I know Zebulon.", "speaker": "Ann"}], namespace=world.namespace)
-        world.forget(episode=world.episodes()[0].id)
+        world.privacy.forget(episode=world.episodes.list()[0].id)
         background.flush()
         assert [each.skipped for each in future.result(10)] == [FORGOTTEN]
         assert background.failures == ()

@@ -93,7 +93,7 @@ def hostile(request: Any, server: Any, database: Database, look: Callable[[str],
 def test_every_message_is_kept_to_the_letter_and_read(hostile: Any) -> None:
     memory, namespace, added = hostile
     assert {each.status for each in added} == {EpisodeStatus.DONE}
-    stored = {each.id: each for each in memory.episodes(namespace=namespace, limit=10_000)}
+    stored = {each.id: each for each in memory.episodes.list(namespace=namespace, limit=10_000)}
     assert len(stored) == len(EPISODES) >= 200
     for message, told in zip(EPISODES, added, strict=True):
         assert stored[told.episode].content == replace_unstorable(message["content"])
@@ -116,8 +116,8 @@ def test_every_name_is_looked_up_and_every_filter_asked(hostile: Any) -> None:
     memory, namespace, _ = hostile
     for family, texts in groupby(EPISODES, key=lambda each: each["thread"]):
         text = next(texts)["content"]
-        memory.facts_about(text, namespace=namespace)
-        memory.entities(like=text, namespace=namespace)
+        memory.facts.about(text, namespace=namespace)
+        memory.entities.list(like=text, namespace=namespace)
         where = {"speaker": text, "source": text, "thread": family, "name": text, "predicate": text}
         memory.search(text, namespace=namespace, where=where, center=text, thread=family, explain=True)
         context = memory.context(text, namespace=namespace, where={"thread": family}, template="xml")

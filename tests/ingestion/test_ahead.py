@@ -215,7 +215,7 @@ def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memor
         EpisodeStatus.FAILED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
     ]
     assert [each.problem for each in added if each.problem] == ["no: say it otherwise"]
-    assert [each.objects for each in memory.facts_about("Zoe", namespace=namespace)][::-1] == [
+    assert [each.objects for each in memory.facts.about("Zoe", namespace=namespace)][::-1] == [
         (each,) for each in PEOPLE if each != "Cleo"
     ]
 
@@ -252,7 +252,7 @@ def test_an_outage_leaves_all_saved_and_resume_reads_them_in_order(memory, model
         memory.add_many(said, namespace=namespace)
     model.rules = rules
     memory.add_many(said, namespace=namespace)
-    assert memory.resume(namespace=namespace) == []
+    assert memory.episodes.resume(namespace=namespace) == []
     found = graph(namespace)
     assert found["episodes"] == expected["episodes"]
     assert len(found["facts"]) == len(expected["facts"])
@@ -291,4 +291,4 @@ def test_long_content_among_messages_is_read_in_its_place(server, model, setting
 def test_what_comes_before_an_input_that_is_none_is_remembered(memory, namespace):
     with pytest.raises(ValueError, match="empty"):
         memory.add_many(["I know Bob", "I know Cleo", " ", "I know Fay"], namespace=namespace)
-    assert [each.status for each in memory.episodes(namespace=namespace)] == [EpisodeStatus.DONE] * 2
+    assert [each.status for each in memory.episodes.list(namespace=namespace)] == [EpisodeStatus.DONE] * 2

@@ -86,9 +86,9 @@ def test_the_rest_of_a_message_is_read_and_its_quotes_are_found_in_the_whole(
     added = memory.add(said, speaker="Bob", at=AT, namespace=namespace)
     assert added.facts == ("Bob knows Cid",)
     assert "Oslo" not in model.asks("extract_message")[-1]["episode"]["content"]
-    [fact] = memory.facts_about("Cid", namespace=namespace)
+    [fact] = memory.facts.about("Cid", namespace=namespace)
     assert [each.quote for each in fact.sources] == ["Cid"]
-    assert said in {each.content for each in memory.episodes(namespace=namespace)}
+    assert said in {each.content for each in memory.episodes.list(namespace=namespace)}
 
 
 def test_a_message_that_is_all_context_is_skipped_with_its_reason(
@@ -102,9 +102,9 @@ def test_a_message_that_is_all_context_is_skipped_with_its_reason(
     assert len(model.asked) == asked
     assert memory.add(f"{context}\n\nThank you!", speaker="Bob", at=AT, namespace=namespace).skipped
     assert len(model.asked) == asked
-    [fact] = memory.facts_about("Oslo", namespace=namespace)
+    [fact] = memory.facts.about("Oslo", namespace=namespace)
     assert len(fact.sources) == 1
-    assert len(memory.retry(namespace=namespace, skipped=True)) == 2
+    assert len(memory.episodes.retry(namespace=namespace, skipped=True)) == 2
     read = [each["episode"]["content"] for each in model.asks("extract_message")[1:]]
     assert [each.strip() for each in read] == [context, "Thank you!"]
 

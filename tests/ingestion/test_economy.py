@@ -45,19 +45,19 @@ def questions(model: Scripted) -> list[str]:
 
 
 def statuses(memory: GraphMemory, namespace: str) -> list[str]:
-    return [str(each.status) for each in reversed(memory.episodes(namespace=namespace))]
+    return [str(each.status) for each in reversed(memory.episodes.list(namespace=namespace))]
 
 
 def facts(memory: GraphMemory, namespace: str) -> set[tuple[Any, ...]]:
-    names = [each.name for each in memory.entities(namespace=namespace)]
-    found = (each for name in names for each in memory.facts_about(name, namespace=namespace))
+    names = [each.name for each in memory.entities.list(namespace=namespace)]
+    found = (each for name in names for each in memory.facts.about(name, namespace=namespace))
     return {(each.subject, each.predicate, each.objects, each.valid_at, each.invalid_at) for each in found}
 
 
 def test_a_message_waits_and_is_found_by_its_words_meanwhile(economy, model, namespace):
     added = economy.add(**told(0, *DAYS[0]), namespace=namespace)
     assert (added.new, added.status, added.facts) == (True, EpisodeStatus.WAITING, ())
-    assert "waits for others" in (economy.episodes(namespace=namespace)[0].reason or "")
+    assert "waits for others" in (economy.episodes.list(namespace=namespace)[0].reason or "")
     assert [each.content for each in economy.search("Oslo", namespace=namespace).episodes] == [DAYS[0][1]]
     assert model.asked == []
 
@@ -68,7 +68,7 @@ def test_the_message_that_fills_the_window_has_all_read_in_one_question(economy,
     assert added[-1].facts
     assert questions(model) == ["read_window"]
     assert statuses(economy, namespace) == ["done"] * 4
-    assert {each.plan for each in economy.episodes(namespace=namespace)} == {"economy"}
+    assert {each.plan for each in economy.episodes.list(namespace=namespace)} == {"economy"}
     for number, each in enumerate(DAYS):
         standard.add(**told(number, *each), namespace=f"{namespace} one by one")
     assert facts(economy, namespace) == facts(standard, f"{namespace} one by one") != set()
@@ -94,14 +94,14 @@ def test_what_is_no_short_message_waits_for_nothing_and_is_read_after_what_came_
     economy.add(**told(0, *DAYS[0]), namespace=namespace)
     added = economy.add("Ann lives in Rome.", kind="text", thread="chat", at="2024-02-01", namespace=namespace)
     assert (added.status, statuses(economy, namespace)) == (EpisodeStatus.DONE, ["done", "done"])
-    [ended] = [each for each in economy.facts_about("Ann", namespace=namespace) if each.objects == ("Oslo",)]
+    [ended] = [each for each in economy.facts.about("Ann", namespace=namespace) if each.objects == ("Oslo",)]
     assert ended.invalid_at is not None
 
 
 def test_resume_reads_what_a_thread_left_waiting(economy, model, namespace):
     for number, each in enumerate(DAYS[:3]):
         economy.add(**told(number, *each), namespace=namespace)
-    assert [each.status for each in economy.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
+    assert [each.status for each in economy.episodes.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
     assert questions(model) == ["read_window"]
 
 
@@ -144,7 +144,7 @@ def test_what_names_no_message_is_left_out(economy, model, namespace):
     for number, each in enumerate(DAYS):
         economy.add(**told(number, *each), namespace=namespace)
     assert statuses(economy, namespace) == ["done"] * 4
-    assert [each.objects for each in economy.facts_about("Ann", namespace=namespace)] == []
+    assert [each.objects for each in economy.facts.about("Ann", namespace=namespace)] == []
 
 
 def test_greetings_are_not_told_to_the_model(economy, model, namespace):
@@ -166,11 +166,11 @@ def test_eight_that_fill_a_window_at_once_make_no_double(server, model, settings
                 for number in range(8)
             )
         )
-        await memory.aresume(namespace=namespace)
+        await memory.episodes.aresume(namespace=namespace)
 
     chosen = settings.with_(url=server.url, plan="economy", window=4)
     with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
         asyncio.run(all_at_once(memory))
-        assert sorted(each.name for each in memory.entities(namespace=namespace)) == ["Ann", "Oslo"]
-        assert len(memory.facts_about("Ann", namespace=namespace)) == 1
+        assert sorted(each.name for each in memory.entities.list(namespace=namespace)) == ["Ann", "Oslo"]
+        assert len(memory.facts.about("Ann", namespace=namespace)) == 1
         assert statuses(memory, namespace) == ["done"] * 8

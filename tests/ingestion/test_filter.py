@@ -128,7 +128,7 @@ def test_a_turn_like_those_before_it_is_saved_and_not_read(
     memory = gated()
     assert told(memory, namespace, TALK) == [False, True, True, False, True]
     assert len(model.asks("extract_message")) == 2
-    [skipped, *_] = memory.episodes(namespace=namespace, status=EpisodeStatus.SKIPPED)
+    [skipped, *_] = memory.episodes.list(namespace=namespace, status=EpisodeStatus.SKIPPED)
     assert skipped.reason == "it differs little from the turns before it (surprise 0.684): it is not read"
     assert memory.search("who purrs", namespace=namespace).episodes
     assert told(memory, namespace, ["Oslo again"], thread="another") == [False]
@@ -180,7 +180,7 @@ def test_a_text_a_record_a_long_turn_and_what_is_asked_for_are_read_however_alik
     assert told(memory, namespace, ["Oslo three"], kind="text") == [False]
     assert told(memory, namespace, ['{"home": "Oslo"}'], kind="json") == [False]
     assert told(memory, namespace, ["Oslo" + "o" * LONGEST_TURN]) == [False]
-    [again] = memory.retry(namespace=namespace, skipped=True)
+    [again] = memory.episodes.retry(namespace=namespace, skipped=True)
     assert again.skipped is None
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.ingestion.graph import STEPS, build
-from kg_memory.memory import past, reading
+from kg_memory.memory.entities import read_entities
+from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
+from kg_memory.memory.facts import facts_about
 from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END
@@ -39,31 +41,31 @@ def test_a_message_becomes_an_episode_entities_and_a_dated_and_sourced_fact(add,
     )
     assert added["new"]
     assert added["done"]
-    [fact] = look(past.facts_about("Ann", 10))
+    [fact] = look(facts_about("Ann", 10))
     assert (fact.subject, fact.predicate, fact.objects) == ("Ann", "LIVES_IN", ("Oslo",))
     assert fact.valid_at == datetime(2024, 5, 1, 8, tzinfo=UTC)
     assert fact.invalid_at is fact.expired_at is None
     [source] = fact.sources
     assert (source.quote, source.speaker, source.at) == ("Oslo", "Ann", fact.valid_at)
-    [episode] = look(reading.episodes(10, 0, None))
+    [episode] = look(read_episodes(10, 0, None))
     assert (episode.id, episode.status) == (source.episode, "done")
     assert episode.content[source.start : source.end] == "Oslo"
     assert (episode.thread, episode.source, episode.source_id) == ("t", "chat", "m1")
-    entities = {each.name: each for each in look(reading.entities(10, 0))}
+    entities = {each.name: each for each in look(read_entities(10, 0))}
     assert {name: each.type for name, each in entities.items()} == {"Ann": "Person", "Oslo": "Place"}
     assert entities["Ann"].summary == "Ann lives in Oslo."
 
 
 def test_a_quote_after_characters_beyond_the_basic_plane_is_read_back_exactly(add, look):
     add("🎉🎉 𝔘 奥斯陆 and e\u0301 then Oslo", "2024-05-01")
-    quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(past.facts_about("Ann", 10))}
+    quotes = {fact.objects[0]: fact.sources[0].quote for fact in look(facts_about("Ann", 10))}
     assert quotes == {"Oslo": "Oslo", "奥斯陆": "奥斯陆"}
 
 
 def test_oslo_paris_oslo_gives_three_periods(add, look):
     for place, at in (("Oslo", "2024-01-01"), ("Paris", "2024-06-01"), ("Oslo", "2024-09-01")):
         add(f"I live in {place}.", at)
-    facts = look(past.facts_about("Ann", 10))
+    facts = look(facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01"), ("2024-09-01", None)]
     assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
     assert len({fact.id for fact in facts}) == 2
@@ -84,7 +86,7 @@ def test_a_back_dated_fact_takes_its_place(add, look):
     add("I live in Rome.", "2024-09-01")
     late = add("I live in Paris since 2024-06-01", "2024-10-01")
     assert late["revision"]["ended"] == []
-    facts = look(past.facts_about("Ann", 10))
+    facts = look(facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [("2024-01-01", "2024-06-01")]
     assert spans(facts, "Ann lives in Paris") == [("2024-06-01", "2024-09-01")]
     assert spans(facts, "Ann lives in Rome") == [("2024-09-01", None)]
@@ -106,13 +108,13 @@ def test_what_was_believed_before_is_closed_and_kept_never_overwritten(add, rows
 def test_an_undated_fact_and_its_end_are_told_apart(add, look):
     add("I live in Oslo, undated", "2024-01-01")
     add("Oslo was home until 2024-03-01", "2024-04-01")
-    assert spans(look(past.facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
+    assert spans(look(facts_about("Oslo", 10)), "Ann lives in Oslo") == [(None, "2024-03-01")]
 
 
 def test_a_fact_whose_end_was_told_alone_has_its_source_even_where_a_rival_began_before_that_end(add, look):
     add("I live in Oslo since 2024-05-01", "2024-05-15")
     add("I live in Paris until 2024-05-15", "2024-05-15T00:01")
-    facts = look(past.facts_about("Ann", 10))
+    facts = look(facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Paris") == [(None, "2024-05-01")]
     assert spans(facts, "Ann lives in Oslo") == [("2024-05-01", None)]
     assert [len(fact.sources) for fact in facts] == [1, 1]
@@ -121,7 +123,7 @@ def test_a_fact_whose_end_was_told_alone_has_its_source_even_where_a_rival_began
 def test_a_fact_that_was_replaced_at_the_moment_it_was_said_has_its_source(add, look):
     add("I live in Oslo, undated", "2024-05-15")
     add("I live in Paris.", "2024-05-15")
-    facts = look(past.facts_about("Ann", 10))
+    facts = look(facts_about("Ann", 10))
     assert spans(facts, "Ann lives in Oslo") == [(None, "2024-05-15")]
     assert [len(fact.sources) for fact in facts] == [1, 1]
 
@@ -130,15 +132,15 @@ def test_the_same_message_three_times_is_one_episode(add, look, model):
     first, *again = [add("I live in Oslo.") for _ in range(3)]
     assert [first["new"], *(each["new"] for each in again)] == [True, False, False]
     assert {each["episode"]["id"] for each in again} == {first["episode"]["id"]}
-    assert (look(reading.stats()).episodes, look(reading.stats()).facts) == (1, 1)
+    assert (look(read_stats()).episodes, look(read_stats()).facts) == (1, 1)
     assert len(model.asks("facts")) == 1
 
 
 def test_the_same_words_at_another_time_are_another_episode_and_one_fact_with_two_sources(add, look):
     add("I live in Oslo.", "2024-01-01")
     add("I live in Oslo.", "2024-02-01")
-    assert look(reading.stats()).episodes == 2
-    [fact] = look(past.facts_about("Ann", 10))
+    assert look(read_stats()).episodes == 2
+    [fact] = look(facts_about("Ann", 10))
     assert f"{fact.valid_at:%F}" == "2024-01-01"
     assert [f"{each.at:%F}" for each in sorted(fact.sources, key=lambda each: each.at)] == ["2024-01-01", "2024-02-01"]
 
@@ -147,7 +149,7 @@ def test_a_source_id_that_comes_again_with_other_words_is_refused_and_the_first_
     add("I live in Oslo.", source_id="m1")
     with pytest.raises(InputError, match="m1"):
         add("I live in Paris.", source_id="m1")
-    assert [each.content for each in look(reading.episodes(10, 0, None))] == ["I live in Oslo."]
+    assert [each.content for each in look(read_episodes(10, 0, None))] == ["I live in Oslo."]
 
 
 def test_a_message_that_arrives_out_of_order_is_linked_in_its_place(add, rows):
@@ -247,15 +249,15 @@ def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prom
     content = "Bobby and Smith live in Paris. " + " ".join(f"Friend{number}" for number in range(40))
     with pytest.raises(ModelUnavailable):
         add(content, "2024-02-01")
-    [episode] = [each for each in look(reading.episodes(10, 0, None)) if each.content == content]
+    [episode] = [each for each in look(read_episodes(10, 0, None)) if each.content == content]
     assert (episode.status, episode.attempts, episode.step is None) == ("waiting", 1, False)
-    assert [each.id for each in look(reading.to_read(reading.UNREAD, 10))] == [episode.id]
+    assert [each.id for each in look(read_oldest(UNREAD, 10))] == [episode.id]
     model.rules = whole
     again = add(content, "2024-02-01")
     assert not again["new"]
-    assert look(reading.stats()).waiting == 0
-    assert len(look(past.facts_about("Paris", 10))) == 1
-    assert all(fact.sources for fact in look(past.facts_about("Ann", 100)))
+    assert look(read_stats()).waiting == 0
+    assert len(look(facts_about("Paris", 10))) == 1
+    assert all(fact.sources for fact in look(facts_about("Ann", 100)))
 
 
 def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_says(add, look, model):
@@ -265,7 +267,7 @@ def test_what_was_saved_and_not_read_is_read_as_it_was_saved_whatever_the_retry_
     model.rules["facts"] = rule
     again = add("I live in Oslo.", None, source_id="m1", speaker="Bob", thread="b")
     assert not again["new"]
-    [fact] = look(past.facts_about("Oslo", 10))
+    [fact] = look(facts_about("Oslo", 10))
     assert (fact.subject, fact.valid_at) == ("Ann", datetime(2020, 1, 1, tzinfo=UTC))
     assert (fact.sources[0].speaker, fact.sources[0].at) == ("Ann", fact.valid_at)
 
@@ -274,7 +276,7 @@ def test_nothing_of_an_episode_is_seen_before_all_of_it_is_saved(add, look, mode
     model.rules["judge"] = model.rules["predicates"] = model.rules["facts"] = unavailable
     with pytest.raises(ModelUnavailable):
         add("I live in Oslo.")
-    assert look(reading.stats()).model_dump() == {
+    assert look(read_stats()).model_dump() == {
         "episodes": 1, "waiting": 1, "failed": 0, "skipped": 0, "entities": 0, "facts": 0, "current_facts": 0, "reviews": 0, "communities": 0,
     }  # fmt: skip
 
@@ -284,9 +286,9 @@ def test_a_json_record_is_read_with_its_own_prompt(add, look, model):
     add(content, kind="json", speaker=None)
     assert len(model.asks("extract_json")) == 1
     assert "previous" not in model.asks("extract_json")[0]
-    [fact] = look(past.facts_about("Carol", 10))
+    [fact] = look(facts_about("Carol", 10))
     assert fact.sources[0].quote == "Oslo"
-    [episode] = look(reading.episodes(10, 0, None))
+    [episode] = look(read_episodes(10, 0, None))
     assert (episode.kind, episode.content, episode.speaker) == ("json", content, None)
 
 
@@ -298,7 +300,7 @@ def test_a_long_text_is_read_in_pieces_and_its_quotes_stand_in_the_whole(driver,
     assert "".join(piece["content"] for piece in done["pieces"]) == content
     assert len(model.asks("extract_text")) == len(done["pieces"]) > 5
     assert {fact["sentence"] for fact in done["facts"]} >= {"Ann lives in Oslo", "Ann lives in Paris", "Ann knows Bob"}
-    for fact in look(past.facts_about("Ann", 20)):
+    for fact in look(facts_about("Ann", 20)):
         [source] = fact.sources
         assert source.quote == fact.objects[0] == content[source.start : source.end]
 
@@ -317,7 +319,7 @@ def test_an_old_fact_among_many_of_the_same_pair_is_known_again(add, look, model
     for number in range(many):
         add(f"Bob and I did thing {number}", f"2024-01-{number + 1:02}")
     add("Bob and I did thing 0", "2024-02-01")
-    facts = look(past.facts_about("Bob", 100))
+    facts = look(facts_about("Bob", 100))
     assert len({fact.id for fact in facts}) == len(facts) == many
     assert len(next(fact for fact in facts if fact.sentence.endswith("thing 0")).sources) == 2
 
@@ -336,6 +338,6 @@ def test_the_fullest_name_is_kept_and_all_names_lead_to_it(add, look, model):
     add("I saw Bobby Lee", "2024-01-01")
     add("I saw Bobby Lee Smith", "2024-01-02")
     add("I saw Bobby Lee", "2024-01-03")
-    entities = {each.name: each.aliases for each in look(reading.entities(10, 0))}
+    entities = {each.name: each.aliases for each in look(read_entities(10, 0))}
     assert entities == {"Ann": (), "Bobby Lee Smith": ("Bobby Lee",)}
-    assert look(past.facts_about("bobby lee", 10)) == look(past.facts_about("BOBBY LEE SMITH", 10)) != []
+    assert look(facts_about("bobby lee", 10)) == look(facts_about("BOBBY LEE SMITH", 10)) != []

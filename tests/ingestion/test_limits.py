@@ -50,7 +50,7 @@ def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, na
     model.rules["extract_text"] = lambda fields: {
         "entities": [{"name": f"{fields['episode']['content'][:6]} {place}", "type": "Person"} for place in range(6)]
     }
-    memory.settings = memory.settings.with_(chunk_size=20)
+    memory._engine.settings = memory.settings.with_(chunk_size=20)
     added = memory.add("First piece of it. Other piece of it.", kind="text", at="2024-05-01", namespace=namespace)
     assert len(added.entities) == 10
     assert "kept 10 of 12 entities of one episode: split the episode" in caplog.text
@@ -66,7 +66,7 @@ def test_an_entity_has_no_more_than_so_many_names(memory, model, namespace, monk
     memory.add("Ann Lee lives in Oslo.", speaker="Ann Lee", at="2024-05-01", namespace=namespace)
     for place in range(6):
         memory.add(f"I live in Oslo, {place}.", speaker=f"Ann Lee {'x' * place}y", at="2024-05-02", namespace=namespace)
-    [ann] = [each for each in memory.entities(namespace=namespace) if each.name == "Ann Lee"]
+    [ann] = [each for each in memory.entities.list(namespace=namespace) if each.name == "Ann Lee"]
     assert len(ann.aliases) == 3
     assert "has 3 other names already" in caplog.text
 

@@ -43,7 +43,7 @@ def linking(server: Server) -> Iterator[GraphMemory]:
 
 
 def names(memory: GraphMemory, name: str, namespace: str) -> list[str]:
-    return [each.name for each in memory.similar(name, namespace=namespace)]
+    return [each.name for each in memory.entities.similar(name, namespace=namespace)]
 
 
 @pytest.mark.parametrize("at_once", [False, True])
@@ -54,7 +54,7 @@ def test_near_names_are_linked_both_ways_once_and_by_how_near_they_are(linking, 
         for each in (*NAMES, NAMES[0]):
             linking.add(f"{each}.", namespace=namespace, source_id=each)
     assert names(linking, NAMES[0], namespace) == [NAMES[1]]
-    [found] = linking.similar(NAMES[1], namespace=namespace)
+    [found] = linking.entities.similar(NAMES[1], namespace=namespace)
     assert (found.name, found.score) == (NAMES[0], 0.75)
     assert names(linking, NAMES[2], namespace) == []
     assert len(rows("MATCH ()-[s:SIMILAR_TO]->() RETURN s.similarity")) == 1
@@ -62,15 +62,15 @@ def test_near_names_are_linked_both_ways_once_and_by_how_near_they_are(linking, 
 
 def test_links_go_with_an_entity_and_with_its_vector(linking, namespace, rows):
     gone, _ = (linking.add(f"{each}.", namespace=namespace) for each in NAMES[:2])
-    linking.reembed(namespace=namespace)
+    linking.data.reembed(namespace=namespace)
     assert names(linking, NAMES[0], namespace) == []
     third = "Big Red Barn Wall"
     linking.driver.model.rules["extract_message"] = told((*NAMES, third))
     linking.add(f"{third}.", namespace=namespace)
     assert sorted(names(linking, third, namespace)) == list(NAMES[:2])
-    linking.forget(episode=gone.episode, namespace=namespace)
+    linking.privacy.forget(episode=gone.episode, namespace=namespace)
     assert names(linking, third, namespace) == [NAMES[1]]
-    linking.evict(orphans=True, expired_days=0, namespace=namespace)
+    linking.privacy.evict(orphans=True, expired_days=0, namespace=namespace)
     assert rows("MATCH ()-[s:SIMILAR_TO]->() RETURN s.similarity") == []
 
 
@@ -84,10 +84,12 @@ def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, 
 
     monkeypatch.setattr(database, "query", refusing)
     with caplog.at_level(logging.WARNING):
-        news = list(linking.ingestion.stream({"content": f"{NAMES[0]}.", "namespace": namespace}, stream_mode="custom"))
+        news = list(
+            linking.graphs.ingestion.stream({"content": f"{NAMES[0]}.", "namespace": namespace}, stream_mode="custom")
+        )
     assert (news[-1]["step"], news[-1]["linked"], news[-1]["unlinked"]) == ("link", 0, 1)
     assert "no links of 1 entities" in caplog.text
-    [episode] = linking.episodes(namespace=namespace)
+    [episode] = linking.episodes.list(namespace=namespace)
     assert episode.status == "done"
 
 
@@ -103,7 +105,7 @@ def test_no_more_is_linked_than_there_is_time_for(caplog):
 
 
 def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, namespace, monkeypatch):
-    assert "link" not in memory.ingestion.get_graph().nodes
+    assert "link" not in memory.graphs.ingestion.get_graph().nodes
     memory.add("I know Eve.", speaker="Ann", namespace=namespace)
     texts, ask = [], memory._database.query
     monkeypatch.setattr(
@@ -115,7 +117,7 @@ def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, name
 
 def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
     linking.add(f"{NAMES[0]}.", namespace=namespace)
-    [entity] = linking.entities(namespace=namespace)
+    [entity] = linking.entities.list(namespace=namespace)
     pair = {"one": entity.id, "other": entity.id, "similarity": 1.0}
     asked = {
         cypher.NEAR_ENTITIES: {"ids": [entity.id], "limit": 2, "threshold": 0.5},

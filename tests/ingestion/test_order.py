@@ -86,8 +86,8 @@ def told(message: Message) -> dict[str, Any]:
 
 def history(memory: GraphMemory, namespace: str) -> History:
     """Return what is believed of every entity over all time."""
-    names = [each.name for each in memory.entities(namespace=namespace, limit=1000)]
-    facts = (fact for name in names for fact in memory.facts_about(name, namespace=namespace, limit=1000))
+    names = [each.name for each in memory.entities.list(namespace=namespace, limit=1000)]
+    facts = (fact for name in names for fact in memory.facts.about(name, namespace=namespace, limit=1000))
     return {
         (
             each.subject, each.predicate, tuple(sorted(each.objects)),
@@ -218,7 +218,7 @@ def test_a_small_story_is_the_same_in_all_orders(offline, namespace, name):
 
 def test_a_fact_is_told_in_the_words_that_were_said_first_whichever_arrived_first(offline, namespace):
     story = ("I work at Globex.", "I no longer work at Globex.")
-    told = [offline.facts_about("Globex", namespace=each) for each in in_all_orders(offline, story, namespace)]
+    told = [offline.facts.about("Globex", namespace=each) for each in in_all_orders(offline, story, namespace)]
     assert [[fact.sentence for fact in facts] for facts in told] == [["Ann works at Globex: I work at Globex."]] * 2
 
 

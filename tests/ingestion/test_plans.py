@@ -111,7 +111,7 @@ def test_a_fact_is_about_the_known_entity_whatever_the_episode_calls_it(standard
     memory.add("Ann knows Robert Chen", at=AT, namespace=namespace)
     model.rules["read"] = read(["Robert", "Eve"], ("Robert", ["Eve"]))
     memory.add("Robert knows Eve", at=AT, namespace=namespace)
-    [fact] = memory.facts_about("Eve", namespace=namespace)
+    [fact] = memory.facts.about("Eve", namespace=namespace)
     assert (fact.subject, fact.objects) == ("Robert Chen", ("Eve",))
 
 
@@ -121,7 +121,7 @@ def test_each_piece_of_a_long_text_is_read_and_cited_for_itself(standard: Open, 
     memory = standard(model)
     memory.add(text, kind="text", at=AT, namespace=namespace)
     assert len(model.asks("read")) == 3
-    [fact] = [each for each in memory.facts_about("Rome", namespace=namespace) if each.subject == "Bob"]
+    [fact] = [each for each in memory.facts.about("Rome", namespace=namespace) if each.subject == "Bob"]
     assert fact.sources[0].start > text.index("Bob") + 3000
     assert text[fact.sources[0].start : fact.sources[0].end] == "Rome"
 
@@ -140,7 +140,7 @@ def test_more_than_the_limits_is_dropped_and_told(
 def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
     model = Scripted()
     given = {"content": "I moved to Oslo.", "speaker": "Ann", "at": AT, "namespace": namespace}
-    standard(model).ingestion.invoke(given, context={"plan": "thorough"})
+    standard(model).graphs.ingestion.invoke(given, context={"plan": "thorough"})
     assert [each.prompt.name for each in model.asked] == ["extract_message", "reflect", "facts"]
 
 
@@ -148,7 +148,7 @@ def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) ->
     with pytest.raises(SettingsError, match="plan is 'cheap': set it to one of economy, standard, thorough"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
-        standard(Scripted()).ingestion.invoke(
+        standard(Scripted()).graphs.ingestion.invoke(
             {"content": "They met.", "namespace": namespace}, context={"plan": "cheap"}
         )
 
@@ -158,7 +158,7 @@ def test_the_offline_model_reads_step_by_step_and_can_read_at_once(server: Serve
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
         assert memory.settings.plan == "thorough"
         states = [
-            memory.ingestion.invoke({**given, "namespace": f"{namespace} {plan}"}, context={"plan": plan})
+            memory.graphs.ingestion.invoke({**given, "namespace": f"{namespace} {plan}"}, context={"plan": plan})
             for plan in ("standard", "thorough")
         ]
     told = [[(fact["sentence"], fact["valid_at"], fact["start"]) for fact in state["facts"]] for state in states]

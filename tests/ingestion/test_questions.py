@@ -104,7 +104,7 @@ def test_a_new_predicate_is_asked_about_in_the_same_question_and_its_fact_judged
     assert parts(model) == ["resolve", "predicates"]
     assert len(model.asks("predicates")) == 1
     assert names(model) == ["read", "settle", "judge"]
-    [fact] = memory.facts_about("Robert", namespace=namespace)
+    [fact] = memory.facts.about("Robert", namespace=namespace)
     assert fact.predicate == "FROBNICATES"
 
 
@@ -213,10 +213,10 @@ def test_where_the_model_is_away_the_message_waits_and_is_read_from_there(memory
     rule, model.rules["judge"] = model.rules["judge"], raising(ModelUnavailable("down"))
     with pytest.raises(ModelUnavailable):
         memory.add("Ann knows Robert", at=AT, namespace=namespace)
-    [waiting] = memory.episodes(namespace=namespace, status="waiting")
+    [waiting] = memory.episodes.list(namespace=namespace, status="waiting")
     assert (waiting.content, waiting.step) == ("Ann knows Robert", "resolve")
     model.rules["judge"] = rule
     model.asked.clear()
-    memory.resume(namespace=namespace)
+    memory.episodes.resume(namespace=namespace)
     assert names(model) == ["settle"]
     assert memory.stats(namespace=namespace).waiting == 0

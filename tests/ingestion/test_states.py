@@ -23,14 +23,14 @@ def memory(server: Any, model: Scripted) -> GraphMemory:
 
 
 def only(memory: GraphMemory, namespace: str) -> Episode:
-    [episode] = memory.episodes(namespace=namespace)
+    [episode] = memory.episodes.list(namespace=namespace)
     return episode
 
 
 def test_what_is_saved_is_saved_and_what_is_read_is_done(memory, namespace):
-    [saved] = memory.save([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
+    [saved] = memory.episodes.save([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
     assert (saved.status, only(memory, namespace).attempts) == ("saved", 0)
-    [read] = memory.resume(namespace=namespace)
+    [read] = memory.episodes.resume(namespace=namespace)
     assert read.status == "done"
     episode = only(memory, namespace)
     assert (episode.status, episode.attempts, episode.plan, episode.reason) == ("done", 1, "thorough", None)
@@ -63,7 +63,7 @@ def test_an_outage_makes_it_wait_and_resume_reads_it(memory, model, namespace):
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert (only(memory, namespace).status, only(memory, namespace).step) == ("waiting", "facts")
     model.rules = whole
-    assert [each.status for each in memory.resume(namespace=namespace)] == ["done"]
+    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["done"]
     assert only(memory, namespace).attempts == 2
 
 
@@ -72,12 +72,12 @@ def test_resume_leaves_what_failed_and_retry_reads_it(memory, model, namespace):
     model.rules["facts"] = raising(AnswerError("no use: use a better one"))
     [added] = memory.add_many([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
     assert (added.status, added.problem) == ("failed", "no use: use a better one")
-    assert memory.resume(namespace=namespace) == []
-    assert [each.status for each in memory.retry(namespace=namespace)] == ["failed"]
+    assert memory.episodes.resume(namespace=namespace) == []
+    assert [each.status for each in memory.episodes.retry(namespace=namespace)] == ["failed"]
     model.rules = whole
-    [read] = memory.retry(namespace=namespace)
+    [read] = memory.episodes.retry(namespace=namespace)
     assert (read.status, read.facts) == ("done", ("Ann lives in Oslo",))
-    assert memory.retry(namespace=namespace) == []
+    assert memory.episodes.retry(namespace=namespace) == []
     assert only(memory, namespace).attempts == 3
 
 
@@ -87,7 +87,7 @@ async def test_retry_is_asynchronous_too_and_takes_ids(memory, model, namespace)
     given = [{"content": f"I moved to {place}.", "speaker": "Ann", "at": AT} for place in ("Oslo", "Rome")]
     first, _ = await memory.aadd_many(given, namespace=namespace)
     model.rules = whole
-    [read] = await memory.aretry(namespace=namespace, episodes=[first.episode])
+    [read] = await memory.episodes.aretry(namespace=namespace, episodes=[first.episode])
     assert (read.episode, read.status) == (first.episode, "done")
     assert memory.stats(namespace=namespace).failed == 1
 
@@ -95,7 +95,7 @@ async def test_retry_is_asynchronous_too_and_takes_ids(memory, model, namespace)
 def test_an_id_that_did_not_fail_is_told(memory, namespace):
     added = memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     with pytest.raises(InputError, match=r"no episode .* is failed"):
-        memory.retry(namespace=namespace, episodes=[added.episode])
+        memory.episodes.retry(namespace=namespace, episodes=[added.episode])
 
 
 def test_what_was_skipped_says_why_and_is_read_when_asked_for(memory, model, namespace):
@@ -103,9 +103,9 @@ def test_what_was_skipped_says_why_and_is_read_when_asked_for(memory, model, nam
     assert (added.status, bool(added.skipped)) == ("skipped", True)
     assert (only(memory, namespace).status, only(memory, namespace).reason) == ("skipped", added.skipped)
     assert memory.stats(namespace=namespace).skipped == 1
-    assert memory.retry(namespace=namespace) == []
+    assert memory.episodes.retry(namespace=namespace) == []
     model.asked.clear()
-    [read] = memory.retry(namespace=namespace, skipped=True)
+    [read] = memory.episodes.retry(namespace=namespace, skipped=True)
     assert (read.status, bool(model.asks("extract_message"))) == ("done", True)
     assert only(memory, namespace).reason is None
 
@@ -119,7 +119,7 @@ def test_what_was_answered_before_it_failed_is_not_asked_again_by_another_proces
     again = Scripted()
     again.rules = whole
     with GraphMemory(settings, model=again, embeddings=HashEmbeddings()) as second:
-        [added] = second.resume(namespace=namespace)
+        [added] = second.episodes.resume(namespace=namespace)
     assert (added.status, added.facts) == ("done", ("Ann lives in Oslo",))
     assert {each.prompt.name for each in again.asked} == {"facts"}
 
@@ -133,7 +133,7 @@ def test_another_model_is_asked_anew(server, model, namespace):
     other = Scripted()
     other.rules, other.name = whole, "another"
     with GraphMemory(settings, model=other, embeddings=HashEmbeddings()) as second:
-        second.resume(namespace=namespace)
+        second.episodes.resume(namespace=namespace)
     assert "extract_message" in {each.prompt.name for each in other.asked}
 
 
@@ -149,7 +149,7 @@ def test_what_is_forgotten_is_in_no_answer_that_waits(memory, model, namespace, 
     with pytest.raises(ModelUnavailable):
         memory.add("Bob is there too.", at="2024-05-01T10:01:00Z", **said)
     assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") != []
-    memory.forget(episode=first.episode, namespace=namespace)
+    memory.privacy.forget(episode=first.episode, namespace=namespace)
     assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") == []
 
 

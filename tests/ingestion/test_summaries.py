@@ -10,13 +10,13 @@ import pytest
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.memory import reading
+from kg_memory.memory.entities import read_entities
 from kg_memory.runtime.flow import Flow
 
 
 @pytest.fixture
 def summaries(look: Callable[[Flow[Any]], Any]) -> Callable[[], dict[str, str]]:
-    return lambda: {each.name: each.summary for each in look(reading.entities(100, 0))}
+    return lambda: {each.name: each.summary for each in look(read_entities(100, 0))}
 
 
 def test_a_summary_that_the_model_cannot_give_is_made_of_the_latest_facts(add, summaries, model):

@@ -31,10 +31,10 @@ def test_an_attack_is_kept_and_marked_but_not_read(memory, model, attacked, name
     assert attacked.status is EpisodeStatus.SKIPPED
     assert "prompt injection (override, secrecy)" in attacked.skipped
     assert (attacked.facts, attacked.entities) == ((), ())
-    [kept] = memory.episodes(namespace=namespace, status=EpisodeStatus.SKIPPED)
+    [kept] = memory.episodes.list(namespace=namespace, status=EpisodeStatus.SKIPPED)
     assert (kept.content, kept.flags, kept.withheld) == (ATTACK, ("override", "secrecy"), True)
     assert kept.reason == attacked.skipped
-    assert [fact.objects for fact in memory.facts_about("Bob", namespace=namespace) if "Paris" in fact.objects] == []
+    assert [fact.objects for fact in memory.facts.about("Bob", namespace=namespace) if "Paris" in fact.objects] == []
     assert "Ignore" not in str([each.fields for each in model.asked])
 
 
@@ -57,11 +57,11 @@ def test_a_search_finds_it_and_no_model_is_told_of_it(memory, attacked, namespac
 
 
 def test_a_person_can_have_it_read_after_all(memory, attacked, namespace) -> None:
-    assert memory.retry(namespace=namespace, skipped=True) == []  # not without naming it
-    [added] = memory.retry(namespace=namespace, episodes=[attacked.episode], skipped=True)
+    assert memory.episodes.retry(namespace=namespace, skipped=True) == []  # not without naming it
+    [added] = memory.episodes.retry(namespace=namespace, episodes=[attacked.episode], skipped=True)
     assert added.status is EpisodeStatus.DONE
     assert "Mallory lives in Paris" in added.facts
-    [read] = [each for each in memory.episodes(namespace=namespace) if each.flags]
+    [read] = [each for each in memory.episodes.list(namespace=namespace) if each.flags]
     assert not read.withheld
     assert "Ignore" in memory.context(ASKED, namespace=namespace)
 
@@ -74,7 +74,7 @@ def test_a_trusted_source_is_read_all_the_same(
     with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
         added = memory.add(ATTACK, source=source, at="2024-05-01", namespace=namespace)
         assert bool(added.facts) == is_read
-        [kept] = memory.episodes(namespace=namespace)
+        [kept] = memory.episodes.list(namespace=namespace)
         assert kept.flags == ("override", "secrecy")
 
 
@@ -83,11 +83,11 @@ def test_trusted_sources_are_read_from_the_environment() -> None:
 
 
 def test_what_is_only_saved_is_marked_too_and_not_told(memory, namespace) -> None:
-    memory.save([{"content": ATTACK, "at": "2024-05-01"}], namespace=namespace)
-    [kept] = memory.episodes(namespace=namespace)
+    memory.episodes.save([{"content": ATTACK, "at": "2024-05-01"}], namespace=namespace)
+    [kept] = memory.episodes.list(namespace=namespace)
     assert kept.withheld
     assert memory.context(ASKED, namespace=namespace) == ""
-    [resumed] = memory.resume(namespace=namespace)
+    [resumed] = memory.episodes.resume(namespace=namespace)
     assert resumed.status is EpisodeStatus.SKIPPED
 
 

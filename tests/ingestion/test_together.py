@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from kg_memory.ingestion.graph import build
-from kg_memory.memory import past, reading
+from kg_memory.memory.entities import read_entities
+from kg_memory.memory.episodes import read_stats
+from kg_memory.memory.facts import facts_about
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.scripted import Scripted
@@ -43,9 +45,9 @@ def test_eight_threads_that_add_the_same_new_entities_at_once_make_one_of_each(
         return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
 
     eight_together(driver, settings, model, one)
-    stats = look(reading.stats())
+    stats = look(read_stats())
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts) == (8, 0, 3, 2)
-    assert sorted(each.name for each in look(reading.entities(10, 0))) == ["Ann", "Bob", "Oslo"]
+    assert sorted(each.name for each in look(read_entities(10, 0))) == ["Ann", "Bob", "Oslo"]
     assert len(rows("MATCH (a:Alias) RETURN a.key AS key")) == 3
     terms = rows("MATCH (t:Term) RETURN t.s AS s, count(t) AS times")
     assert all(each["times"] == 1 for each in terms)
@@ -59,16 +61,16 @@ def test_the_same_new_fact_stated_in_eight_threads_at_once_is_believed_once(
         return {"content": content, "speaker": "Ann", "at": "2024-01-01", "namespace": namespace, "thread": str(number)}
 
     eight_together(driver, settings, model, one)
-    assert len(look(past.facts_about("Ann", 100))) == 1
+    assert len(look(facts_about("Ann", 100))) == 1
     assert rows("MATCH (:Episode)-[s:STATES]->(f:Fact) RETURN f.id AS id, count(s) AS n")[0]["n"] == 8
-    assert look(reading.stats()).current_facts == 1
+    assert look(read_stats()).current_facts == 1
 
 
 def test_the_same_episode_added_in_eight_threads_at_once_is_stored_once(driver, settings, model, namespace, look, rows):
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     done = eight_together(driver, settings, model, lambda _: given)
     assert sum(each["new"] for each in done) == 1
-    stats = look(reading.stats())
+    stats = look(read_stats())
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
     assert len(rows("MATCH (:Episode)-[s:STATES]->(:Fact) RETURN s.start AS start")) == 1
 
@@ -78,7 +80,7 @@ async def test_the_same_episode_added_by_eight_tasks_at_once_is_stored_once(driv
     given = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     done = await asyncio.gather(*(graph.ainvoke(given) for _ in range(8)))
     assert sum(each["new"] for each in done) == 1
-    stats = await driver.arun(reading.stats(), namespace)
+    stats = await driver.arun(read_stats(), namespace)
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts, stats.current_facts) == (1, 0, 2, 1, 1)
 
 
@@ -94,7 +96,7 @@ def test_two_facts_that_contradict_each_other_do_not_both_hold_though_they_came_
         return {"content": content, "speaker": "Ann", "at": f"2024-02-0{number + 1}", "namespace": namespace}
 
     eight_together(driver, settings, model, one, at="judge")
-    assert look(reading.stats()).current_facts == 1
+    assert look(read_stats()).current_facts == 1
 
 
 def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(driver, settings, model, namespace, rows):

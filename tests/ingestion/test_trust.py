@@ -11,7 +11,7 @@ def test_a_fact_has_the_trust_of_its_best_source(memory, namespace) -> None:
     memory.add("Bob lives in Rome.", trust=0.0, at="2024-05-01", namespace=namespace)
     memory.add("Cy lives in Bergen.", at="2024-05-01", namespace=namespace)
     found = memory.search("Who lives where?", namespace=namespace)
-    for facts in (found.facts, [fact for name in ("Ann", "Bob", "Cy") for fact in memory.facts_about(name, namespace=namespace)]):  # fmt: skip
+    for facts in (found.facts, [fact for name in ("Ann", "Bob", "Cy") for fact in memory.facts.about(name, namespace=namespace)]):  # fmt: skip
         assert {fact.subject: fact.trust for fact in facts} == pytest.approx({"Ann": 0.7, "Bob": 0.0, "Cy": 1.0})
-    [ann] = memory.facts_about("Ann", namespace=namespace)
+    [ann] = memory.facts.about("Ann", namespace=namespace)
     assert [source.trust for source in ann.sources] == [0.2, 0.1, 0.1, 0.1, 0.1]

@@ -59,7 +59,7 @@ def test_what_was_there_already_takes_nothing(add: Add) -> None:
 def test_a_reading_without_a_model_has_no_calls(server: Server, namespace: str) -> None:
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
         added = memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
-        assert memory.save(["Hello."], namespace=namespace)[0].usage == Usage()
+        assert memory.episodes.save(["Hello."], namespace=namespace)[0].usage == Usage()
     assert added.usage == Usage()
     assert added.facts
 
@@ -82,7 +82,7 @@ def test_what_a_failed_try_has_paid_for_is_not_counted_again(
     with pytest.raises(ModelUnavailable):
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     model.rules["facts"] = facts
-    [added] = memory.resume(namespace=namespace)
+    [added] = memory.episodes.resume(namespace=namespace)
     assert {each.step: each.calls for each in added.steps if each.calls} == {"facts": 1}
 
 

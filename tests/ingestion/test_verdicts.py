@@ -64,7 +64,7 @@ def homes(memory: GraphMemory, namespace: str, **asked: Any) -> list[tuple[str, 
     def day(moment: datetime | None) -> str | None:
         return moment and f"{moment:%F}"
 
-    found: list[Fact] = memory.facts_about("Ann", namespace=namespace, **asked)
+    found: list[Fact] = memory.facts.about("Ann", namespace=namespace, **asked)
     told = [(each.objects[0], day(each.valid_at), day(each.invalid_at)) for each in found]
     return sorted(told, key=lambda each: (each[1] or "", each[0]))
 
@@ -85,14 +85,14 @@ def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(memory, name
     assert (added.ended, added.waiting) == ((), ("Ann lives in Paris",))
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     unreviewed = {
-        each.objects[0]: each.reviewed for each in memory.facts_about("Ann", namespace=namespace, unreviewed=True)
+        each.objects[0]: each.reviewed for each in memory.facts.about("Ann", namespace=namespace, unreviewed=True)
     }
     assert unreviewed == {"Oslo": True, "Paris": False}
     found = [each.sentence for each in memory.search("Where does Ann live?", namespace=namespace).facts]
     assert found == ["Ann lives in Oslo"]
     asked = memory.search("Where does Ann live?", namespace=namespace, unreviewed=True).facts
     assert sorted(each.sentence for each in asked) == ["Ann lives in Oslo", "Ann lives in Paris"]
-    [review] = memory.reviews(namespace=namespace)
+    [review] = memory.reviews.list(namespace=namespace)
     assert (review.kind, review.ruling, review.waiting.sentence) == (kind, "waiting", "Ann lives in Paris")
     assert (review.against.sentence, review.reason) == ("Ann lives in Oslo", "the test says so")
 
@@ -102,7 +102,7 @@ def test_what_is_doubtful_changes_nothing_and_waits_for_nobody(memory, namespace
     say("I live in Oslo.", "2024-01-01")
     say("I live in Paris.", "2024-06-01")
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
-    assert memory.reviews(namespace=namespace) == []
+    assert memory.reviews.list(namespace=namespace) == []
 
 
 @pytest.mark.parametrize(("sure", "ended"), [(0.6, True), (0.59, False)])
@@ -111,7 +111,7 @@ def test_where_both_thresholds_are_one_nothing_waits(opened, namespace, model, s
     model.rules["judge"] = judging("supersedes", sure)
     say("I live in Oslo.", "2024-01-01", memory)
     say("I live in Paris.", "2024-06-01", memory)
-    assert memory.reviews(namespace=namespace) == []
+    assert memory.reviews.list(namespace=namespace) == []
     assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01" if ended else None)
 
 
@@ -120,7 +120,7 @@ def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(me
     say("I live in Paris.", "2024-06-01")
     say("I live in Oslo.", "2024-01-01")
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
-    [review] = memory.reviews(namespace=namespace)
+    [review] = memory.reviews.list(namespace=namespace)
     assert review.waiting.sentence == "Ann lives in Paris"
 
 
@@ -128,14 +128,14 @@ def test_what_a_person_refused_waits_again_when_it_is_said_again(memory, namespa
     model.rules["judge"] = judging("supersedes", 0.7)
     say("I live in Oslo.", "2024-01-01")
     say("I live in Paris.", "2024-06-01")
-    [review] = memory.reviews(namespace=namespace)
-    memory.decide(review.id, "reject", namespace=namespace)
-    assert memory.reviews(namespace=namespace) == []
+    [review] = memory.reviews.list(namespace=namespace)
+    memory.reviews.decide(review.id, "reject", namespace=namespace)
+    assert memory.reviews.list(namespace=namespace) == []
     assert homes(memory, namespace, unreviewed=True) == [("Oslo", "2024-01-01", None)]
     say("I do live in Oslo.", "2024-07-01")
-    assert memory.reviews(namespace=namespace) == []
+    assert memory.reviews.list(namespace=namespace) == []
     assert say("I do live in Paris.", "2024-08-01").waiting == ("Ann lives in Paris",)
-    assert [each.id for each in memory.reviews(namespace=namespace)] == [review.id]
+    assert [each.id for each in memory.reviews.list(namespace=namespace)] == [review.id]
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
 
 
@@ -155,7 +155,7 @@ def test_the_loser_of_a_conflict_is_not_believed_and_what_it_had_ended_is_again(
     say("my home is Bergen, not that other place.", "2024-07-01")
     assert ("Oslo", "2024-01-01", None) in homes(memory, namespace)
     assert not [
-        each for each in memory.facts_about("Paris", namespace=namespace) if each.sentence == "Ann lives in Paris"
+        each for each in memory.facts.about("Paris", namespace=namespace) if each.sentence == "Ann lives in Paris"
     ]
 
 
@@ -198,7 +198,7 @@ def test_a_paraphrase_is_evidence_of_the_known_fact_and_ends_nothing(memory, nam
     }
     model.rules["judge"] = judging("duplicate")
     assert say("Bob I know.", "2024-06-01").ended == ()
-    [fact] = memory.facts_about("Bob", namespace=namespace)
+    [fact] = memory.facts.about("Bob", namespace=namespace)
     assert (fact.sentence, len(fact.sources), fact.valid_at) == ("Ann knows Bob", 2, datetime(2024, 1, 1, tzinfo=UTC))
 
 
@@ -216,7 +216,7 @@ def test_the_same_fact_with_another_date_told_as_a_correction_has_the_new_date(m
     say("I live in Oslo since 2024-05-03", "2024-07-01")
     say("I live in Oslo, not as I said, since 2024-06-03", "2024-07-02")
     assert homes(memory, namespace) == [("Oslo", "2024-06-03", None)]
-    before = homes(memory, namespace, believed_at=memory.changes("2000-01-01", namespace=namespace)[0].at)
+    before = homes(memory, namespace, believed_at=memory.facts.changes("2000-01-01", namespace=namespace)[0].at)
     assert before == [("Oslo", "2024-05-03", None)]
 
 
@@ -351,14 +351,14 @@ def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_anoth
         say("Carl is here.", "2024-01-02", again)
     second.close()
     assert (len(model.asks("predicates")), other.asks("predicates")) == (1, [])
-    told = {(each.predicate, each.wording) for each in memory.facts_about("Ann", namespace=namespace)}
+    told = {(each.predicate, each.wording) for each in memory.facts.about("Ann", namespace=namespace)}
     assert told == {("GLORPS", "XERBLATS")}
-    [info] = memory.predicates(namespace=namespace)
+    [info] = memory.predicates.list(namespace=namespace)
     assert (info.name, info.canonical, info.one_at_a_time, info.origin) == ("XERBLATS", "GLORPS", True, "learned")
 
 
 def test_a_persons_correction_of_a_predicate_counts_for_what_comes(memory, namespace, model, say):
-    memory.correct_predicate("KNOWS", canonical="KNOWS", one_at_a_time=True, namespace=namespace)
+    memory.predicates.update("KNOWS", canonical="KNOWS", one_at_a_time=True, namespace=namespace)
     say("I know Bob.", "2024-01-01")
     say("I know Carl.", "2024-02-01")
     assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
@@ -374,10 +374,10 @@ def test_a_model_that_fails_at_predicates_leaves_the_episode_to_be_read_later(me
     model.rules["predicates"] = down
     with pytest.raises(ModelUnavailable):
         say("Bob is here.", "2024-01-01T01:00:00+09:00")
-    assert memory.predicates(namespace=namespace) == []
+    assert memory.predicates.list(namespace=namespace) == []
     model.rules["predicates"] = rule
-    memory.resume(namespace=namespace)
-    [fact] = memory.facts_about("Bob", namespace=namespace)
+    memory.episodes.resume(namespace=namespace)
+    [fact] = memory.facts.about("Bob", namespace=namespace)
     assert fact.wording == "XERBLATS"
     # It is read by the clock of where it was said, as the first time.
     assert model.asks("facts")[-1]["episode"]["at"] == "2024-01-01T01:00+09:00"
@@ -389,6 +389,6 @@ def test_a_model_that_fails_at_predicates_leaves_the_episode_to_be_read_later(me
 def test_any_predicate_that_a_model_may_give_is_stored_and_found(memory, namespace, model, say, name):
     reading(model, name)
     say("Bob is here.", "2024-01-01")
-    [fact] = memory.facts_about("Bob", namespace=namespace)
+    [fact] = memory.facts.about("Bob", namespace=namespace)
     assert fact.predicate == fact.wording
-    assert memory.history("Bob", fact.predicate, namespace=namespace) == [fact]
+    assert memory.facts.history("Bob", fact.predicate, namespace=namespace) == [fact]

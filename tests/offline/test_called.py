@@ -101,7 +101,7 @@ def told(memory: GraphMemory, messages: Sequence[tuple[str, str]], namespace: st
         memory.add(content=content, speaker="Ann", at=at, thread=at, namespace=namespace)
     return {
         (each.predicate, each.sentence.split(": ")[-1].split("：")[-1], each.valid_at, each.invalid_at, len(each.sources))
-        for each in memory.facts_about("Ann", namespace=namespace, limit=100)
+        for each in memory.facts.about("Ann", namespace=namespace, limit=100)
     }  # fmt: skip
 
 
@@ -119,5 +119,5 @@ def test_two_names_of_one_thing_give_the_same_facts_in_either_order(offline, nam
     assert forth == told(offline, messages[::-1], f"{namespace} back")
     assert len(forth) == facts
     for way in ("forth", "back"):
-        things = offline.entities(namespace=f"{namespace} {way}", limit=100)
+        things = offline.entities.list(namespace=f"{namespace} {way}", limit=100)
         assert len([each for each in things if each.aliases]) == 1

@@ -157,7 +157,7 @@ def test_all_is_fetched_in_one_round_trip_and_one_more_for_what_a_remark_points_
         return answer
 
     given = {"question": "Paris", "namespace": returned.namespace, "limit": 1}
-    state = returned.memory.retrieval.invoke(given)
+    state = returned.memory.graphs.retrieval.invoke(given)
     told = run(construct(state, Settings()), perform)
     assert told["context"] == state["context"]
     assert [type(each) for each in asked] == [Reads, Reads]
@@ -166,10 +166,10 @@ def test_all_is_fetched_in_one_round_trip_and_one_more_for_what_a_remark_points_
 
 def test_the_template_is_chosen_by_its_name(returned):
     given = {"question": "Where does Ann live?", "namespace": returned.namespace}
-    told = returned.memory.retrieval.invoke({**given, "template": "zeph"})
+    told = returned.memory.graphs.retrieval.invoke({**given, "template": "zeph"})
     assert told["context"].startswith("[knowledge graph]\n- Ann lives in Oslo (confidence: ")
     with pytest.raises(InputError, match="no template 'html': use plain, zep"):
-        returned.memory.retrieval.invoke({**given, "template": "html"})
+        returned.memory.graphs.retrieval.invoke({**given, "template": "html"})
 
 
 def test_the_facts_that_are_served_are_counted_where_the_recipe_goes_by_use(returned):
@@ -179,8 +179,8 @@ def test_the_facts_that_are_served_are_counted_where_the_recipe_goes_by_use(retu
         return {row["sentence"]: row["used"] for row in rows}
 
     given = {"question": "Where does Ann live?", "namespace": returned.namespace}
-    returned.memory.retrieval.invoke(given)
+    returned.memory.graphs.retrieval.invoke(given)
     assert used() == {}
-    returned.memory.retrieval.invoke({**given, "recipe": "used"})
-    returned.memory.retrieval.invoke({**given, "recipe": "used"})
+    returned.memory.graphs.retrieval.invoke({**given, "recipe": "used"})
+    returned.memory.graphs.retrieval.invoke({**given, "recipe": "used"})
     assert used() == {OSLO: 2.0}

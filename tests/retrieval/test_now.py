@@ -33,7 +33,7 @@ def test_as_of_now_and_as_believed_now_is_the_default_search(memory, moves):
         assert found.episodes == plain.episodes
         assert [each.id for each in found.entities] == [each.id for each in plain.entities]
     assert world.context(question, as_of="now", believed_at="now") == world.context(question)
-    current = {each.id for each in world.facts_about("Ann", as_of=now, believed_at=now)}
+    current = {each.id for each in world.facts.about("Ann", as_of=now, believed_at=now)}
     assert current == {each.id for each in plain.facts}
     assert len(current) == world.stats().current_facts
-    assert {each.id for each in world.around("Ann", 1).facts} == current
+    assert {each.id for each in world.entities.around("Ann", 1).facts} == current

@@ -9,6 +9,7 @@ from typing import Any
 from kg_memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.temporal.interval import instant
+from tests.bound import Verbs
 from tests.scripted import Rule, Scripted
 
 _JUDGE = Scripted().rules["judge"]
@@ -40,8 +41,8 @@ class World:
         self.memory = memory
         self.namespace = namespace
 
-    def __getattr__(self, verb: str) -> Any:
-        return lambda *given, **named: getattr(self.memory, verb)(*given, namespace=self.namespace, **named)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(Verbs(self.memory, self.namespace), name)
 
     def moves(self, place: str, at: str, words: str = "", **given: Any) -> Any:
         """Have Ann say at that day that she lives in *place*."""
@@ -57,7 +58,7 @@ class World:
 
     def lived(self, **asked: Any) -> list[Told]:
         """Return where Ann lived and when, earliest first."""
-        return told(reversed(self.facts_about("Ann", **asked)))
+        return told(reversed(self.facts.about("Ann", **asked)))
 
 
 def told(facts: Any) -> list[Told]:

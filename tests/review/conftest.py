@@ -19,5 +19,5 @@ def world(memory: GraphMemory, namespace: str) -> World:
 @pytest.fixture
 def review(world: World) -> str:
     """The id of the verdict that waits."""
-    [found] = world.reviews()
+    [found] = world.reviews.list()
     return str(found.id)

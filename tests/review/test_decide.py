@@ -20,12 +20,12 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import facts, ingestion
 from kg_memory.runtime.effects import Query
 from kg_memory.temporal.interval import OPEN_END
+from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
-from tests.test_memory import Verbs
 
 
 def test_what_waits_is_listed_with_both_facts_and_why(world):
-    [found] = world.reviews()
+    [found] = world.reviews.list()
     assert (found.kind, found.ruling, found.confidence, found.reason) == ("supersedes", "waiting", 0.7, "by the script")
     assert (found.waiting.sentence, found.against.sentence, found.holds) == (PARIS, OSLO, found.waiting.id)
     assert (found.waiting.reviewed, found.against.reviewed) == (False, True)
@@ -45,11 +45,11 @@ def test_who_adds_it_is_told_that_it_waits_and_that_it_ended_nothing(memory, nam
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_each_decision_and_each_undoing_works_sync_and_async(world, review, asynchronous):
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
-    assert verbs.decide(review, "accept", by="Eve").ruling == "supersedes"
+    assert verbs.reviews.decide(review, "accept", by="Eve").ruling == "supersedes"
     assert world.lived() == AFTER
-    assert verbs.undo(review, by="Eve").ruling == "waiting"
+    assert verbs.reviews.undo(review, by="Eve").ruling == "waiting"
     assert world.lived() == BEFORE
-    assert [each.id for each in verbs.reviews()] == [review]
+    assert [each.id for each in verbs.reviews.list()] == [review]
 
 
 DECISIONS: dict[str, tuple[str, dict[str, Any], str, list[Any]]] = {
@@ -78,40 +78,40 @@ DECISIONS: dict[str, tuple[str, dict[str, Any], str, list[Any]]] = {
 @pytest.mark.parametrize(("choice", "edit", "ruling", "lived"), DECISIONS.values(), ids=DECISIONS.keys())
 def test_a_decision_takes_effect_is_kept_and_can_be_undone(world, review, choice, edit, ruling, lived):
     before = world.now()
-    decided = world.decide(review, choice, by="Eve", reason="She told me.", **edit)
+    decided = world.reviews.decide(review, choice, by="Eve", reason="She told me.", **edit)
     assert decided.ruling == ruling
     assert world.lived() == lived
     assert world.lived(believed_at=before) == BEFORE
-    assert (world.reviews(), world.stats().reviews) == ([], 0)
+    assert (world.reviews.list(), world.stats().reviews) == ([], 0)
     [kept] = decided.decisions
     assert (kept.decision, kept.by, kept.reason, kept.ruling) == (choice, "Eve", "She told me.", ruling)
     assert (decided.decided_by, decided.decided_at) == ("Eve", kept.at)
     assert before < kept.at < world.now()
     after = world.now()
-    undone = world.undo(review, by="Bob", reason="Wrong Ann.")
+    undone = world.reviews.undo(review, by="Bob", reason="Wrong Ann.")
     assert (undone.ruling, undone.decided_by) == ("waiting", "Bob")
     assert [(each.decision, each.by) for each in undone.decisions] == [(choice, "Eve"), ("undo", "Bob")]
     assert world.lived() == BEFORE
     assert world.lived(believed_at=after) == lived
-    assert len(world.reviews()) == 1
+    assert len(world.reviews.list()) == 1
     with pytest.raises(InputError, match="nothing to undo"):
-        world.undo(review)
+        world.reviews.undo(review)
 
 
 def test_several_decisions_are_undone_one_after_the_other(world, review):
     states = [BEFORE]
     for choice, edit in (("accept", {}), ("reject", {}), ("edit", {"valid_at": "2024-03-01"})):
-        world.decide(review, choice, **edit)
+        world.reviews.decide(review, choice, **edit)
         states.append(world.lived())
-    world.undo(review)
+    world.reviews.undo(review)
     assert world.lived() == states[2]
-    world.decide(review, "edit", verdict="complements")
+    world.reviews.decide(review, "edit", verdict="complements")
     for expected in (states[2], states[1], states[0]):
-        world.undo(review)
+        world.reviews.undo(review)
         assert world.lived() == expected
     with pytest.raises(InputError, match=r"nothing was decided about .*: there is nothing to undo"):
-        world.undo(review)
-    kept = world.decide(review, "accept").decisions
+        world.reviews.undo(review)
+    kept = world.reviews.decide(review, "accept").decisions
     assert [each.decision for each in kept] == [
         "accept", "reject", "edit", "undo", "edit", "undo", "undo", "undo", "accept",
     ]  # fmt: skip
@@ -122,38 +122,38 @@ def test_a_verdict_that_took_effect_by_itself_can_be_decided_about(memory, names
     world = World(memory, namespace)
     world.moves("Oslo", "2024-01-01")
     world.moves("Paris", "2024-06-01")
-    assert (world.lived(), world.reviews(), world.conflicts()) == (AFTER, [], [])
+    assert (world.lived(), world.reviews.list(), world.reviews.conflicts()) == (AFTER, [], [])
     [row] = memory.driver.database.query(graph_key(namespace), "MATCH (v:Verdict) RETURN v.id AS id", {}, write=False)
-    assert world.decide(row["id"], "reject").ruling == "refused"
+    assert world.reviews.decide(row["id"], "reject").ruling == "refused"
     assert world.lived() == BEFORE
     assert world.lived(unreviewed=True) == BEFORE
-    assert world.undo(row["id"]).ruling == "supersedes"
+    assert world.reviews.undo(row["id"]).ruling == "supersedes"
     assert world.lived() == AFTER
 
 
 def test_what_is_said_again_after_it_was_refused_waits_again(world, review):
-    world.decide(review, "reject")
+    world.reviews.decide(review, "reject")
     world.moves("Paris", "2024-08-01")
-    assert [each.id for each in world.reviews()] == [review]
+    assert [each.id for each in world.reviews.list()] == [review]
     assert world.lived() == BEFORE
-    world.decide(review, "accept")
+    world.reviews.decide(review, "accept")
     assert world.lived() == AFTER
 
 
 def test_a_decision_changes_the_summaries_at_once(world, review):
     def summary() -> str:
-        return {each.name: each.summary for each in world.entities()}["Ann"]
+        return {each.name: each.summary for each in world.entities.list()}["Ann"]
 
     assert summary() == f"{OSLO}."
-    world.decide(review, "accept")
+    world.reviews.decide(review, "accept")
     assert summary() == f"{PARIS}. Until 2024-06-01: {OSLO}."
-    world.undo(review)
+    world.reviews.undo(review)
     assert summary() == f"{OSLO}."
 
 
 def test_who_decided_and_why_is_kept_as_it_was_written_however_odd(world, review):
     hostile = "\u202e'}) DETACH DELETE n // 王小明 \x00 \ud800"
-    [kept] = world.decide(review, "accept", by=hostile, reason=hostile).decisions
+    [kept] = world.reviews.decide(review, "accept", by=hostile, reason=hostile).decisions
     assert kept.by == kept.reason == hostile.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
     assert world.lived() == AFTER
 
@@ -185,21 +185,21 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize(("choice", "named", "message"), BAD.values(), ids=BAD.keys())
 def test_a_bad_decision_is_a_clear_error_and_changes_nothing(world, review, choice, named, message):
     with pytest.raises(InputError, match=message):
-        world.decide(review, choice, **named)
+        world.reviews.decide(review, choice, **named)
     assert world.lived() == BEFORE
-    assert world.reviews()[0].decisions == ()
+    assert world.reviews.list()[0].decisions == ()
 
 
 def test_a_review_of_another_namespace_is_not_there(world, review):
     with pytest.raises(InputError, match="no review"):
-        world.memory.decide(review, "accept", namespace=f"{world.namespace} other")
-    assert len(world.reviews()) == 1
+        world.memory.reviews.decide(review, "accept", namespace=f"{world.namespace} other")
+    assert len(world.reviews.list()) == 1
 
 
 @pytest.mark.parametrize("pair", [("accept", "reject"), ("accept", "accept"), ("edit", "edit")], ids="-".join)
 def test_of_two_decisions_at_once_one_wins_and_the_other_is_told(world, review, pair, monkeypatch):
     if pair == ("edit", "edit"):
-        world.decide(review, "accept")  # so that both leave the ruling as it is
+        world.reviews.decide(review, "accept")  # so that both leave the ruling as it is
     driver, both = world.memory.driver, threading.Barrier(2)
     perform = driver._perform
 
@@ -212,7 +212,7 @@ def test_of_two_decisions_at_once_one_wins_and_the_other_is_told(world, review, 
     edits = [{"valid_at": f"2024-0{3 + place}-01"} if choice == "edit" else {} for place, choice in enumerate(pair)]
     with ThreadPoolExecutor(2) as pool:
         made = [
-            pool.submit(world.decide, review, choice, by=f"{choice}{place}", **edits[place])
+            pool.submit(world.reviews.decide, review, choice, by=f"{choice}{place}", **edits[place])
             for place, choice in enumerate(pair)
         ]
     errors = [each.exception() for each in made]
@@ -234,11 +234,11 @@ def test_facts_that_refute_each_other_are_listed_settled_or_not(memory, namespac
     world.moves("Paris", "2024-06-01")
     world.doubts("conflicts", 0.6)
     world.moves("Rome", "2024-07-01")
-    listed = [(each.ruling, each.waiting.sentence, each.against.sentence) for each in world.conflicts()]
+    listed = [(each.ruling, each.waiting.sentence, each.against.sentence) for each in world.reviews.conflicts()]
     assert listed[0] == ("conflicts", PARIS, OSLO)
     assert {each[:2] for each in listed[1:]} == {("waiting", "Ann lives in Rome")}
-    assert world.conflicts(limit=1, skip=1)[0].ruling == "waiting"
-    assert {each.id for each in world.reviews()} <= {each.id for each in world.conflicts()[1:]}
+    assert world.reviews.conflicts(limit=1, skip=1)[0].ruling == "waiting"
+    assert {each.id for each in world.reviews.list()} <= {each.id for each in world.reviews.conflicts()[1:]}
 
 
 def test_what_a_rejected_conflict_had_refuted_is_believed_again(memory, namespace):
@@ -248,8 +248,8 @@ def test_what_a_rejected_conflict_had_refuted_is_believed_again(memory, namespac
     world.doubts("conflicts", 1.0)
     world.moves("Rome", "2024-07-01")
     assert world.lived() == [("Ann lives in Rome", "2024-07-01", None)]
-    for each in world.conflicts():
-        world.decide(each.id, "reject")
+    for each in world.reviews.conflicts():
+        world.reviews.decide(each.id, "reject")
     assert world.lived() == AFTER
 
 
@@ -261,10 +261,10 @@ def test_a_fact_that_was_never_believed_is_listed_and_can_be_accepted(server, mo
         world.doubts("conflicts", 1.0)
         world.moves("Paris", "2024-06-01", trust=0.2)
         assert world.lived() == BEFORE
-        [found] = world.conflicts()
+        [found] = world.reviews.conflicts()
         assert told([found.waiting, found.against]) == [(PARIS, "2024-06-01", None), (OSLO, "2024-01-01", None)]
         assert (found.waiting.reviewed, found.waiting.created_at) == (False, found.waiting.expired_at)
-        world.decide(found.id, "edit", verdict="supersedes", reason="she moved")
+        world.reviews.decide(found.id, "edit", verdict="supersedes", reason="she moved")
         assert world.lived()[0] == (OSLO, "2024-01-01", None)  # the better trusted one is not ended by the other
 
 
@@ -299,12 +299,12 @@ def carry_out(world: World, number: int, step: tuple[Any, ...]) -> None:
     review = rows[told_[-1] % len(rows)]["id"]
     with suppress(InputError):  # nothing is decided that could be undone
         if kind == "undo":
-            world.undo(review)
+            world.reviews.undo(review)
         elif told_[0] in ("accept", "reject"):
-            world.decide(review, told_[0])
+            world.reviews.decide(review, told_[0])
         else:
             edit = {"verdict": "complements"} if told_[0] == "both" else {"valid_at": "2024-02-15"}
-            world.decide(review, "edit", **edit)
+            world.reviews.decide(review, "edit", **edit)
 
 
 @settings(max_examples=25, deadline=timedelta(seconds=20), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -348,7 +348,7 @@ def between(world: World, monkeypatch: pytest.MonkeyPatch, cypher: str, happens:
 
 def decided_and_moved(world: World, review: str) -> Any:
     """Return what is believed where one came after the other."""
-    world.decide(review, "accept")
+    world.reviews.decide(review, "accept")
     world.doubts("supersedes", 1.0)
     world.moves("Rome", "2024-09-01")
     return world.lived()
@@ -359,7 +359,7 @@ EXPECTED = [*AFTER[:1], (PARIS, "2024-06-01", "2024-09-01"), ("Ann lives in Rome
 
 def test_a_decision_while_an_episode_is_read_is_taken_into_account(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
-    between(world, monkeypatch, ingestion.SAVE, lambda: world.decide(review, "accept"))
+    between(world, monkeypatch, ingestion.SAVE, lambda: world.reviews.decide(review, "accept"))
     world.moves("Rome", "2024-09-01")
     assert world.lived() == EXPECTED
 
@@ -367,7 +367,7 @@ def test_a_decision_while_an_episode_is_read_is_taken_into_account(world, review
 def test_an_episode_that_is_saved_while_it_is_decided_is_taken_into_account(world, review, monkeypatch):
     world.doubts("supersedes", 1.0)
     between(world, monkeypatch, facts.DECIDE, lambda: world.moves("Rome", "2024-09-01"))
-    assert len(world.decide(review, "accept").decisions) == 1
+    assert len(world.reviews.decide(review, "accept").decisions) == 1
     assert world.lived() == EXPECTED
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.models.graph import PredicateInfo
+from tests.bound import Verbs
 from tests.review import World, judging
-from tests.test_memory import Verbs
 
 
 @pytest.fixture
@@ -34,26 +34,26 @@ def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, as
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
     saying(world, "dwells around")
     world.moves("Oslo", "2024-01-01")
-    assert verbs.predicates() == [
+    assert verbs.predicates.list() == [
         PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", one_at_a_time=False, origin="learned")
     ]
     corrected = PredicateInfo(name="DWELLS_AROUND", canonical="LIVES_IN", one_at_a_time=True, origin="corrected")
-    assert verbs.correct_predicate("dwells around", canonical="lives in", one_at_a_time=True) == corrected
-    assert verbs.predicates() == [corrected]
+    assert verbs.predicates.update("dwells around", canonical="lives in", single_valued=True) == corrected
+    assert verbs.predicates.list() == [corrected]
     world.moves("Paris", "2024-06-01")
-    assert [(each.predicate, each.wording) for each in world.facts_about("Paris")] == [("LIVES_IN", "DWELLS_AROUND")]
+    assert [(each.predicate, each.wording) for each in world.facts.about("Paris")] == [("LIVES_IN", "DWELLS_AROUND")]
 
 
 def test_what_is_left_out_stays_as_it_was_known(world):
-    assert world.correct_predicate("kips at", canonical="lives in").one_at_a_time is None
-    assert world.correct_predicate("kips at", one_at_a_time=True).canonical == "LIVES_IN"
-    again = world.correct_predicate("Kips-At", canonical="STAYS_AT")
+    assert world.predicates.update("kips at", canonical="lives in").one_at_a_time is None
+    assert world.predicates.update("kips at", single_valued=True).canonical == "LIVES_IN"
+    again = world.predicates.update("Kips-At", canonical="STAYS_AT")
     assert (again.name, again.canonical, again.one_at_a_time) == ("KIPS_AT", "STAYS_AT", True)
-    assert world.predicates() == [again]
+    assert world.predicates.list() == [again]
 
 
 def test_what_the_rules_know_is_corrected_from_what_they_say(world):
-    known = world.correct_predicate("lives in", one_at_a_time=False)
+    known = world.predicates.update("lives in", single_valued=False)
     assert (known.name, known.canonical, known.one_at_a_time) == ("LIVES_IN", "LIVES_IN", False)
     world.memory.driver.model.rules["judge"] = judging("supersedes", 1.0)
     world.moves("Oslo", "2024-01-01")
@@ -63,20 +63,20 @@ def test_what_the_rules_know_is_corrected_from_what_they_say(world):
 
 def test_a_predicate_in_another_script_and_an_odd_one_are_kept(world):
     for name in ("住在", "живёт в", "a'}) DETACH DELETE n //", "x" * 5000, "\x00abc\ud800"):
-        info = world.correct_predicate(name, one_at_a_time=True)
+        info = world.predicates.update(name, single_valued=True)
         assert info.name
-        assert world.correct_predicate(name, one_at_a_time=False).name == info.name
-    assert len(world.predicates()) == 5
-    assert {each.one_at_a_time for each in world.predicates()} == {False}
+        assert world.predicates.update(name, single_valued=False).name == info.name
+    assert len(world.predicates.list()) == 5
+    assert {each.one_at_a_time for each in world.predicates.list()} == {False}
 
 
 def test_the_list_comes_in_pages_by_name(world):
     for name in ("C", "A", "B"):
-        world.correct_predicate(name, one_at_a_time=True)
-    assert [each.name for each in world.predicates()] == ["A", "B", "C"]
-    assert [each.name for each in world.predicates(limit=1, skip=1)] == ["B"]
+        world.predicates.update(name, single_valued=True)
+    assert [each.name for each in world.predicates.list()] == ["A", "B", "C"]
+    assert [each.name for each in world.predicates.list(limit=1, skip=1)] == ["B"]
 
 
 def test_a_correction_counts_in_its_namespace_alone(world):
-    world.correct_predicate("kips at", canonical="lives in")
-    assert world.memory.predicates(namespace=f"{world.namespace} other") == []
+    world.predicates.update("kips at", canonical="lives in")
+    assert world.memory.predicates.list(namespace=f"{world.namespace} other") == []

@@ -32,7 +32,7 @@ class Session:
     """One run of the graph: begun, stopped, and resumed."""
 
     def __init__(self, world: World, **given: Any) -> None:
-        self.graph = world.memory.review.compile(checkpointer=InMemorySaver())
+        self.graph = world.memory.graphs.review.compile(checkpointer=InMemorySaver())
         self.config = {"configurable": {"thread_id": "one"}}
         self.state = self.graph.invoke({"namespace": world.namespace, **given}, self.config)
 
@@ -61,7 +61,7 @@ def test_the_payload_is_that_of_langchains_human_in_the_loop(world):
     assert question.keys() == {"action_requests", "review_configs"}
     [action], [config] = question["action_requests"], question["review_configs"]
     assert action.keys() == {"name", "args", "description"}
-    [review] = world.reviews()
+    [review] = world.reviews.list()
     assert (action["name"], action["args"]) == (
         ACTION,
         {
@@ -114,8 +114,8 @@ def test_an_answer_decides_and_ends_the_run(world, answer, ruling, lived):
     [decided] = session.answer(answer)["decided"]
     assert (decided["sentence"], decided["ruling"]) == (PARIS, ruling)
     assert "__interrupt__" not in session.state
-    assert (world.lived(), world.reviews()) == (lived, [])
-    [kept] = world.undo(decided["id"]).decisions[:1]
+    assert (world.lived(), world.reviews.list()) == (lived, [])
+    [kept] = world.reviews.undo(decided["id"]).decisions[:1]
     assert (kept.by, kept.reason) == ("Eve", answer.get("message", ""))
 
 
@@ -132,7 +132,7 @@ def test_an_edit_may_take_an_end_back(world):
     assert 'invalid_at "open"' in session.question["action_requests"][0]["description"]
     [decided] = session.answer(session.edit(invalid_at="2024-09"))["decided"]
     assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
-    world.undo(decided["id"])
+    world.reviews.undo(decided["id"])
     session = Session(world)
     [decided] = session.answer(session.edit(invalid_at="open"))["decided"]
     assert (decided["decision"], decided["ruling"]) == ("edit", "supersedes")
@@ -144,17 +144,17 @@ def test_an_edit_sends_only_what_was_changed(world):
     [decided] = session.answer(session.edit(verdict="conflicts"))["decided"]
     assert (decided["decision"], decided["ruling"]) == ("edit", "conflicts")
     assert world.lived() == [(PARIS, "2024-06-01", None)]
-    assert world.undo(decided["id"]).ruling == "waiting"
+    assert world.reviews.undo(decided["id"]).ruling == "waiting"
 
 
 async def test_it_stops_and_goes_on_in_asyncio(world):
-    graph = world.memory.review.compile(checkpointer=InMemorySaver())
+    graph = world.memory.graphs.review.compile(checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "one"}}
     stopped = await graph.ainvoke({"namespace": world.namespace}, config)
     assert stopped["__interrupt__"][0].value["action_requests"][0]["args"]["fact"] == PARIS
     state = await graph.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
     assert [each["ruling"] for each in state["decided"]] == ["supersedes"]
-    assert await world.memory.afacts_about("Paris", namespace=world.namespace) != []
+    assert await world.memory.facts.aabout("Paris", namespace=world.namespace) != []
 
 
 APPROVE = {"type": "approve"}
@@ -184,7 +184,7 @@ def test_a_wrong_answer_is_asked_again_with_what_was_wrong(world, answer, proble
     session.resume(answer)
     assert problem in session.question["problem"]
     assert {**session.question, "problem": ""} == {**first, "problem": ""}
-    assert (world.lived(), len(world.reviews())) == (BEFORE, 1)
+    assert (world.lived(), len(world.reviews.list())) == (BEFORE, 1)
     session.answer(APPROVE)
     assert world.lived() == AFTER
 
@@ -198,24 +198,24 @@ def test_several_are_asked_and_decided_at_once_and_one_that_fails_keeps_no_other
         world.add(f"{name} moved to {place}.", speaker=name, at="2024-03-01" if place == "Oslo" else "2024-06-01")
     session = Session(world)
     asked = [each["args"] for each in session.question["action_requests"]]
-    assert len(asked) == len(world.reviews()) == 3
-    assert [each["review"] for each in asked] == [each.id for each in world.reviews()]
+    assert len(asked) == len(world.reviews.list()) == 3
+    assert [each["review"] for each in asked] == [each.id for each in world.reviews.list()]
     backwards = {"type": "edit", "args": {"invalid_at": "2001-01-01"}}
     answered = [backwards if place == 1 else {"type": "reject"} for place in range(3)]
     decided = session.answer(*answered)["decided"]
     assert ["problem" in each for each in decided] == [False, True, False]
     assert "not after valid_at" in decided[1]["problem"]
-    assert [each.id for each in world.reviews()] == [asked[1]["review"]]
+    assert [each.id for each in world.reviews.list()] == [asked[1]["review"]]
 
 
 def test_what_somebody_else_decided_meanwhile_stays_and_is_told(world):
     session = Session(world)
-    [review] = world.reviews()
-    world.decide(review.id, "reject", by="Bob")
+    [review] = world.reviews.list()
+    world.reviews.decide(review.id, "reject", by="Bob")
     [told] = session.answer(APPROVE)["decided"]
     assert "was decided by Bob meanwhile" in told["problem"]
     assert world.lived() == BEFORE
-    assert [each.by for each in world.undo(review.id).decisions] == ["Bob", "user"]
+    assert [each.by for each in world.reviews.undo(review.id).decisions] == ["Bob", "user"]
 
 
 @pytest.mark.parametrize("limit", [1, 2])

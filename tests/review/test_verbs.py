@@ -6,22 +6,22 @@ import pytest
 
 from kg_memory.cli.wording import standing
 from kg_memory.errors import InputError
+from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World
-from tests.test_memory import Verbs
 
 
 def test_dates_that_are_edited_are_told_as_exactly_as_they_were_given(world, review):
     def paris() -> str:
-        return standing(next(each for each in world.facts_about("Ann") if each.sentence == PARIS))
+        return standing(next(each for each in world.facts.about("Ann") if each.sentence == PARIS))
 
-    world.decide(review, "edit", valid_at="2024")
+    world.reviews.decide(review, "edit", valid_at="2024")
     assert paris() == "2024 - now"
-    world.decide(review, "edit", invalid_at="2026")
+    world.reviews.decide(review, "edit", invalid_at="2026")
     assert paris() == "2024 - 2026"
-    world.decide(review, "edit", valid_at="2024-07", invalid_at="2025-03-04")
+    world.reviews.decide(review, "edit", valid_at="2024-07", invalid_at="2025-03-04")
     assert paris() == "2024-07 - 2025-03-04"
     for before in ("2024 - 2026", "2024 - now"):
-        world.undo(review)
+        world.reviews.undo(review)
         assert paris() == before
 
 
@@ -32,13 +32,13 @@ def test_an_edit_takes_back_an_end_whoever_told_it(memory, namespace, given):
     world.doubts()
     for at in ("2024-06-01", "2024-07-01"):
         world.moves("Paris", at)
-    review = world.reviews()[0].id
-    world.decide(review, "edit", invalid_at="2024-09")
+    review = world.reviews.list()[0].id
+    world.reviews.decide(review, "edit", invalid_at="2024-09")
     assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
-    decided = world.decide(review, "edit", invalid_at=given)
+    decided = world.reviews.decide(review, "edit", invalid_at=given)
     assert world.lived() == AFTER
     assert decided.waiting.invalid_at is None
-    world.undo(review)
+    world.reviews.undo(review)
     assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
 
 
@@ -49,43 +49,43 @@ STAY, END = ("I moved to Rome, undated.", "I lived in Rome until 2024-09-01.")
 def test_an_end_that_a_statement_told_is_taken_back(world, first, then):
     for words, at in ((first, "2024-07-01"), (then, "2024-07-20")):
         world.add(words, speaker="Ann", at=at)
-    review = next(each for each in world.reviews() if each.waiting.sentence == "Ann lives in Rome")
+    review = next(each for each in world.reviews.list() if each.waiting.sentence == "Ann lives in Rome")
     assert f"{review.waiting.invalid_at:%Y-%m-%d}" == "2024-09-01"
-    assert world.decide(review.id, "edit", verdict="complements", invalid_at="open").waiting.invalid_at is None
+    assert world.reviews.decide(review.id, "edit", verdict="complements", invalid_at="open").waiting.invalid_at is None
     assert [each[2] for each in world.lived() if each[0] == "Ann lives in Rome"] == [None]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_what_persons_decided_is_listed_the_latest_decision_first(world, review, asynchronous):
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
-    assert verbs.reviews(decided=True) == []
-    world.decide(review, "reject", by="Eve", reason="another Ann")
+    assert verbs.reviews.list(decided=True) == []
+    world.reviews.decide(review, "reject", by="Eve", reason="another Ann")
     world.doubts("conflicts", 1.0)
     world.moves("Rome", "2024-07-01")
-    [other] = [each.id for each in world.conflicts() if each.against.sentence == OSLO]
-    world.decide(other, "edit", verdict="unrelated", by="Bob")
-    found = verbs.reviews(decided=True)
+    [other] = [each.id for each in world.reviews.conflicts() if each.against.sentence == OSLO]
+    world.reviews.decide(other, "edit", verdict="unrelated", by="Bob")
+    found = verbs.reviews.list(decided=True)
     assert [(each.id, each.ruling, each.decided_by) for each in found] == [
         (other, "both", "Bob"), (review, "refused", "Eve"),
     ]  # fmt: skip
     assert found[1].decisions[0].reason == "another Ann"
-    world.undo(review, by="Tom")
-    found = verbs.reviews(decided=True)
+    world.reviews.undo(review, by="Tom")
+    found = verbs.reviews.list(decided=True)
     assert [(each.id, each.ruling, each.decided_by) for each in found[:1]] == [(review, "waiting", "Tom")]
-    assert [each.id for each in verbs.reviews(decided=True, limit=1, skip=1)] == [other]
-    with pytest.raises(InputError, match="limit is 0"):
-        verbs.reviews(decided=True, limit=0)
+    assert [each.id for each in verbs.reviews.list(decided=True, limit=1, skip=1)] == [other]
+    with pytest.raises(InputError, match="limit must be a whole number"):
+        verbs.reviews.list(decided=True, limit=0)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_a_decision_about_what_was_decided_since_it_was_seen_says_so_and_changes_nothing(world, review, asynchronous):
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
-    assert verbs.decide(review, "reject", seen="waiting", by="Eve").ruling == "refused"
+    assert verbs.reviews.decide(review, "reject", seen="waiting", by="Eve").ruling == "refused"
     with pytest.raises(InputError, match=r"was decided by Eve meanwhile \(refused, not waiting\): look at it again"):
-        verbs.decide(review, "accept", seen="waiting")
+        verbs.reviews.decide(review, "accept", seen="waiting")
     assert world.lived() == BEFORE
-    assert verbs.decide(review, "accept", seen="refused").ruling == "supersedes"
-    assert len(world.undo(review).decisions) == 3
+    assert verbs.reviews.decide(review, "accept", seen="refused").ruling == "supersedes"
+    assert len(world.reviews.undo(review).decisions) == 3
 
 
 def test_a_verdict_about_two_facts_that_wait_is_asked_when_the_first_waits_no_more(world, review):
@@ -93,12 +93,12 @@ def test_a_verdict_about_two_facts_that_wait_is_asked_when_the_first_waits_no_mo
     rome = "Ann lives in Rome"
 
     def asked() -> list[tuple[str, str]]:
-        return [(each.waiting.sentence, each.against.sentence) for each in world.reviews()]
+        return [(each.waiting.sentence, each.against.sentence) for each in world.reviews.list()]
 
     assert asked() == [(PARIS, OSLO), (rome, OSLO)]
-    assert [len(world.reviews(limit=1, skip=skip)) for skip in (0, 1, 2)] == [1, 1, 0]
+    assert [len(world.reviews.list(limit=1, skip=skip)) for skip in (0, 1, 2)] == [1, 1, 0]
     assert world.stats().reviews == 2
-    world.decide(review, "accept")
+    world.reviews.decide(review, "accept")
     assert sorted(asked()) == [(rome, OSLO), (rome, PARIS)]
     assert world.stats().reviews == 1
 
@@ -110,5 +110,5 @@ def test_what_waited_before_is_not_told_again_as_waiting(world):
 
 
 def test_what_was_refused_and_is_said_anew_is_told_as_waiting(world, review):
-    world.decide(review, "reject")
+    world.reviews.decide(review, "reject")
     assert world.moves("Paris", "2024-08-01").waiting == (PARIS,)

@@ -184,11 +184,11 @@ def test_what_waits_is_asked_by_an_interrupt_and_the_answer_of_the_person_decide
     }  # fmt: skip
 
     with GraphMemory.open(settings=Settings(data_dir=server.data, idle_seconds=1), model="offline") as memory:
-        now = {name: memory.facts_about(name, namespace="team", as_of="2024-03-01") for name in ("Ann", "Bob")}
+        now = {name: memory.facts.about(name, namespace="team", as_of="2024-03-01") for name in ("Ann", "Bob")}
         assert {name: [fact.sentence for fact in facts] for name, facts in now.items()} == {
             "Ann": ["Ann lives in Paris"], "Bob": ["Bob lives in Oslo"],
         }  # fmt: skip
-        assert memory.reviews(namespace="team") == []
+        assert memory.reviews.list(namespace="team") == []
 
 
 def test_the_servers_store_is_that_of_the_memory(client):

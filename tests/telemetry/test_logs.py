@@ -228,7 +228,7 @@ def test_neither_do_embeddings_summaries_communities_and_callbacks(server, setti
         for name in ("Bob", "Cid", "Dora"):
             memory.add(f"I know {name}.", namespace=namespace, **SAID)
         model.rules |= {"community": fail, "summarise": fail, "extract_message": fail}
-        memory.refresh_communities(namespace=namespace)
+        memory.communities.refresh(namespace=namespace)
         with BackgroundMemory(memory, on_failure=on_failure) as background:
             background.submit([f"Ann is in {MARK}"], namespace=f"{namespace} 2").result(60)
     assert "no summary of a community" in log.text

@@ -23,7 +23,7 @@ def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, mod
 
     settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
     with GraphMemory(settings, model=model, embeddings=embeddings) as memory:
-        told = streamed(memory.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
+        told = streamed(memory.graphs.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
     for step in ("extract", "facts"):
         parts = [each for each in told if each["step"] == step]
         count = parts[0]["of"]
@@ -38,11 +38,11 @@ def test_communities_tell_how_many_are_summarised(memory, namespace, way):
     for one, other in (("Bob", "Cid"), ("Dora", "Eve"), ("Finn", "Gus")):
         memory.add(f"{one} knows {other}.", namespace=namespace, at="2024-05-01")
     one_by_one = {"context": {"max_community_bytes": 200}}
-    told = streamed(memory.communities_graph, {"namespace": namespace}, way, **one_by_one)
+    told = streamed(memory.graphs.communities, {"namespace": namespace}, way, **one_by_one)
     parts = [(each["done"], each["of"]) for each in told if each["step"] == "summarise" and "of" in each]
     assert sorted(parts) == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_message_of_one_piece_tells_its_steps_alone(memory, namespace):
     given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
-    assert all("of" not in each for each in streamed(memory.ingestion, given, "sync"))
+    assert all("of" not in each for each in streamed(memory.graphs.ingestion, given, "sync"))

@@ -180,9 +180,12 @@ def test_texts_are_told_where_they_are_asked_for(told):
 def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
     for name in ("Bob", "Cid"):
         memory.add(f"I know {name}.", namespace=namespace, **SAID)
-    memory.refresh_communities(namespace=namespace)
-    assert told.one("kg_memory.refresh_communities")
-    assert next(each.name for each in told.spans if ".communities." in each.name) == "kg_memory.communities.detect"
+    memory.communities.refresh(namespace=namespace)
+    assert told.one("kg_memory.communities.refresh")
+    assert (
+        next(each.name for each in told.spans if each.attributes.get("kg_memory.graph") == "communities")
+        == "kg_memory.communities.detect"
+    )
     memory.stats(namespace=namespace)
     assert told.above(told.one("STATS")) == ["kg_memory.stats"]
 

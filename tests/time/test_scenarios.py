@@ -42,7 +42,7 @@ class Run:
 
     def holding(self, as_of: datetime | None, believed_at: datetime | None = None) -> frozenset[str]:
         """Return what is served as true, each paraphrase told as the one that the scenario tells first."""
-        found = self.memory.facts_about(
+        found = self.memory.facts.about(
             self.scenario.subject, namespace=self.namespace, as_of=as_of or datetime.now(UTC), believed_at=believed_at
         )
         return self._plain(found)

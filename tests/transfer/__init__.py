@@ -40,7 +40,7 @@ def _vector(value: Any, *, exact: bool) -> Any:
 def exported(memory: GraphMemory, namespace: str = "default", **how: Any) -> bytes:
     """Return the export of a namespace."""
     file = io.BytesIO()
-    memory.export(file, namespace=namespace, **how)
+    memory.data.export(file, namespace=namespace, **how)
     return file.getvalue()
 
 

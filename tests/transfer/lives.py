@@ -19,8 +19,8 @@ def serve(url: str, folder: str) -> None:
 
     def do(verb: str) -> None:
         if verb == "export":
-            memory.export(out, namespace=KEPT)
+            memory.data.export(out, namespace=KEPT)
         else:
-            memory.import_(in_, namespace=NEW if verb == "import" else KEPT, replace=verb == "replace")
+            memory.data.import_(in_, namespace=NEW if verb == "import" else KEPT, replace=verb == "replace")
 
     served(do)

@@ -30,7 +30,7 @@ def there(memory: GraphMemory) -> Iterator[GraphMemory]:
 
 
 def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, Any, Any]]:
-    found = memory.facts_about("Ann", namespace=namespace, **when)
+    found = memory.facts.about("Ann", namespace=namespace, **when)
     return [
         (each.sentence, each.valid_at and each.valid_at.month, each.invalid_at and each.invalid_at.month)
         for each in found
@@ -39,7 +39,7 @@ def told(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, An
 
 def test_facts_come_with_both_clocks_and_evidence(there: GraphMemory, server: Server, namespace: str):
     asked = len(there.driver.model.asked)
-    done = there.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
+    done = there.data.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
     assert len(there.driver.model.asked) == asked
     assert done.left_out == {"Entity": 1}
     assert (done.records["entity"], done.records["fact"], done.records["verdict"]) == (4, 4, 1)
@@ -50,15 +50,15 @@ def test_facts_come_with_both_clocks_and_evidence(there: GraphMemory, server: Se
     ]
     before = datetime(2025, 1, 1, 10, 0, 30, tzinfo=UTC)
     assert told(there, namespace, believed_at=before) == [("Ann lives in Oslo", 1, None)]
-    oslo = next(each for each in there.facts_about("Ann", namespace=namespace) if "Oslo" in each.sentence)
+    oslo = next(each for each in there.facts.about("Ann", namespace=namespace) if "Oslo" in each.sentence)
     assert (oslo.created_at, oslo.sources[0].quote) == (
         datetime(2025, 1, 1, 10, 1, tzinfo=UTC),
         "I live in Oslo, undated",
     )
     assert oslo.sources[0].speaker == "Ann"
-    [was] = there.facts_about("Acme", namespace=namespace, as_of="2020-06-01")
+    [was] = there.facts.about("Acme", namespace=namespace, as_of="2020-06-01")
     assert (was.sentence, was.sources[0].quote) == ("Acme was in Oslo", "Acme was in Oslo")
-    assert [each.name for each in there.communities(namespace=namespace)] == ["Ann's places"]
+    assert [each.name for each in there.communities.list(namespace=namespace)] == ["Ann's places"]
     found = there.search("Where does Ann live?", namespace=namespace)
     assert found.facts[0].sentence == "Ann lives in Paris"
     assert flaws(lambda cypher: there.driver.database.query(graph_key(namespace), cypher, {}, write=False)) == []
@@ -67,25 +67,25 @@ def test_facts_come_with_both_clocks_and_evidence(there: GraphMemory, server: Se
 def test_what_ended_a_fact_can_be_forgotten_and_a_new_one_ends_it_too(
     there: GraphMemory, server: Server, namespace: str
 ):
-    there.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
+    there.data.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
     there.add("I moved to Rome", speaker="Ann", at="2024-06-01", namespace=namespace)
     assert ("Ann lives in Paris", 2, 6) in told(there, namespace)
-    [paris] = [each for each in there.episodes(namespace=namespace) if each.content == "I moved to Paris"]
-    there.forget(episode=paris.id, namespace=namespace)
+    [paris] = [each for each in there.episodes.list(namespace=namespace) if each.content == "I moved to Paris"]
+    there.privacy.forget(episode=paris.id, namespace=namespace)
     assert ("Ann lives in Oslo", 1, 6) in told(there, namespace), "it had been ended by what is forgotten"
 
 
 def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: Server, namespace: str, tmp_path: Path):
-    there.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
+    there.data.import_graphiti(server.url, graph=GRAPH, namespace=namespace)
     data = exported(there, namespace)
     graphiti_graph.dump(tmp_path / "neo4j.json")
-    there.import_graphiti(tmp_path / "neo4j.json", namespace=namespace, replace=True)
+    there.data.import_graphiti(tmp_path / "neo4j.json", namespace=namespace, replace=True)
     assert exported(there, namespace) == data
     assert left_aside(there.driver.database) == []
 
 
 async def test_it_comes_as_well_on_an_event_loop(there: GraphMemory, server: Server, namespace: str):
-    done = await there.aimport_graphiti(server.url, graph=GRAPH, namespace=namespace, progress=lambda *_: None)
+    done = await there.data.aimport_graphiti(server.url, graph=GRAPH, namespace=namespace, progress=lambda *_: None)
     assert done.records["episode"] == 4
 
 
@@ -107,9 +107,9 @@ def test_a_wrong_dump_changes_nothing_and_says_what_to_do(
     ):
         path.write_text(wrong, "utf-8")
         with pytest.raises(InputError, match=said):
-            there.import_graphiti(path, namespace=namespace)
+            there.data.import_graphiti(path, namespace=namespace)
     with pytest.raises(InputError, match="no group 'eve'"):
-        there.import_graphiti(server.url, graph=GRAPH, group="eve", namespace=namespace)
+        there.data.import_graphiti(server.url, graph=GRAPH, group="eve", namespace=namespace)
     with pytest.raises(InputError, match="no graph 'none' on that server"):
-        there.import_graphiti(server.url, graph="none", namespace=namespace)
-    assert namespace not in there.namespaces()
+        there.data.import_graphiti(server.url, graph="none", namespace=namespace)
+    assert namespace not in there.data.namespaces()

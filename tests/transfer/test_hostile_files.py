@@ -123,18 +123,18 @@ WRONG = {
 def test_a_wrong_file_changes_nothing_and_says_what_to_do(scripted: GraphMemory, good: list[str], name: str):
     wrong, said = WRONG[name]
     with pytest.raises(InputError, match=said):
-        scripted.import_(io.BytesIO(wrong(good)), namespace=TO)
+        scripted.data.import_(io.BytesIO(wrong(good)), namespace=TO)
     assert not whole(scripted, TO)
-    assert TO not in scripted.namespaces()
+    assert TO not in scripted.data.namespaces()
     assert left_aside(scripted.driver.database) == []
 
 
 def test_names_and_texts_that_look_like_cypher_are_names_and_texts(scripted: GraphMemory, good: list[str]):
     evil = "'}) MATCH (n) DETACH DELETE n //"
     data = changed("entity", name=evil, type="`:Fact", summary="\x01\u2028\U0001f4a7$rows")(good)
-    scripted.import_(io.BytesIO(data), namespace="evil")
-    assert evil in {each.name for each in scripted.entities(namespace="evil")}
-    assert len(scripted.entities(namespace="evil")) == len(scripted.entities(namespace=FROM))
+    scripted.data.import_(io.BytesIO(data), namespace="evil")
+    assert evil in {each.name for each in scripted.entities.list(namespace="evil")}
+    assert len(scripted.entities.list(namespace="evil")) == len(scripted.entities.list(namespace=FROM))
 
 
 def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: GraphMemory, good: list[str]):
@@ -147,7 +147,7 @@ def test_what_is_written_by_hand_needs_no_words_vectors_or_counts(scripted: Grap
         if "embedding" in each:
             each["embedding"] = True
     data = signed([json.dumps(each, separators=(",", ":")) for each in bare])
-    done = scripted.import_(io.BytesIO(data), namespace="by hand")
+    done = scripted.data.import_(io.BytesIO(data), namespace="by hand")
     assert done.embedded == sum("embedding" in each for each in told)
     found = scripted.search("Where does Ann live?", namespace="by hand")
     assert [each.sentence for each in found.facts] == ["Ann lives in Paris"]
@@ -158,15 +158,15 @@ def test_a_line_that_never_ends_is_not_read_to_its_end(scripted: GraphMemory, go
     monkeypatch.setattr(files, "LONGEST_LINE", 5000)
     endless = "".join(f"{each}\n" for each in good[:1]).encode() + b'{"record":"entity","id":"' + b"x" * 20_000
     with pytest.raises(InputError, match="the file:2: the line is longer than 5000 bytes"):
-        scripted.import_(io.BytesIO(endless), namespace=TO)
+        scripted.data.import_(io.BytesIO(endless), namespace=TO)
 
 
 def test_a_compressed_file_that_is_cut_off_is_told(scripted: GraphMemory, good: list[str]):
     packed = gzip.compress(signed(good))
     with pytest.raises(InputError, match="no whole gzip file"):
-        scripted.import_(io.BytesIO(packed[:-200]), namespace=TO)
+        scripted.data.import_(io.BytesIO(packed[:-200]), namespace=TO)
     with pytest.raises(InputError, match=r"no whole gzip file|ends before|checksum"):
-        scripted.import_(io.BytesIO(packed[:60] + b"\xff" * 40 + packed[100:]), namespace=TO)
+        scripted.data.import_(io.BytesIO(packed[:60] + b"\xff" * 40 + packed[100:]), namespace=TO)
     assert not whole(scripted, TO)
 
 
@@ -175,9 +175,9 @@ def test_another_embedding_model_is_told_and_vectors_can_be_made_anew(scripted: 
     with pytest.raises(
         EmbeddingMismatch, match="vectors of 'other', not of 'hash': import with that model, or without"
     ):
-        scripted.import_(io.BytesIO(other), namespace=TO)
-    scripted.import_(io.BytesIO(other), namespace="anew", embeddings=False)
+        scripted.data.import_(io.BytesIO(other), namespace=TO)
+    scripted.data.import_(io.BytesIO(other), namespace="anew", embeddings=False)
     assert scripted.search("Where does Ann live?", namespace="anew", recipe="meaning").facts
     later = signed([good[0].replace('"schema":', '"schema":9'), *good[1:]])
     with pytest.raises(SchemaError, match="upgrade kg-memory"):
-        scripted.import_(io.BytesIO(later), namespace=TO)
+        scripted.data.import_(io.BytesIO(later), namespace=TO)

@@ -33,7 +33,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
     kept, data = whole(scripted, KEPT), exported(scripted, KEPT)
     scripted.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace="other")
     (tmp_path / "in.jsonl").write_bytes(exported(scripted, "other"))
-    scripted.import_(tmp_path / "in.jsonl", namespace=NEW)
+    scripted.data.import_(tmp_path / "in.jsonl", namespace=NEW)
     new = whole(scripted, NEW)
     connection = scripted.driver.database.client().connection
     with Proxy(plan, server.socket) as proxy, Nursery(proxy.url, str(tmp_path), serving=SERVE) as lives:
@@ -67,14 +67,14 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
         assert left, "those that died left what they had made"
         assert live("replace")[0] == 0
         assert left_aside(scripted.driver.database) == [], "who lives takes it away"
-        scripted.import_(io.BytesIO(data), replace=True)
+        scripted.data.import_(io.BytesIO(data), replace=True)
         for at in chosen(plan.seen):
             ended, done = live("replace", at)
             assert ended == -9
             assert (whole(scripted, KEPT) == kept) == ("EXEC" not in done[:-1]), done[-1]
             if "EXEC" in done[:-1]:
-                scripted.import_(io.BytesIO(data), replace=True)
-    assert [each.sentence for each in scripted.facts_about("Ann", namespace=KEPT)] == ["Ann lives in Oslo"]
+                scripted.data.import_(io.BytesIO(data), replace=True)
+    assert [each.sentence for each in scripted.facts.about("Ann", namespace=KEPT)] == ["Ann lives in Oslo"]
 
 
 def chosen(seen: list[str]) -> list[int]:

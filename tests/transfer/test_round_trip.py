@@ -52,28 +52,28 @@ def live(memory: GraphMemory, namespace: str, history: list) -> None:
         if verb == "add":
             memory.add(**message, namespace=namespace, thread="t")
         elif verb == "save":
-            memory.save([message], namespace=namespace)
+            memory.episodes.save([message], namespace=namespace)
         elif verb == "communities":
-            memory.refresh_communities(namespace=namespace)
+            memory.communities.refresh(namespace=namespace)
         elif verb == "search":
             memory.search(content, namespace=namespace, recipe="used")
-        elif known := memory.episodes(namespace=namespace):
-            memory.forget(episode=known[0].id, namespace=namespace)
+        elif known := memory.episodes.list(namespace=namespace):
+            memory.privacy.forget(episode=known[0].id, namespace=namespace)
 
 
 @given(history=HISTORY)
 @limits(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_history_is_the_same_after_a_round_trip(scripted: GraphMemory, history: list):
     namespace = f"history {next(NUMBERS)}"
-    scripted.save([{"content": "first", "at": "2024-01-01"}], namespace=namespace)
+    scripted.episodes.save([{"content": "first", "at": "2024-01-01"}], namespace=namespace)
     live(scripted, namespace, history)
     before, data = whole(scripted, namespace), exported(scripted, namespace)
     assert exported(scripted, namespace) == data, "the same graph gives the same bytes"
-    done = scripted.import_(io.BytesIO(data), replace=True)
+    done = scripted.data.import_(io.BytesIO(data), replace=True)
     assert (done.namespace, done.replaced, done.embedded) == (namespace, bool(done.records), 0)
     assert whole(scripted, namespace) == before
     assert exported(scripted, namespace) == data
-    made = scripted.import_(io.BytesIO(exported(scripted, namespace, embeddings=False)), replace=True)
+    made = scripted.data.import_(io.BytesIO(exported(scripted, namespace, embeddings=False)), replace=True)
     assert made.embedded == data.count(b'"embedding":')
     assert whole(scripted, namespace) == before, "vectors that are made anew by the same model are the same"
     assert left_aside(scripted.driver.database) == []
@@ -86,8 +86,8 @@ def test_in_another_namespace_the_same_message_is_still_the_same_episode(scripte
         {"content": "Bob met Cid in Rome", "at": "2024-01-03"},
     ]
     scripted.add_many(told, namespace="from here")
-    scripted.refresh_communities(namespace="from here")
-    scripted.import_(io.BytesIO(exported(scripted, "from here")), namespace="to there")
+    scripted.communities.refresh(namespace="from here")
+    scripted.data.import_(io.BytesIO(exported(scripted, "from here")), namespace="to there")
     before = whole(scripted, "to there")
     assert [each.new for each in scripted.add_many(told, namespace="to there")] == [False] * 3
     assert whole(scripted, "to there") == before
@@ -98,7 +98,7 @@ def test_in_another_namespace_the_same_message_is_still_the_same_episode(scripte
         [{"content": "I moved to Oslo", "speaker": "Ann", "at": "2024-02-01"}], namespace="to there"
     )
     assert added.facts == ("Ann lives in Oslo",)
-    facts = scripted.facts_about("Ann", namespace="to there")
+    facts = scripted.facts.about("Ann", namespace="to there")
     assert [each.sentence for each in facts if each.invalid_at is None] == ["Ann lives in Oslo"]
     assert len({each.id for each in facts if each.sentence == "Ann lives in Oslo"}) == 1
 
@@ -112,37 +112,37 @@ def _read_anew(memory: GraphMemory, told: list) -> list:
     memory.driver.database.delete(graph_key("to there"))
     memory.add_many(told, namespace="to there")
     found = memory.driver.database.query(graph_key("to there"), IDS, {}, write=False)
-    memory.import_(io.BytesIO(data), replace=True)
+    memory.data.import_(io.BytesIO(data), replace=True)
     return found
 
 
 def test_a_file_is_compressed_by_its_name_and_has_the_same_bytes_each_time(scripted: GraphMemory, tmp_path: Path):
     scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="zipped")
     names = ("a.jsonl.gz", "b.jsonl.gz")
-    told = [scripted.export(tmp_path / name, namespace="zipped", progress=lambda *_: None) for name in names]
+    told = [scripted.data.export(tmp_path / name, namespace="zipped", progress=lambda *_: None) for name in names]
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
     plain = gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes())
     assert plain == exported(scripted, "zipped")
     assert (told[0].bytes, told[0].namespace, told[0].left_out) == (len(plain), "zipped", {})
     assert told[0].records == json.loads(plain.splitlines()[-1])["counts"]
     steps: list[tuple[int, int]] = []
-    scripted.import_(tmp_path / "a.jsonl.gz", namespace="unzipped", progress=lambda *at: steps.append(at))
+    scripted.data.import_(tmp_path / "a.jsonl.gz", namespace="unzipped", progress=lambda *at: steps.append(at))
     size = (tmp_path / "a.jsonl.gz").stat().st_size
     assert steps[-1] == (size, size)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl.gz", "b.jsonl.gz"]
     assert (tmp_path / "a.jsonl.gz").stat().st_mode & 0o777 == 0o600, "memories are private"
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "b.jsonl.gz")
-    scripted.export(tmp_path / "link.jsonl", namespace="zipped")
+    scripted.data.export(tmp_path / "link.jsonl", namespace="zipped")
     assert (tmp_path / "b.jsonl.gz").read_bytes() == plain
-    scripted.export("/dev/null", namespace="zipped")
+    scripted.data.export("/dev/null", namespace="zipped")
     with pytest.raises(InputError, match="cannot be written"):
-        scripted.export(tmp_path, namespace="zipped")
+        scripted.data.export(tmp_path, namespace="zipped")
 
 
 async def test_it_goes_as_well_on_an_event_loop(scripted: GraphMemory, tmp_path: Path):
     await scripted.aadd("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="async")
-    await scripted.aexport(tmp_path / "a.jsonl", namespace="async")
-    done = await scripted.aimport_(tmp_path / "a.jsonl", replace=True)
+    await scripted.data.aexport(tmp_path / "a.jsonl", namespace="async")
+    done = await scripted.data.aimport_(tmp_path / "a.jsonl", replace=True)
     assert done.records["episode"] == 1
 
 
@@ -153,10 +153,10 @@ def test_a_namespace_that_holds_something_is_refused_and_one_that_holds_nothing_
     data = exported(scripted, "held")
     before = whole(scripted, "held")
     with pytest.raises(InputError, match="'held' holds something: name another, or replace it"):
-        scripted.import_(io.BytesIO(data))
+        scripted.data.import_(io.BytesIO(data))
     assert whole(scripted, "held") == before
     (tmp_path / "kept.jsonl").write_bytes(data)
     with pytest.raises(InputError, match="'nobody' holds nothing: check its name"):
-        scripted.export(tmp_path / "kept.jsonl", namespace="nobody")
+        scripted.data.export(tmp_path / "kept.jsonl", namespace="nobody")
     assert (tmp_path / "kept.jsonl").read_bytes() == data
     assert left_aside(scripted.driver.database) == []

@@ -21,7 +21,7 @@ def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: s
     store.put(("users", "bob"), "`x` 奥斯陆", {"text": "Bob likes chess"}, ttl=60)
     store.put(("plain",), "k", {"n": 1}, index=False)
     data = exported(memory, store=namespace)
-    done = memory.import_(io.BytesIO(data), namespace=f"{namespace} copy")
+    done = memory.data.import_(io.BytesIO(data), namespace=f"{namespace} copy")
     assert done.records == {"item": 3}
     assert exported(memory, store=f"{namespace} copy").splitlines()[1:-1] == data.splitlines()[1:-1]
     copy = KGStore(memory, name=f"{namespace} copy", index=store.index_config)
@@ -33,8 +33,8 @@ def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: s
             (each.key, each.score) for each in store.search(("users",), query=query)
         ]
     with pytest.raises(InputError, match="holds something"):
-        memory.import_(io.BytesIO(data))
-    memory.import_(io.BytesIO(data), replace=True, embeddings=False)
+        memory.data.import_(io.BytesIO(data))
+    memory.data.import_(io.BytesIO(data), replace=True, embeddings=False)
     assert [each.score for each in store.search(("users",), query="jazz")] == [None, None]
     with pytest.raises(InputError, match="the store 'none' holds nothing"):
         exported(memory, store="none")

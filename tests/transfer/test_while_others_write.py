@@ -47,8 +47,8 @@ def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, 
     data, other = exported(memory, namespace), f"{namespace} other"
     meanwhile(monkeypatch, "UNWIND $rows", lambda: memory.add("I moved to Rome", speaker="Bob", namespace=other))
     with pytest.raises(InputError, match="was written meanwhile: name another, or replace it"):
-        memory.import_(io.BytesIO(data), namespace=other)
-    assert [each.content for each in memory.episodes(namespace=other)] == ["I moved to Rome"]
+        memory.data.import_(io.BytesIO(data), namespace=other)
+    assert [each.content for each in memory.episodes.list(namespace=other)] == ["I moved to Rome"]
     assert left_aside(memory.driver.database) == []
 
 
@@ -66,7 +66,7 @@ def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, nam
         return taken
 
     monkeypatch.setattr(graph_swap.ShadowGraph, "replace", watched)
-    memory.import_(io.BytesIO(data), replace=True)
+    memory.data.import_(io.BytesIO(data), replace=True)
     assert seen[0] == old
     assert exported(memory, namespace) == data
     assert seen[1] == whole(memory, namespace)
@@ -77,7 +77,7 @@ def test_what_was_removed_and_is_not_in_the_log_yet_stays_noted(memory: GraphMem
     data = exported(memory, namespace)
     note = audit.AuditNote("r1", "episode", what="", namespace="", by="")
     driver.run(audit.put_note(graph_key(namespace), note), namespace)
-    memory.import_(io.BytesIO(data), replace=True)
+    memory.data.import_(io.BytesIO(data), replace=True)
     [stored] = driver.run(audit._read_notes(graph_key(namespace)), namespace)
     assert stored["receipt"] == "r1"
     assert exported(memory, namespace) == data
@@ -87,7 +87,7 @@ def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory,
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     look, key = memory.driver.database.query, memory.driver.key(namespace)
     look(key, "CREATE (:Belief {id: 'of nothing'})", {}, write=True)
-    assert memory.export(io.BytesIO(), namespace=namespace).left_out == {"Belief": 1}
+    assert memory.data.export(io.BytesIO(), namespace=namespace).left_out == {"Belief": 1}
     look(key, "CREATE (:Soul {id: 'x'})", {}, write=True)
     with pytest.raises(SchemaError, match="the graph has 'Soul', which this package does not know: upgrade"):
         exported(memory, namespace)
@@ -95,7 +95,7 @@ def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory,
 
 def test_extra_fields_and_links_of_later_versions_are_kept(memory: GraphMemory, namespace: str):
     memory.add("Ann moved to Oslo with Bob", speaker="Ann", at="2024-01-01", namespace=namespace)
-    memory.refresh_communities(namespace=namespace)
+    memory.communities.refresh(namespace=namespace)
     look, key = memory.driver.database.query, memory.driver.key(namespace)
     for more in (
         "MATCH (n:Entity) SET n.stars = 5, n.tags = ['a', 'b'], n.evicted = 1700000000000000",
@@ -114,5 +114,5 @@ def test_extra_fields_and_links_of_later_versions_are_kept(memory: GraphMemory, 
         for each in ('"similarity":0.9', '"evicted":"2023-11-14T22:13:20+00:00"')
         if each in line
     }
-    memory.import_(io.BytesIO(data), replace=True)
+    memory.data.import_(io.BytesIO(data), replace=True)
     assert whole(memory, namespace) == before

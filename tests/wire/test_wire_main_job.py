@@ -55,17 +55,17 @@ def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, n
             memory.add(**message, namespace=namespace, thread="t")
         except ModelError as error:
             failed[message["source_id"]] = str(error)
-    episodes = memory.episodes(namespace=namespace)
+    episodes = memory.episodes.list(namespace=namespace)
     assert sorted(episode.content for episode in episodes) == CONTENTS
     waiting = {episode.source_id for episode in episodes if episode.status is EpisodeStatus.SAVED}
     assert waiting <= failed.keys(), "an episode is read to the end, or its reading failed with an error"
 
-    known = {entity.name for entity in memory.entities(namespace=namespace)}
+    known = {entity.name for entity in memory.entities.list(namespace=namespace)}
     spoken = {episode.speaker for episode in episodes if episode.speaker and episode.status is EpisodeStatus.DONE}
     assert spoken <= known
     content = {episode.id: episode.content for episode in episodes}
     for name in known:
-        for fact in memory.facts_about(name, namespace=namespace):
+        for fact in memory.facts.about(name, namespace=namespace):
             assert fact.sources
             for source in fact.sources:
                 assert content[source.episode][source.start : source.end] == source.quote
@@ -83,17 +83,17 @@ def test_a_message_that_finds_its_model_gone_is_saved_and_read_later(server, cha
     with opened(server, "http://127.0.0.1:9/v1", embeddings_url) as memory:
         with pytest.raises(ModelUnavailable):
             memory.add(**message, namespace=namespace)
-        (episode,) = memory.episodes(namespace=namespace)
+        (episode,) = memory.episodes.list(namespace=namespace)
         assert episode.content == message["content"]
         assert episode.status is EpisodeStatus.SAVED
         assert memory.search("成都", namespace=namespace).episodes[0].id == episode.id
     with opened(server, chat_url, embeddings_url) as memory:
         try:
-            (added,) = memory.resume(namespace=namespace)
+            (added,) = memory.episodes.resume(namespace=namespace)
         except ModelUnavailable:
             status = EpisodeStatus.SAVED
         else:
             status = EpisodeStatus.SAVED if added.problem else EpisodeStatus.DONE
-        (again,) = memory.episodes(namespace=namespace)
+        (again,) = memory.episodes.list(namespace=namespace)
         assert again.id == episode.id
         assert again.status is status

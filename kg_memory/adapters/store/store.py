@@ -46,7 +46,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 
 class KGStore(Closing, BaseStore):
@@ -107,7 +107,7 @@ class KGStore(Closing, BaseStore):
         if given.changes:
             self._driver.run(changing.make(given.changes), self.name)
         for namespace, told in given.told.items():  # all first: to read them may fail
-            self.memory.save(told, namespace=namespace)
+            self.memory.episodes.save(told, namespace=namespace)
         for namespace, told in given.told.items():
             warn(namespace, self.memory.add_many(told, namespace=namespace))
         return results
@@ -127,7 +127,7 @@ class KGStore(Closing, BaseStore):
         if given.changes:
             await self._changes(given.changes)
         for namespace, told in given.told.items():
-            await self.memory.asave(told, namespace=namespace)
+            await self.memory.episodes.asave(told, namespace=namespace)
         for namespace, told in given.told.items():
             warn(namespace, await self.memory.aadd_many(told, namespace=namespace))
         return results

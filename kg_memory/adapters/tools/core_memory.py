@@ -19,7 +19,8 @@ from langgraph.store.base import BaseStore, GetOp, Item
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.text.identity import replace_unstorable, validate_namespace
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.validation import validate_namespace
 
 LIMIT = 5000
 """Characters of one block, where nothing else is declared."""

@@ -22,11 +22,11 @@ from kg_memory.adapters.tools.making import Answer, Here, call, tool
 from kg_memory.adapters.tools.steps import forget, known, remember
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.reading import counted
 from kg_memory.models.graph import Episode, Fact, SearchResults
 from kg_memory.retrieval.context.render import told
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import terms
+from kg_memory.validation import validate_count
 
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -108,7 +108,7 @@ def _manage(
 
 
 def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[Answer]:
-    end = counted("offset", offset, 0) + counted("limit", limit)
+    end = validate_count("offset", offset, 0) + validate_count("limit", limit)
     if end > MOST:
         raise InputError(f"limit and offset are {end} together, and {MOST} are the most: search with other words")
     found: SearchResults = yield from call("search", query, limit=end, thread=here.thread)

@@ -97,13 +97,20 @@ def tool(
 def _perform(memory: GraphMemory, namespace: str, effect: Call | InThread) -> Any:
     if isinstance(effect, InThread):
         return effect.function(namespace, *effect.given)
-    return getattr(memory, effect.verb)(*effect.given, namespace=namespace, **effect.named)
+    return _verb(memory, effect.verb)(*effect.given, namespace=namespace, **effect.named)
 
 
 async def _aperform(memory: GraphMemory, namespace: str, effect: Call | InThread) -> Any:
     if isinstance(effect, InThread):
         return await asyncio.to_thread(effect.function, namespace, *effect.given)
-    return await getattr(memory, f"a{effect.verb}")(*effect.given, namespace=namespace, **effect.named)
+    return await _verb(memory, effect.verb, "a")(*effect.given, namespace=namespace, **effect.named)
+
+
+def _verb(memory: GraphMemory, path: str, prefix: str = "") -> Callable[..., Any]:
+    """Return the verb at *path*, such as ``facts.history``; with the prefix ``a`` its async form."""
+    group, _, name = path.rpartition(".")
+    verb: Callable[..., Any] = getattr(getattr(memory, group) if group else memory, f"{prefix}{name}")
+    return verb
 
 
 def _prose(docstring: str) -> str:

@@ -117,5 +117,5 @@ def _forget(_: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 -
 
 
 def _history(_: Here, name: str, relation: str | None = None) -> Flow[Answer]:
-    facts: list[Fact] = yield from call("history", name, relation or None, limit=MOST)
+    facts: list[Fact] = yield from call("facts.history", name, relation or None, limit=MOST)
     return history_lines(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}

@@ -9,10 +9,10 @@ from typing import Any
 from kg_memory.adapters.tools.lines import added_lines, forgotten_lines, found_lines
 from kg_memory.adapters.tools.making import Answer, Here, call
 from kg_memory.errors import InputError
-from kg_memory.memory.reading import counted
 from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind, SearchResults
 from kg_memory.models.receipts import ForgetReceipt
 from kg_memory.runtime.flow import Flow
+from kg_memory.validation import validate_count
 
 SOURCE = "tool"
 AGENT = "agent"
@@ -43,7 +43,7 @@ def shown(found: SearchResults) -> Answer:
 
 def most_of(limit: int) -> int:
     """Return *limit*, `MOST` at most. Errors: `InputError` for what is no number above 0."""
-    return min(counted("limit", limit), MOST)
+    return min(validate_count("limit", limit), MOST)
 
 
 def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = EpisodeKind.MESSAGE) -> Flow[Answer]:
@@ -58,16 +58,16 @@ def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = 
 
 
 def forget(id_: str, reason: str = "") -> Flow[Answer]:
-    """Forget the fact or the episode that a tool showed as *id_*; see `GraphMemory.forget` for what goes with it."""
+    """Forget the fact or the episode that a tool showed as *id_*; see `GraphMemory.privacy` for what goes with it."""
     kind, own = named(id_)
-    forgotten: ForgetReceipt = yield from call("forget", **{kind: own}, by=AGENT, reason=reason)
+    forgotten: ForgetReceipt = yield from call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
     return forgotten_lines(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
 
 
 def known(id_: str) -> Flow[None]:
     """Do nothing if there is a fact or an episode that a tool showed as *id_*. Errors: `InputError` else."""
     kind, own = named(id_)
-    yield from call("forget", **{kind: own}, by=AGENT, dry_run=True)
+    yield from call("privacy.forget", **{kind: own}, by=AGENT, dry_run=True)
 
 
 def named(id_: str) -> tuple[str, str]:

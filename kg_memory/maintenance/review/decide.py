@@ -16,7 +16,6 @@ from kg_memory.falkor.queries import facts as cypher
 from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, revive, to_edit, to_verdict
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.memory.reading import counted
 from kg_memory.models.graph import SOURCES, Fact, Review, Ruling, VerdictKind
 from kg_memory.retrieval.time_window import Given, moment
 from kg_memory.runtime.effects import now, read, write
@@ -33,6 +32,7 @@ from kg_memory.temporal.policy import (
 )
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import decision_id, replace_unstorable
+from kg_memory.validation import validate_count
 
 Choice = Literal["accept", "reject", "edit"]
 WAITING: tuple[Ruling, ...] = ("waiting",)
@@ -55,7 +55,7 @@ def reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Re
     One between two facts that both wait is not among them: it is asked when the one said before waits no more. With
     *decided* it is those about which persons decided, by their latest decision, the last one first.
     """
-    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     found: Sequence[Mapping[str, Any]]
     if decided:
         found = yield from read(cypher.DECIDED_REVIEWS, rulings=list(get_args(Ruling)), **page)
@@ -129,7 +129,7 @@ def undo(review: str, *, by: str, reason: str, policy: ConflictPolicy, namespace
 
 
 def _listed(rulings: Sequence[Ruling], kinds: Sequence[VerdictKind], limit: int, skip: int) -> Flow[list[Review]]:
-    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     found = yield from read(cypher.REVIEWS, rulings=list(rulings), kinds=list(kinds), **page)
     told = yield from _told(found)
     return told

@@ -21,7 +21,7 @@ from kg_memory.runtime.forms import shown
 from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
-from kg_memory.text.identity import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 ACTION = "accept_fact"
 """The name of what a person approves, edits or rejects."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import facts as cypher
-from kg_memory.memory.reading import counted
 from kg_memory.models.graph import PredicateInfo
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import canonical_predicate as by_rules
 from kg_memory.text.predicates import predicate_name
+from kg_memory.validation import validate_count
 
 
 def listed(limit: int, skip: int) -> Flow[list[PredicateInfo]]:
     """Return the predicates that were learned, declared or corrected here, by name."""
-    page = {"limit": counted("limit", limit), "skip": counted("skip", skip, 0)}
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     rows = yield from read(cypher.ALL_PREDICATES, **page)
     return [PredicateInfo(**row["predicate"]) for row in rows]
 

@@ -24,7 +24,7 @@ from kg_memory.models.transfers import ImportResult
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
-from kg_memory.text.identity import validate_namespace
+from kg_memory.validation import validate_namespace
 
 HOLDS = """
 MATCH (n)

@@ -8,10 +8,11 @@ from types import ModuleType
 from typing import Any
 
 MEMORY_OPERATIONS = {
-    **dict.fromkeys(("add", "add_many", "save", "resume", "retry"), "upsert_memory"),
-    **dict.fromkeys(("search", "context", "facts_about", "history", "around", "card", "entities"), "search_memory"),
-    **dict.fromkeys(("timeline", "changes", "evolution", "episodes", "communities"), "search_memory"),
-    "forget": "delete_memory",
+    **dict.fromkeys(("add", "add_many", "episodes.save", "episodes.resume", "episodes.retry"), "upsert_memory"),
+    **dict.fromkeys(("search", "context", "facts.about", "facts.history", "facts.timeline"), "search_memory"),
+    **dict.fromkeys(("facts.changes", "facts.evolution", "entities.list", "entities.card"), "search_memory"),
+    **dict.fromkeys(("entities.around", "episodes.list", "communities.list"), "search_memory"),
+    "privacy.forget": "delete_memory",
 }
 """The operations of the conventions that verbs are."""
 _PROVIDERS = {

@@ -1,0 +1,131 @@
+"""Public verbs, written once: `verb` derives the sync and the async form from one flow."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+
+from kg_memory.communities.graph import build as build_communities
+from kg_memory.ingestion.graph import course as ingestion_pipeline
+from kg_memory.maintenance.review.graph import build as build_review
+from kg_memory.retrieval.graph import course as retrieval_pipeline
+from kg_memory.runtime import telemetry
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.graph import Course
+from kg_memory.settings import Settings
+from kg_memory.validation import validate_namespace
+
+P = ParamSpec("P")
+T = TypeVar("T")
+G = TypeVar("G", bound="Group")
+
+
+class Engine:
+    """The driver, the settings and the pipelines that all groups of verbs of one memory share."""
+
+    def __init__(self, driver: Driver, settings: Settings) -> None:
+        self.driver, self.settings = driver, settings
+
+    @cached_property
+    def ingestion(self) -> Course:
+        """The ingestion pipeline."""
+        return ingestion_pipeline(self.driver, self.settings)
+
+    @cached_property
+    def received_ingestion(self) -> Course:
+        """The ingestion pipeline for episodes that are received already; the summaries are left to its caller."""
+        return ingestion_pipeline(self.driver, self.settings, received=True)
+
+    @cached_property
+    def retrieval(self) -> Course:
+        """The retrieval pipeline."""
+        return retrieval_pipeline(self.driver.reading(), self.settings)
+
+    @cached_property
+    def communities(self) -> Any:
+        """The compiled communities graph."""
+        return build_communities(self.driver, self.settings).compile(name="communities")
+
+
+class Graphs:
+    """The compiled graphs of a memory; as a part of another graph, each keeps its checkpoints there."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @cached_property
+    def ingestion(self) -> Any:
+        """All that a message passes on its way in."""
+        return self._engine.ingestion.graph.compile(name="ingestion")
+
+    @cached_property
+    def retrieval(self) -> Any:
+        """All that a question passes on its way to a context."""
+        return self._engine.retrieval.graph.compile(name="retrieval")
+
+    @property
+    def communities(self) -> Any:
+        """A refresh of the communities; ``stream(..., stream_mode="custom")`` reports its progress."""
+        return self._engine.communities
+
+    @cached_property
+    def review(self) -> Any:
+        """The review graph, to be compiled with a checkpointer of yours: it stops for a person's decisions."""
+        return build_review(self._engine.driver, self._engine.settings)
+
+
+class Group:
+    """Verbs of a memory that belong together."""
+
+    group: ClassVar[str] = ""
+    """The name under which a memory has these verbs, for telemetry; the top of the facade has none."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+
+def verb(
+    flow: Callable[Concatenate[G, P], Flow[T]],
+) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
+    """Return the sync and the async form of the verb that *flow*, a method whose name begins with ``_``, describes.
+
+    Each validates the namespace, opens a telemetry span, and runs the flow on the namespace's graph.
+    """
+    name = flow.__name__.removeprefix("_")
+
+    @wraps(flow)
+    def run(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with _span(self, name, args, kwargs) as tell:
+            namespace = validate_namespace(kwargs.get("namespace"))
+            return tell(self._engine.driver.run(flow(self, *args, **kwargs), namespace))
+
+    @wraps(flow)
+    async def arun(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with _span(self, name, args, kwargs) as tell:
+            namespace = validate_namespace(kwargs.get("namespace"))
+            return tell(await self._engine.driver.arun(flow(self, *args, **kwargs), namespace))
+
+    _describe(run, flow, name)
+    _describe(arun, flow, f"a{name}")
+    return run, arun
+
+
+def _describe(form: Any, flow: Callable[..., Any], name: str) -> None:
+    """Give *form* its *name*, and the signature of *flow* with the type of its result in place of `Flow`."""
+    signature = inspect.signature(flow)
+    result = str(signature.return_annotation).removeprefix("Flow[").removesuffix("]").replace("builtins.", "")
+    form.__name__, form.__qualname__ = name, flow.__qualname__.replace(flow.__name__, name)
+    form.__signature__ = signature.replace(return_annotation=result)
+    form.__annotations__ = {**flow.__annotations__, "return": result}
+
+
+def _span(
+    group: Group, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> AbstractContextManager[telemetry.Telling]:
+    path = f"{group.group}.{name}" if group.group else name
+    first = args[0] if args else kwargs.get("question")
+    return telemetry.verb(path, kwargs.get("namespace"), first if isinstance(first, str) else None)

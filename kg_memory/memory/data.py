@@ -1,0 +1,139 @@
+"""`GraphMemory.data`: carrying a memory from one place to another, and its upkeep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.connect import SCHEMES, Database
+from kg_memory.maintenance.reembedding import reembed
+from kg_memory.maintenance.transfer.cytoscape import cytoscape
+from kg_memory.maintenance.transfer.drawing import draw
+from kg_memory.maintenance.transfer.export import What, export
+from kg_memory.maintenance.transfer.file import Target
+from kg_memory.maintenance.transfer.graphiti import Graph, from_database, from_dump, only
+from kg_memory.maintenance.transfer.graphml import graphml
+from kg_memory.maintenance.transfer.imports import Wish, bring_in, bring_in_graphiti
+from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.open import NamedServer
+from kg_memory.models.transfers import ExportResult, ImportResult
+from kg_memory.runtime.effects import work
+from kg_memory.runtime.flow import Flow
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+
+Form = Literal["jsonl", "graphml", "cytoscape"]
+GRAPHITI_GRAPH = "default_db"
+"""Graphiti's default name of its graph."""
+Progress = Callable[[int, int], None]
+FORMS: Mapping[str, Callable[[Database, What, Target, Progress | None], ExportResult]] = {
+    "jsonl": export,
+    "graphml": partial(draw, graphml),
+    "cytoscape": partial(draw, cytoscape),
+}
+
+
+class Data(Group):
+    """Whole namespaces: exported, imported, embedded anew and listed."""
+
+    group = "data"
+
+    def _export(
+        self,
+        target: Target,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        store: str | None = None,
+        form: Form = "jsonl",
+        embeddings: bool = True,
+        progress: Progress | None = None,
+    ) -> Flow[ExportResult]:
+        """Write all that *namespace* holds, as it is at one moment, into the file *target*; see ``docs/export.md``.
+
+        *target* is a path (``.gz`` compresses), ``"-"`` for the standard output, or an open binary file. It is written
+        whole or not at all. ``graphml`` and ``cytoscape`` are for viewers: `import_` does not take them. Without
+        *embeddings* the vectors are left out, and an import makes them anew. *store* is the name of a `KGStore` whose
+        items are exported instead. *progress* is called with how many records of how many are done.
+        Errors: `InputError`, also for a namespace that holds nothing; `DatabaseError`.
+        """
+        if form not in FORMS:
+            raise InputError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+        if store is not None and form != "jsonl":
+            raise InputError(f"form must be jsonl for the items of a store, got {form!r}")
+        name = validate_namespace(namespace if store is None else store)
+        what = What(name, embeddings, "items" if store else "memory")
+        return work(lambda: FORMS[form](self._engine.driver.database, what, target, progress))
+
+    export, aexport = verb(_export)
+
+    def _import_(
+        self,
+        source: Target,
+        *,
+        namespace: str | None = None,
+        replace: bool = False,
+        embeddings: bool = True,
+        progress: Progress | None = None,
+    ) -> Flow[ImportResult]:
+        """Import what `export` wrote, into *namespace*, or that of the export; nobody sees half of it.
+
+        A namespace that holds something is refused, unless it may be *replaced*: then all of it goes at the moment at
+        which all of the new is there. In another namespace ids are made anew, so that the same message is still the
+        same episode. Without *embeddings* those of the file are not taken: all are made anew, as they are where the
+        file has none. *progress* is called with how many bytes of how many were read. Errors: `InputError` for a wrong
+        line, with its number; `EmbeddingMismatch` where the vectors are of another model; `DatabaseError`.
+        """
+        return work(lambda: bring_in(self._engine.driver, source, Wish(namespace, replace, embeddings), progress))
+
+    import_, aimport_ = verb(_import_)
+
+    def _import_graphiti(
+        self,
+        source: str | Path,
+        *,
+        graph: str = GRAPHITI_GRAPH,
+        group: str | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        replace: bool = False,
+        progress: Progress | None = None,
+    ) -> Flow[ImportResult]:
+        """Import a graph of Graphiti without asking a model: facts with both clocks, evidence and what ended what.
+
+        *source* is the URL of its FalkorDB (``falkor://host:6379``), where its graph is called *graph*, or a file that
+        ``apoc.export.json.all`` made of its Neo4j. *group* is the ``group_id`` to import, where there are several.
+        Embeddings are made anew. For the rest see `import_`.
+        """
+
+        def bring() -> ImportResult:
+            wish = Wish(namespace, replace)
+            return bring_in_graphiti(self._engine.driver, only(_read_graphiti(source, graph), group), wish, progress)
+
+        return work(bring)
+
+    import_graphiti, aimport_graphiti = verb(_import_graphiti)
+
+    def _reembed(
+        self, *, namespace: str = DEFAULT_NAMESPACE, progress: Callable[[int, int], None] | None = None
+    ) -> Flow[int]:
+        """Embed everything anew with this memory's embedding model; return how many vectors were made."""
+        return work(lambda: reembed(self._engine.driver, namespace, progress))
+
+    reembed, areembed = verb(_reembed)
+
+    def _namespaces(self) -> Flow[list[str]]:
+        """Return the namespaces that hold something."""
+        return work(self._engine.driver.database.namespaces)
+
+    namespaces, anamespaces = verb(_namespaces)
+
+
+def _read_graphiti(source: str | Path, graph: str) -> Graph:
+    if not str(source).startswith(SCHEMES):
+        return from_dump(Path(source))
+    server = Database(NamedServer(str(source)), allow_old=True)
+    try:
+        return from_database(server, graph)
+    finally:
+        server.close()

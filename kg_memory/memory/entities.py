@@ -1,0 +1,179 @@
+"""`GraphMemory.entities`: the entities of a memory, one at a glance, and its neighbourhood."""
+
+from __future__ import annotations
+
+import builtins
+from collections import Counter
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import communities as community_queries
+from kg_memory.falkor.queries import episodes as episode_queries
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.facts import NAME_HINT, During, Time, belief_params, read_times
+from kg_memory.models.graph import SOURCES, Entity, Fact
+from kg_memory.models.surroundings import EntityCard, Neighbour, Neighbourhood
+from kg_memory.retrieval.time_window import Window
+from kg_memory.runtime.effects import in_step, now, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.text.tokenise import terms
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
+
+MAX_STEPS = 6
+CARD_FACTS = 1000
+"""How many facts a card looks at for the neighbours."""
+
+
+class Entities(Group):
+    """The people, places and things that a memory knows."""
+
+    group = "entities"
+
+    def _list(
+        self, *, namespace: str = DEFAULT_NAMESPACE, like: str | None = None, limit: int = 100, skip: int = 0
+    ) -> Flow[builtins.list[Entity]]:
+        """Return the entities, last seen first; or those whose names or summaries have words *like* these, best first.
+
+        The last of the words may be the beginning of one: "rus" finds Rust.
+        """
+        return read_entities(limit, skip, like)
+
+    list, alist = verb(_list)
+
+    def _similar(
+        self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 10
+    ) -> Flow[builtins.list[Entity]]:
+        """Return the entities linked with those called *name* because their names mean nearly the same, best first.
+
+        The links are made where `Settings.note_linking` is set; the score is how near the names are, up to 1.
+        """
+        alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
+        linked = yield from read(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
+        return [rows.to_entity(row["entity"], round(row["similarity"], 6)) for row in linked]
+
+    similar, asimilar = verb(_similar)
+
+    def _card(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 10,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+    ) -> Flow[EntityCard | None]:
+        """Return the entity called *name* at a glance, with *limit* of each: latest facts, neighbours and mentions.
+
+        ``None`` if there is none. For times, see `Facts`.
+        """
+        window, believed = yield from read_times(as_of, during, believed_at)
+        limit = validate_count("limit", limit)
+        near = yield from read_neighbourhood(name, 1, CARD_FACTS, window, believed)
+        alias = alias_key(replace_unstorable(name))
+        episodes, communities = yield from in_step(
+            (
+                read(episode_queries.EPISODES_ABOUT, alias=alias, limit=limit),
+                read(community_queries.COMMUNITIES_ABOUT, alias=alias),
+            )
+        )
+        entities = [entity for entity in near.entities if near.depths[entity.name] == 0]
+        if not entities:
+            return None
+        return EntityCard(
+            entity=entities[0],
+            facts=near.facts[:limit],
+            neighbours=_neighbours(near, {entity.name for entity in entities}, limit),
+            episodes=tuple(rows.to_episode(row["episode"]) for row in episodes),
+            communities=tuple(rows.to_community(row["community"]) for row in communities),
+        )
+
+    card, acard = verb(_card)
+
+    def _around(
+        self,
+        name: str,
+        steps: int = 2,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+    ) -> Flow[Neighbourhood]:
+        """Return what lies within *steps* of the entity called *name*, breadth-first, by what was so then, else now.
+
+        For times, see `Facts`.
+        """
+        window, believed = yield from read_times(as_of, during, believed_at)
+        return (yield from read_neighbourhood(name, steps, limit, window, believed))
+
+    around, aaround = verb(_around)
+
+
+def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
+    """Return the entities, last seen first; or those with words *like* these, the best first."""
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    if like is None:
+        listed = yield from read(queries.LIST_ENTITIES, **page)
+        return [rows.to_entity(row["entity"]) for row in listed]
+    if not isinstance(like, str):
+        raise InputError(f"like must be a string, got {like!r}; give words, or the beginning of one")
+    words = terms(replace_unstorable(like))
+    if not words:
+        return []
+    matching = yield from read(queries.ENTITIES_LIKE, terms=words, beginning=words[-1], **page)
+    return [rows.to_entity(row["entity"], row["score"]) for row in matching]
+
+
+def read_neighbourhood(
+    name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
+) -> Flow[Neighbourhood]:
+    """Return what lies within *steps* of the entity called *name*, breadth-first, in *window*, else now (C31)."""
+    alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
+    limit = validate_count("limit", limit)
+    if validate_count("steps", steps) > MAX_STEPS:
+        raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
+    if window is None:
+        time = yield from now()
+        window = time, time + 1
+    beliefs = yield from belief_params(window, believed_at)
+    called = yield from read(queries.CALLED, alias=alias)
+    entities: dict[str, Any] = {row["entity"]["id"]: row["entity"] for row in called}
+    depths = dict.fromkeys(entities, 0)
+    facts: dict[str, Fact] = {}
+    edge = sorted(entities)
+    for depth in range(1, steps + 1):
+        if not edge or len(facts) >= limit:
+            break
+        stated = yield from read(
+            queries.FACTS_AROUND, ids=edge, known=list(facts), limit=limit - len(facts), sources=SOURCES,
+            **beliefs,
+        )  # fmt: skip
+        new: dict[str, Fact] = {}
+        for row in stated:  # of a fact with several periods, the latest comes first
+            new.setdefault(row["fact"]["id"], rows.to_fact(row))
+        facts |= new
+        ends = yield from read(queries.ENTITIES_OF_FACTS, ids=list(new))
+        reached = {row["entity"]["id"]: row["entity"] for row in ends if row["entity"]["id"] not in entities}
+        entities |= reached
+        depths |= dict.fromkeys(reached, depth)
+        edge = sorted(reached)
+    return Neighbourhood(
+        depths={entities[id_]["name"]: depth for id_, depth in depths.items()},
+        entities=tuple(map(rows.to_entity, entities.values())),
+        facts=tuple(facts.values()),
+    )
+
+
+def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
+    """Return who shares facts with the entities called *own*, the most facts first."""
+    shared: Counter[str] = Counter()
+    for fact in near.facts:
+        shared.update({fact.subject, *fact.objects} - own)
+    types = {entity.name: entity.type for entity in near.entities}
+    ranked = sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    return tuple(Neighbour(name=name, type=types.get(name, "Entity"), facts=count) for name, count in ranked)

@@ -1,0 +1,245 @@
+"""`GraphMemory.facts`: the facts about an entity over time, what changed, and what superseded what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.ingestion.revise import read_history
+from kg_memory.memory._verb import Group, verb
+from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
+from kg_memory.retrieval.time_window import EVER, Window, asked_window, moment
+from kg_memory.runtime.effects import now, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import History
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.policy import rivals_by
+from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.text.predicates import canonical_predicate, predicate_name
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
+
+MAX_CHAIN = 64
+"""How many periods an evolution has at most (C53)."""
+NAME_HINT = "an entity's name or one of its aliases"
+
+Time = datetime | str
+During = str | Sequence[Time | None]
+"""Two times, each of which may be open (``None``), or one period in words such as ``"last March"``."""
+Row = Mapping[str, Any]
+
+
+class Facts(Group):
+    """What is known about an entity, at any time.
+
+    Times are datetimes (naive ones are UTC), ISO 8601 text or plain words, English or Chinese. ``"last March"`` is its
+    first instant, and in `during` its whole length. `as_of` and `during` ask about the world, `believed_at` about what
+    the memory believed then. Errors: `InputError` for what is no time.
+    """
+
+    group = "facts"
+
+    def _about(
+        self,
+        name: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        as_of: Time | None = None,
+        during: During | None = None,
+        believed_at: Time | None = None,
+        unreviewed: bool = False,
+    ) -> Flow[list[Fact]]:
+        """Return the facts about the entity called *name*, latest first: each period of each, past ones too.
+
+        With *as_of*, only what was so then; with *during*, what was so at some time in it. *unreviewed* includes facts
+        that wait for review and are not believed yet.
+        """
+        window, believed = yield from read_times(as_of, during, believed_at)
+        return (yield from facts_about(name, limit, window, believed, unreviewed=unreviewed))
+
+    about, aabout = verb(_about)
+
+    def _history(
+        self,
+        name: str,
+        predicate: str | None = None,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 100,
+        believed_at: Time | None = None,
+    ) -> Flow[list[Fact]]:
+        """Return the periods of what the entity called *name* was, did or had, newest first, with their sources.
+
+        *predicate* restricts them to one relation, in any of its wordings ("lives in", ``RESIDES_IN``).
+        """
+        _, believed = yield from read_times(None, None, believed_at)
+        return (yield from facts_about(name, limit, EVER, believed, predicate=predicate))
+
+    history, ahistory = verb(_history)
+
+    def _timeline(
+        self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
+    ) -> Flow[list[TimelineEvent]]:
+        """Return what began, ended and was said of the entity called *name*, earliest first, from *limit* periods."""
+        _, believed = yield from read_times(None, None, believed_at)
+        facts = yield from facts_about(name, limit, None, believed)
+        events = [event for fact in facts for event in _events(fact)]
+        return sorted(events, key=lambda event: (event.at, event.kind != "ended", event.fact.sentence))
+
+    timeline, atimeline = verb(_timeline)
+
+    def _changes(
+        self, since: Time, until: Time | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 1000
+    ) -> Flow[list[Change]]:
+        """Return what was learned, ended, corrected, retracted and restored in ``[since, until)``, earliest first.
+
+        These are times of the system's clock: when the memory came to believe it.
+        """
+        time = yield from now()
+        end = None if until is None else moment("until", until, time)
+        return (yield from read_changes(moment("since", since, time), end, limit))
+
+    changes, achanges = verb(_changes)
+
+    def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[list[Fact]]:
+        """Return what superseded what, earliest first: the fact with that id, and all that superseding links to it.
+
+        At most 64 periods around it. Errors: `InputError` when there is no such fact.
+        """
+        return read_evolution(fact)
+
+    evolution, aevolution = verb(_evolution)
+
+
+def read_times(
+    as_of: Time | None, during: During | None, believed_at: Time | None
+) -> Flow[tuple[Window | None, int | None]]:
+    """Return the window that the arguments ask about, and the instant of belief, both in microseconds."""
+    time = yield from now()
+    return asked_window(as_of, during, time), moment("believed_at", believed_at, time)
+
+
+def facts_about(
+    name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
+    predicate: str | None = None, unreviewed: bool = False,
+) -> Flow[list[Fact]]:  # fmt: skip
+    """Return the facts about the entity called *name*, latest first: each period of each, or those in *window*."""
+    alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
+    limit = validate_count("limit", limit)
+    relation = None if predicate is None else (yield from _canonical_predicate(predicate))
+    seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
+    facts = yield from read(queries.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **seen)
+    return [rows.to_fact(row) for row in facts]
+
+
+def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]]:
+    """Return what came to be believed, or ceased to be, in ``[since, until)`` of the system's clock, earliest first."""
+    limit = validate_count("limit", limit)
+    end = (yield from now()) + 1 if until is None else until
+    # A change is made of at most two beliefs.
+    changed = yield from read(queries.CHANGED_FACTS, since=since, until=end, limit=2 * limit)
+    told = yield from read(queries.TELL_FACTS, ids=[row["id"] for row in changed], past=True, sources=SOURCES)
+    beliefs: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in told:
+        if _is_reviewed(row):
+            beliefs[row["fact"]["id"]].append(row)
+    changes: list[Change] = []
+    for own in beliefs.values():
+        instants = {row["belief"][clock] for row in own for clock in ("created_at", "expired_at")}
+        for instant in sorted(instants):
+            if since <= instant < end:
+                changes += _changes_at(own, instant)
+    changes.sort(key=lambda change: (change.at, change.kind, _sentence(change)))
+    return changes[:limit]
+
+
+def read_evolution(fact: str) -> Flow[list[Fact]]:
+    """Return what superseded what, earliest first: the periods of the fact with that id and of those linked to it."""
+    if not isinstance(fact, str) or not fact:
+        raise InputError(f"fact must be the id of a fact, got {fact!r}; take memory.facts.about(...)[0].id")
+    history = yield from read_history([replace_unstorable(fact)])
+    if fact not in history.sentences:
+        raise InputError(f"namespace has no fact {fact!r}; give the id of one that a search found")
+    linked = sorted(_superseding_chain(history, fact))
+    beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES)
+    periods = [row for row in beliefs if _is_reviewed(row)]
+    periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
+    places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
+    last = max(places, default=len(periods) - 1)
+    start = max(0, min(last - MAX_CHAIN // 2, len(periods) - MAX_CHAIN))
+    return [rows.to_fact(row) for row in periods[start : start + MAX_CHAIN]]
+
+
+def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
+    """Return the parameters by which queries select beliefs: true in *window*, believed at *believed_at* or now."""
+    time = (yield from now()) if believed_at is None else believed_at
+    since, until = window
+    return {"since": since, "until": until, "believed_at": time, "lenient": False, "unreviewed": unreviewed}
+
+
+def _canonical_predicate(name: str) -> Flow[str]:
+    """Return the canonical name of a predicate as a user writes it, by what was learned here and by the rules."""
+    written = predicate_name(validate_name("predicate", name, "a relation such as LIVES_IN, or leave it out"))
+    stored = yield from read(queries.PREDICATES, names=[written])
+    if stored:
+        return str(stored[0]["predicate"]["canonical"])
+    rule = canonical_predicate(written)
+    return rule.name if rule else written
+
+
+def _is_reviewed(row: Row) -> bool:
+    return bool(row["belief"] and row["belief"]["reviewed"])
+
+
+def _events(fact: Fact) -> Iterable[TimelineEvent]:
+    if fact.valid_at:
+        yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
+    elif fact.known_from:
+        yield TimelineEvent(at=fact.known_from, kind="said", fact=fact)
+    if fact.invalid_at:
+        yield TimelineEvent(at=fact.invalid_at, precision=fact.end_precision, kind="ended", fact=fact)
+
+
+def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
+    """Yield what changed in the *beliefs* of one fact at that instant."""
+    closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
+    made = [row for row in beliefs if row["belief"]["created_at"] == instant]
+    earlier = any(row["belief"]["created_at"] < instant for row in beliefs)
+    at = rows.to_datetime(instant)
+    for before in closed:
+        after = next((row for row in made if _touches(before, row)), None)
+        if after is None:
+            yield Change(at=at, kind="retracted", before=rows.to_fact(before))
+            continue
+        made.remove(after)
+        ended = before["belief"]["invalid_at"] == OPEN_END > after["belief"]["invalid_at"]
+        yield Change(
+            at=at, kind="ended" if ended else "corrected", before=rows.to_fact(before), after=rows.to_fact(after)
+        )
+    for after in made:
+        yield Change(at=at, kind="restored" if earlier else "learned", after=rows.to_fact(after))
+
+
+def _touches(row: Row, following: Row) -> bool:
+    first, second = row["belief"], following["belief"]
+    return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
+
+
+def _sentence(change: Change) -> str:
+    fact = change.after or change.before
+    return fact.sentence if fact else ""
+
+
+def _superseding_chain(history: History, fact: str) -> set[str]:
+    """Return the facts that superseding links to *fact*, through any number of others."""
+    linked = rivals_by(history.verdicts.values(), "supersedes")
+    chain, edge = {fact}, {fact}
+    while edge:
+        edge = set().union(*(linked[id_] for id_ in edge)) - chain
+        chain |= edge
+    return chain

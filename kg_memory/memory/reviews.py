@@ -1,0 +1,79 @@
+"""`GraphMemory.reviews`: uncertain verdicts that wait for a person, decisions, and undoing them."""
+
+from __future__ import annotations
+
+import builtins
+from datetime import datetime
+
+from kg_memory.maintenance.review import decide as deciding
+from kg_memory.maintenance.review.decide import Choice
+from kg_memory.memory._verb import Group, verb
+from kg_memory.models.graph import Review, Ruling, VerdictKind
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.validation import DEFAULT_NAMESPACE
+
+
+class Reviews(Group):
+    """Verdicts about facts that may contradict each other."""
+
+    group = "reviews"
+
+    def _list(
+        self, *, decided: bool = False, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+    ) -> Flow[builtins.list[Review]]:
+        """Return the verdicts that wait for a person, earliest first.
+
+        The pending fact is stored but not believed: searches and lists leave it out unless asked (`unreviewed`). A
+        verdict about two pending facts comes later, once the earlier fact is decided. *decided* returns the verdicts
+        that persons decided instead, the latest decision first, to be looked at and undone.
+        """
+        return deciding.reviews(limit, skip, decided=decided)
+
+    list, alist = verb(_list)
+
+    def _conflicts(
+        self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+    ) -> Flow[builtins.list[Review]]:
+        """Return the facts that cannot both be true, those settled by the strategy and those that wait."""
+        return deciding.conflicts(limit, skip)
+
+    conflicts, aconflicts = verb(_conflicts)
+
+    def _decide(
+        self,
+        review: str,
+        choice: Choice,
+        *,
+        by: str = "user",
+        reason: str = "",
+        verdict: VerdictKind | None = None,
+        valid_at: datetime | str | None = None,
+        invalid_at: datetime | str | None = None,
+        seen: Ruling | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+    ) -> Flow[Review]:
+        """Decide the verdict with that id, and return it as it is then.
+
+        ``"accept"``: it takes effect. ``"reject"``: the pending fact is not believed. ``"edit"``: it takes effect with
+        another *verdict* (``complements``, ``temporary`` and ``unrelated`` let both facts hold), or with other dates
+        of the pending fact. Dates are as exact as they are written: ``"2019"`` is shown as 2019, and *invalid_at*
+        ``"open"`` takes an end back. A verdict that took effect by itself can be decided too. *seen* is the `ruling`
+        on which the decision was based, which must still hold. Who, when and why is kept. Errors: `InputError`.
+        """
+        edit = {"verdict": verdict, "valid_at": valid_at, "invalid_at": invalid_at}
+        policy = ConflictPolicy.from_settings(self._engine.settings)
+        return deciding.decide(
+            review, choice, by=by, reason=reason, edit=edit, seen=seen, policy=policy, namespace=namespace
+        )
+
+    decide, adecide = verb(_decide)
+
+    def _undo(
+        self, review: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
+    ) -> Flow[Review]:
+        """Undo the last decision about the verdict with that id; it takes effect again as before."""
+        policy = ConflictPolicy.from_settings(self._engine.settings)
+        return deciding.undo(review, by=by, reason=reason, policy=policy, namespace=namespace)
+
+    undo, aundo = verb(_undo)

@@ -1,0 +1,41 @@
+"""Validators of arguments that many verbs share."""
+
+from __future__ import annotations
+
+from kg_memory.errors import InputError
+
+DEFAULT_NAMESPACE = "default"
+MAX_COUNT = 10**9
+"""The largest number that may be asked for; from 2^63 on, the database refuses it."""
+
+
+def validate_namespace(namespace: object) -> str:
+    """Return *namespace*, which may be any string that is not empty; ``None`` is the default one.
+
+    Errors: `InputError`.
+    """
+    if namespace is None:
+        return DEFAULT_NAMESPACE
+    if not isinstance(namespace, str) or not namespace:
+        raise InputError(f"namespace must be a non-empty string, got {namespace!r}; give one, such as a user id")
+    return namespace
+
+
+def validate_count(name: str, value: object, least: int = 1) -> int:
+    """Return *value*, the argument *name*, which must be a whole number from *least* to `MAX_COUNT`.
+
+    Errors: `InputError`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_COUNT:
+        raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}, got {value!r}")
+    return value
+
+
+def validate_name(name: str, value: object, hint: str) -> str:
+    """Return *value*, the argument *name*, which must be a string with something in it; *hint* says what to give.
+
+    Errors: `InputError`.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name} must be a non-empty string, got {value!r}; give {hint}")
+    return value
