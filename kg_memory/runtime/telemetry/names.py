@@ -60,4 +60,5 @@ def _constants() -> dict[str, str]:
 
 
 def _has_queries(name: str, module: ModuleType | None) -> bool:
-    return module is not None and name.startswith("kg_memory.") and name.endswith(("cypher", ".schema"))
+    place = name.removeprefix("kg_memory.")
+    return module is not None and place != name and (".queries." in place or place.endswith(("cypher", ".schema")))
