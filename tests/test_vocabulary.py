@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.offline import lexicon, patterns
+from kg_memory.offline import statements
 from kg_memory.settings import FactType
+from kg_memory.text import lexicon
 from kg_memory.text.predicates import LONGEST, Predicate, canonical_predicate, declared_predicate, predicate_name
 
 TABLE = tomllib.loads(files("kg_memory").joinpath("vocabulary.toml").read_text(encoding="utf-8"))
@@ -153,11 +154,11 @@ def test_a_preference_depends_on_what_it_is_between():
 
 
 @pytest.mark.parametrize(
-    "name", sorted({each.predicate for each in (*patterns.ENGLISH, *patterns.CHINESE)} | patterns.STATES.keys())
+    "name", sorted({each.predicate for each in (*statements.ENGLISH, *statements.CHINESE)} | statements.STATES.keys())
 )
 def test_predicates_of_the_offline_reader_stay_as_they_are(name):
     assert name_of(name) == name
-    assert (canonical_predicate(name).one_at_a_time is True) == (name in patterns.FUNCTIONAL)
+    assert (canonical_predicate(name).one_at_a_time is True) == (name in statements.FUNCTIONAL)
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
 from kg_memory.adapters.options import Where
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.offline.sentences import sentences
 from kg_memory.retrieval.context.templates import PLAIN, Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.config import Checked
 from kg_memory.settings import OFFLINE, Settings
+from kg_memory.text.sentences import split_sentences
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant who remembers earlier conversations with this person. Use what you remember where it "
@@ -90,7 +90,7 @@ def build_agent(
 
 def from_memory(question: str, context: str) -> str:
     """Return an answer to *question* without a model: the best lines of *context*, and whether anything was told."""
-    said = sentences(question)
+    said = split_sentences(question)
     asked = [each for each in said if each.asks or _ASKS.match(each.text)]
     told = ["Noted."] if len(asked) < len(said) else []
     if not asked:

@@ -17,12 +17,12 @@ from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Description, Descriptions
-from kg_memory.offline.summaries import describe
 from kg_memory.runtime.effects import Ask, ask, in_step, now, read
 from kg_memory.runtime.flow import Flow, T, every, through
 from kg_memory.runtime.telemetry.failures import reason
 from kg_memory.settings import Settings
 from kg_memory.text.identity import display_name, replace_unstorable
+from kg_memory.text.sentences import describe
 
 log = logging.getLogger("kg_memory.communities")
 

@@ -7,26 +7,36 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
 
-from kg_memory.offline.moods import NEVER, PASSING, denied, is_denied_chinese, is_unreal_chinese
-from kg_memory.offline.passing import passes
-from kg_memory.offline.patterns import CHINESE, DENIABLE, FUNCTIONAL, NOT, Change, Pattern
-from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
-from kg_memory.offline.sentences import Sentence, sentences
-from kg_memory.offline.spans import (
+from kg_memory.offline.clauses import NEVER, PASSING, find_denials, is_denied_chinese, is_unreal_chinese, passes
+from kg_memory.offline.statements import (
+    CHINESE,
+    DENIABLE,
+    FUNCTIONAL,
+    GENERAL,
+    MOST_OBJECTS,
+    MOST_STATEMENTS,
+    NOT,
     ORGANISATION,
     PERSON,
     PLACE,
     PRODUCT,
     TOPIC,
+    Change,
     Mention,
-    by_sentence,
-    without_overlaps,
+    Pattern,
+    Reading,
+    Scene,
+    Span,
+    Statement,
+    drop_overlaps,
+    group_by_sentence,
 )
+from kg_memory.text.sentences import Sentence, split_sentences
 
 _KIN = (
     "妈妈|母亲|爸爸|父亲|姐姐|妹妹|哥哥|弟弟|丈夫|老公|妻子|老婆|太太|先生|"
@@ -81,6 +91,9 @@ _NO_TOPIC = frozenset(
     "有点 一下 一点 一直 已经 真的 非常 比较 觉得 认为 知道 希望 开始 生活 工作 学习 "
     "时 家 年 月 日 周 星期 小时 分钟 朋友 心情 消息 计划 打算 公司".split()
 )
+_ORGANISATIONS = ("公司", "大学", "集团", "医院", "银行")
+_COMMA = re.compile("[，,；;]")
+_STOP = re.compile("[，,；;。！!？?]")
 _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANISATION, "nz": PRODUCT, "eng": PRODUCT}
 
 
@@ -99,61 +112,65 @@ def _jieba() -> ModuleType | None:
 
 def read_chinese(content: str, scene: Scene) -> Reading:
     """Return what *content* mentions and states, in the order of the text."""
-    mentioned: list[Mention] = []
-    stated: list[Statement] = []
+    mentions: list[Mention] = []
+    statements: list[Statement] = []
     main: Mention | None = None
-    everything = chinese_mentions(content, scene)
-    for sentence, inside in by_sentence(everything, sentences(content)):
-        if len(stated) >= MOST_STATEMENTS:
+    everything = _find_mentions(content, scene)
+    for sentence, inside in group_by_sentence(everything, split_sentences(content)):
+        if len(statements) >= MOST_STATEMENTS:
             break
-        named = [one for one in inside if one.named]
-        mentioned += named
+        named = [mention for mention in inside if mention.named]
+        mentions += named
         main = main or (named[0] if named else None)
         if not sentence.asks and sentence.says_something:
-            stated += _read(sentence, inside, scene, main)
-    return Reading(tuple(mentioned), tuple(stated))
+            statements += _read_sentence(sentence, inside, scene, main)
+    return Reading(tuple(mentions), tuple(statements))
 
 
-def chinese_mentions(text: str, scene: Scene) -> list[Mention]:
+# Mentions.
+
+
+def _find_mentions(text: str, scene: Scene) -> list[Mention]:
     """Return what *text* mentions: titles, relatives, names, then words for topics."""
-    found = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
-    found += _relatives(text, scene)
-    found += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
-    found += [
-        Mention(at.start(), at.end(), name, PLACE if _PLACE.fullmatch(name) else PERSON, named=True)
-        for name in dict.fromkeys((scene.speaker, scene.listener, *scene.known))
-        if name and len(name) > 1
-        for at in re.finditer(re.escape(name), text)
-    ]
-    found += _tagged(text)
-    found += [Mention(m.start(), m.end(), m[0], PLACE, named=True) for m in _PLACE.finditer(text)]
-    found += [Mention(m.start(), m.end(), m[0], PRODUCT, named=True) for m in _LATIN.finditer(text) if len(m[0]) > 1]
-    return _named_relatives(without_overlaps(found))
+    mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
+    mentions += _relatives(text, scene)
+    mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
+    for name in dict.fromkeys((scene.speaker, scene.listener, *scene.names)):
+        if name and len(name) > 1:
+            kind = PLACE if _PLACE.fullmatch(name) else PERSON
+            places = re.finditer(re.escape(name), text)
+            mentions += [Mention(m.start(), m.end(), name, kind, named=True) for m in places]
+    mentions += _words_by_tag(text)
+    mentions += [Mention(m.start(), m.end(), m[0], PLACE, named=True) for m in _PLACE.finditer(text)]
+    mentions += [Mention(m.start(), m.end(), m[0], PRODUCT, named=True) for m in _LATIN.finditer(text) if len(m[0]) > 1]
+    return _name_relatives(drop_overlaps(mentions))
 
 
-def _named_relatives(found: list[Mention]) -> list[Mention]:
-    """Give a relative whose name comes right after that name: 我姐姐李娜 is 李娜."""
+def _name_relatives(mentions: list[Mention]) -> list[Mention]:
+    """Give a relative the name that comes right after: 我姐姐李娜 is 李娜."""
     kept: list[Mention] = []
-    for one in found:
+    for mention in mentions:
         last = kept[-1] if kept else None
-        if last is not None and last.kin and last.end == one.start and one.type == PERSON and one.kin is None:
-            kept[-1] = replace(one, kin=last.kin)
+        beside = last is not None and last.kin and last.end == mention.start
+        if beside and last is not None and mention.type == PERSON and mention.kin is None:
+            kept[-1] = replace(mention, kin=last.kin)
         else:
-            kept.append(one)
+            kept.append(mention)
     return kept
 
 
-def _relatives(text: str, scene: Scene) -> Iterable[Mention]:
+def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
     for match in _RELATIVE.finditer(text):
+        kin = match["kin"]
         if match["name"]:
-            yield Mention(match.start("name"), match.end("name"), match["name"], PERSON, named=True, kin=match["kin"])
+            yield Mention(match.start("name"), match.end("name"), match["name"], PERSON, named=True, kin=kin)
         elif scene.speaker:
-            kind = TOPIC if match["kin"] in ("家人", "父母", "朋友", "同事", "同学") else PERSON
+            kind = TOPIC if kin in ("家人", "父母", "朋友", "同事", "同学") else PERSON
             start = match.start("kin") if match[0][1] in "和跟" else match.start()
-            yield Mention(start, match.end(), f"{scene.speaker}的{match['kin']}", kind, named=True, kin=match["kin"])
+            yield Mention(start, match.end(), f"{scene.speaker}的{kin}", kind, named=True, kin=kin)
 
 
-def _tagged(text: str) -> list[Mention]:
+def _words_by_tag(text: str) -> list[Mention]:
     """Return names and nouns by jieba's tags, or names by their last characters without it."""
     tagger = _jieba()
     if tagger is None:
@@ -161,7 +178,7 @@ def _tagged(text: str) -> list[Mention]:
             Mention(m.start(), m.end(), m["name"], PLACE if m["suffix"] in "市省县镇" else ORGANISATION, named=True)
             for m in _SUFFIXED.finditer(text)
         ]
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     position = 0
     for word, flag in tagger.cut(text):
         start = text.find(word, position)
@@ -173,161 +190,170 @@ def _tagged(text: str) -> list[Mention]:
         if kind == PERSON and not (word[0] in _SURNAMES and 2 <= len(word) <= 4) and not word.startswith("小"):
             kind, noun = None, True  # a common false alarm: 过敏, 喝咖啡
         if kind and len(word) > 1:
-            last = found[-1] if found else None
+            last = mentions[-1] if mentions else None
             if last is not None and last.end == start and (kind, last.type) == (PLACE, PLACE):
-                found[-1] = replace(last, end=position, name=last.name + word)
+                mentions[-1] = replace(last, end=position, name=last.name + word)
             else:
-                found.append(Mention(start, position, word, kind, named=True))
+                mentions.append(Mention(start, position, word, kind, named=True))
         elif noun and len(word) > 1 and word not in _NO_TOPIC:
-            found.append(_joined(found, start, position, word))
-    return [
-        replace(one, type=ORGANISATION) if one.name.endswith(("公司", "大学", "集团", "医院", "银行")) else one
-        for one in found
-    ]
+            _append_noun(mentions, start, position, word)
+    return [replace(one, type=ORGANISATION) if one.name.endswith(_ORGANISATIONS) else one for one in mentions]
 
 
-def _joined(found: list[Mention], start: int, end: int, word: str) -> Mention:
-    """Join a noun to the noun or name right before it: 开源项目, 阿里巴巴公司."""
-    last = found[-1] if found else None
-    organisation = word in ("公司", "集团", "大学", "医院", "银行")
-    joins = organisation or (last is not None and not last.named)
+def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
+    """Append a noun, joined to the noun or name right before it: 开源项目, 阿里巴巴公司."""
+    last = mentions[-1] if mentions else None
+    organisation = word in _ORGANISATIONS
+    joins = last is not None and (organisation or not last.named)
     if last is not None and joins and last.end == start and last.type != PERSON and end - last.start <= 8:
-        found.pop()
         kind = ORGANISATION if organisation else TOPIC
-        return Mention(last.start, end, last.name + word, kind, named=kind == ORGANISATION)
-    return Mention(start, end, word, TOPIC)
+        mentions[-1] = Mention(last.start, end, last.name + word, kind, named=organisation)
+    else:
+        mentions.append(Mention(start, end, word, TOPIC))
 
 
-def _read(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention | None) -> list[Statement]:
-    speaker = Mention(sentence.start, sentence.start, scene.speaker, PERSON, named=True) if scene.speaker else None
-    found: list[Statement] = []
-    spans: list[tuple[int, int]] = []
-    held = [(one.start - sentence.start, one.end - sentence.start) for one in inside if one.named]
+# Statements.
+
+
+def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main: Mention | None) -> list[Statement]:
+    start, text = sentence.start, sentence.text
+    speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
+    statements: list[Statement] = []
+    spans: list[Span] = []
+    names = [(mention.start - start, mention.end - start) for mention in inside if mention.named]
     for pattern in CHINESE:
-        for match in pattern.verb.finditer(sentence.text):
-            if any(start < match.end() <= end for start, end in held):
+        for match in pattern.verb.finditer(text):
+            if any(begin < match.end() <= end for begin, end in names):
                 continue  # 上海交通大学 is a name, and 学 in it no verb
-            if any(start < match.end() and match.start() < end for start, end in spans):
+            if any(begin < match.end() and match.start() < end for begin, end in spans):
                 continue
-            statement = _matched(pattern, match, sentence, inside, speaker or main)
+            statement = _read_match(pattern, match, sentence, inside, speaker or main)
             if statement is not None:
                 spans.append(match.span())
-                found.append(statement)
-    known = {each.name for one in found if one.predicate.startswith(NEVER) for each in one.objects}
-    found += [one for one in _denied(sentence, inside, speaker) if known.isdisjoint(each.name for each in one.objects)]
-    if found:
-        return sorted(_distinct(found), key=lambda one: one.objects[0].start)
+                statements.append(statement)
+    never: set[str] = set()
+    for statement in statements:
+        if statement.predicate.startswith(NEVER):
+            never |= _object_names(statement)
+    denials = _read_denials(sentence, inside, speaker)
+    statements += [denial for denial in denials if never.isdisjoint(_object_names(denial))]
+    if statements:
+        return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
+    return _read_general(sentence, inside, speaker, main)
+
+
+def _read_general(
+    sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
+) -> list[Statement]:
+    """Return one statement that links the mentions, if the sentence is about somebody or something."""
     subject = speaker or main
-    objects = tuple(one for one in inside if subject is not None and one.name != subject.name)[:MOST_OBJECTS]
-    if (
-        subject is None
-        or not objects
-        or (speaker and not _ME.search(sentence.text) and not any(one.named for one in objects))
-    ):
+    if subject is None:
         return []
-    predicate = GENERAL if speaker else "RELATES_TO"
+    objects = tuple(mention for mention in inside if mention.name != subject.name)[:MOST_OBJECTS]
+    about = not speaker or _ME.search(sentence.text) or any(mention.named for mention in objects)
+    if not objects or not about:
+        return []
     whole = (sentence.start, sentence.end)
-    return [Statement(subject, predicate, objects, *whole, "is", 0.4, verb=whole)]
+    return [Statement(subject, GENERAL if speaker else "RELATES_TO", objects, *whole, "is", 0.4, verb=whole)]
 
 
-def _matched(
+def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> Statement | None:
     text, offset = sentence.text, sentence.start
-    before = text[: match.start()]
-    subject = _subject(before, offset, inside, speaker)
-    stop = next((at for at in range(match.end() + 1, len(text)) if text[at] in "，,；;"), len(text))
-    after = [one for one in inside if match.end() <= one.start - offset < stop and subject and one.name != subject.name]
-    near = after[0].start - offset - match.end() if after else 99
+    subject = _subject(text[: match.start()], offset, inside, speaker)
+    if subject is None:
+        return None
+    begin = offset + match.end()
+    stop = next((at for at in range(match.end() + 1, len(text)) if text[at] in "，,；;"), len(text)) + offset
+    objects = [mention for mention in inside if begin <= mention.start < stop and mention.name != subject.name]
+    near = objects[0].start - begin if objects else 99
     if pattern.free:
         words = _FREE.match(text, match.end())
-        free = _free(words, offset, pattern.kind, after) if words else None
-        if free is not None and (near > 2 or pattern.kind != TOPIC or not after[0].named):
-            after = [free, *(one for one in after if one.start >= free.end)]
+        free = _free_object(words, offset, pattern.kind, objects) if words else None
+        if free is not None and (near > 2 or pattern.kind != TOPIC or not objects[0].named):
+            objects = [free, *(mention for mention in objects if mention.start >= free.end)]
         elif near > 2:
-            after = []
-    if subject is None or not after:
+            objects = []
+    if not objects:
         return None
-    read = _meant(pattern, text, match)
-    if read is None or (read[1] == "passes" and not after[0].named):
+    meaning = _interpret(pattern, text, match)
+    if meaning is None or (meaning[1] == "passes" and not objects[0].named):
         return None
-    predicate, change = read
-    objects = after[:1] if predicate in FUNCTIONAL or pattern.free else after[:MOST_OBJECTS]
-    sure, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), offset + match.end())
-    return Statement(subject, predicate, tuple(objects), sentence.start, sentence.end, change, sure, verb=verb)
+    predicate, change = meaning
+    most = 1 if predicate in FUNCTIONAL or pattern.free else MOST_OBJECTS
+    confidence, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), begin)
+    whole = (sentence.start, sentence.end)
+    return Statement(subject, predicate, tuple(objects[:most]), *whole, change, confidence, verb=verb)
 
 
-def _meant(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
-    """Return the predicate and the change that *match* tells, or ``None`` where it tells nothing that is so."""
+def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
+    """Return the predicate and the change that *match* states, or ``None`` where nothing real is stated."""
     change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
-    clause = re.split("[，,；;]", before)[-1]
+    lead = _COMMA.split(before)[-1]
     if is_unreal_chinese(before, text[match.end() :]):
         return None
     if is_denied_chinese(before):
         return (f"{NEVER}{predicate}", "never") if change in ("is", "happens") else None
-    if change in ("is", "happens", "passes") and _PLANNED.search(clause):
-        return "PLANS", "plans"
-    if change in ("is", "happens", "passes") and _NEGATED.search(before):
-        return None
-    told = re.split("[，,；;。！!？?]", text[match.start() :])[0]
-    whole = clause + told
-    if change in ("is", "passes") and predicate in PASSING and passes(whole):
+    if change in ("is", "happens", "passes"):
+        if _PLANNED.search(lead):
+            return "PLANS", "plans"
+        if _NEGATED.search(before):
+            return None
+    clause = _STOP.split(text[match.start() :])[0]
+    if change in ("is", "passes") and predicate in PASSING and passes(lead + clause):
         return PASSING[predicate], "passes"
-    return None if change == "passes" else _ended(predicate, change, before, told)
+    return None if change == "passes" else _interpret_end(predicate, change, before, clause)
 
 
-def _ended(predicate: str, change: Change, before: str, told: str) -> tuple[str, Change]:
-    """Return what *predicate* tells; a plain 不 without 了 or 已经 tells no end, but that it is not so now."""
-    plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(told) and not told.rstrip().endswith("了")
+def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
+    """Return *predicate* and *change*; a plain 不 without 了 or 已经 ends nothing, but does not hold now."""
+    plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 
 
-def _denied(sentence: Sentence, inside: list[Mention], speaker: Mention | None) -> list[Statement]:
+def _read_denials(sentence: Sentence, inside: list[Mention], speaker: Mention | None) -> Iterator[Statement]:
     """Read 我从来没有部署过它, where no pattern knows the verb."""
-    stated, whole = [], (sentence.start, sentence.end)
-    for predicate, (start, end) in denied(sentence.text):
-        objects = tuple(one for one in inside if start <= one.start - sentence.start < end)[:MOST_OBJECTS]
+    for predicate, (start, end) in find_denials(sentence.text):
+        verb = (sentence.start + start, sentence.start + end)
+        objects = tuple(mention for mention in inside if verb[0] <= mention.start < verb[1])[:MOST_OBJECTS]
         if speaker and objects:
-            verb = (sentence.start + start, sentence.start + end)
-            stated.append(Statement(speaker, predicate, objects, *whole, "never", 0.75, verb=verb))
-    return stated
+            yield Statement(speaker, predicate, objects, sentence.start, sentence.end, "never", 0.75, verb=verb)
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
-    clause = re.split("[，,；;]", before)[-1]
-    at = offset + len(before) - len(clause)
-    named = [
-        one
-        for one in inside
-        if at <= one.start and one.end - offset <= len(before) and one.named and one.type in (PERSON, ORGANISATION)
-    ]
-    named = [one for one in named if one.kin or not _ME.search(clause)]
-    if named or not re.search("[她他]", clause):
-        return named[0] if named else speaker
-    people = [one for one in inside if one.end - offset <= len(before) and one.named and one.type == PERSON]
-    return people[-1] if people else None
+    clause = _COMMA.split(before)[-1]
+    begin, end = offset + len(before) - len(clause), offset + len(before)
+    names = [mention for mention in inside if mention.end <= end and mention.named]
+    me = _ME.search(clause)
+    for name in names:
+        if begin <= name.start and name.type in (PERSON, ORGANISATION) and (name.kin or not me):
+            return name
+    if not re.search("[她他]", clause):
+        return speaker
+    return next((name for name in reversed(names) if name.type == PERSON), None)
 
 
-def _free(words: re.Match[str], offset: int, kind: str, after: list[Mention]) -> Mention | None:
+def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
     if not name or len(name) > 20 or name in _NO_TOPIC:
         return None
-    same = next(
-        (one for one in after if one.start == start and one.named and one.name != name and kind in (PLACE, PERSON)),
-        None,
-    )
-    if same is not None:
-        return replace(same, type=kind)
+    for mention in objects:
+        if mention.start == start and mention.named and mention.name != name and kind in (PLACE, PERSON):
+            return replace(mention, type=kind)
     return Mention(start, start + len(name), name, kind, named=kind != TOPIC)
 
 
-def _distinct(found: list[Statement]) -> list[Statement]:
+def _drop_repeats(statements: list[Statement]) -> list[Statement]:
     kept: list[Statement] = []
-    for one in sorted(found, key=lambda each: -each.confidence):
-        names = {each.name for each in one.objects}
-        if not any(
-            other.subject.name == one.subject.name and names & {each.name for each in other.objects} for other in kept
-        ):
-            kept.append(one)
+    for statement in sorted(statements, key=lambda statement: -statement.confidence):
+        names = _object_names(statement)
+        same_subject = (earlier for earlier in kept if earlier.subject.name == statement.subject.name)
+        if all(names.isdisjoint(_object_names(earlier)) for earlier in same_subject):
+            kept.append(statement)
     return kept
+
+
+def _object_names(statement: Statement) -> set[str]:
+    return {mention.name for mention in statement.objects}

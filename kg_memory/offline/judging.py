@@ -1,33 +1,25 @@
-"""Judge by rules what a new fact has to do with a known one: whether both say the same, or one ends or refutes it."""
+"""Judge by rules how two facts relate: whether they say the same, or one ends or refutes the other."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kg_memory.offline import sameness
-from kg_memory.offline.denials import denies
-from kg_memory.offline.measures import changed_number
-from kg_memory.offline.moods import PASSING
-from kg_memory.offline.passing import is_passing
-from kg_memory.offline.patterns import FUNCTIONAL, NOT
-from kg_memory.offline.sameness import clause_of, key, said
+from kg_memory.offline.clauses import PASSING, passes
+from kg_memory.offline.comparing import JudgedFact, denies, find_new_number
+from kg_memory.offline.records import has_one_value
+from kg_memory.offline.statements import FUNCTIONAL, NOT
 from kg_memory.text import predicates
 from kg_memory.text.dates import parse_instant
+from kg_memory.text.sentences import words_without_speaker
 
 SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
-"""How sure a rule is; where it is open which of two is right, a person is to look at them."""
+"""The confidence of a rule; where it is open which of two facts is right, a person is to decide."""
 
-_OPPOSITES = {
-    frozenset(pair)
-    for pair in (
-        ("LIKES", "DISLIKES"), ("LIKES", "HATES"), ("LOVES", "DISLIKES"), ("LOVES", "HATES"),
-        ("PREFERS", "DISLIKES"), ("PREFERS", "HATES"),
-    )
-}  # fmt: skip
+_OPPOSITES = {frozenset((like, dislike)) for like in ("LIKES", "LOVES", "PREFERS") for dislike in ("DISLIKES", "HATES")}
 _CORRECTS = re.compile(
     r"\bcorrection\b|\bI (?:meant|misspoke|mistyped|was (?:wrong|mistaken)|made a mistake|got (?:it|that) wrong)\b|"
     r"\b(?:sorry|oops|wait|actually|apologies)\b[^.!?]{0,80}[,;—–-]\s?(?:and )?not\b|"
@@ -36,13 +28,13 @@ _CORRECTS = re.compile(
     r"说错了|更正|纠正|搞错了|记错了|弄错了|写错了|不对[，,]",
     re.IGNORECASE,
 )
-"""How one takes back what was said."""
+"""Words of a correction."""
 _PERHAPS_CORRECTS = re.compile(
     r"(?:(?:no|oh|well|wait|hmm|sorry|oops)[,.]? )*(?:actually|in fact)\b|(?:oops|wait|sorry)[,.]|其实|事实上|"
     r"不是(?!很)",
     re.IGNORECASE,
 )
-"""How a sentence begins that may take something back, unless it tells a change."""
+"""The first words of a sentence that may correct something, unless it states a change."""
 _CHANGES = re.compile(
     r"\b(?:moved|moving|relocated|switched|joined|left|quit|changed|started|began|became|promoted|hired|married|"
     r"since|now|just|recently|no longer|anymore)\b|搬|换|改|加入|入职|跳槽|离职|现在|最近|刚",
@@ -57,11 +49,25 @@ _TOO = re.compile(
 )
 _ENDS_IN_TOO = re.compile(r",\s?(?:too|as well|also)[.!\s]*$", re.IGNORECASE)
 _BORN = re.compile(r"\b(?:was|were) born\b|出生", re.IGNORECASE)
+_HAS_NOT = re.compile(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", re.IGNORECASE)
 _NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
 _RATHER_THAN = r"(?:\b(?:to|over|than|instead of|not|from|replaced)\s|不是|比起?|代替|取代)\s?(?:the |my |an? )?"
-"""What stands before the one of two that is preferred less."""
-
-Fact = Mapping[str, Any]
+"""Words before the one of two that is preferred less."""
+_GENERIC = frozenset("SAYS_ABOUT RELATES_TO MENTIONS THINKS PLANS HAS HELPS MADE WORKS_ON RECEIVED NEVER_DID".split())
+"""Predicates that two facts may share and yet state different things."""
+_EVENTS = frozenset({"VISITED", "ATTENDED", "MET", "BOUGHT", "READ", "WATCHED", "LOST", "SOLD"})
+_SAME_WORDS = 0.75
+"""The share of their words that two sentences must have in common to say the same."""
+_NEGATION = re.compile(r"\b(?:not|never|no longer|without|cannot|nobody|nothing)\b|n['’]t\b|[不没未]", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\d+(?:[.,:/]\d+)*|\b(?:jan|febr|septem|octo|novem|decem)\w{2,5}\b|\b(?:march|april|june|july|august)\b|(?-i:\bMay\b)|"
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(
+    r"[,;.!?()–—](?=\s|$)|\s(?:and|but|so|because|while|although)\s(?=(?:I|we|he|she|they|it|now|my|our|then)\b)|[，；。！？\n]",
+    re.IGNORECASE,
+)
 
 
 class Judgement(NamedTuple):
@@ -73,221 +79,270 @@ class Judgement(NamedTuple):
     reason: str
 
 
-def judge(new: Fact, known: Fact) -> Judgement:
-    """Return what *new* has to do with *known*; where no rule is sure, nothing.
+def judge(new: JudgedFact, existing: JudgedFact) -> Judgement:
+    """Return how *new* relates to *existing*; they are unrelated where no rule applies.
 
-    Which of the two was said first counts, and not which arrived first.
+    The time of the statements counts, not the order in which they arrived.
     """
-    pair = _Pair.of(new, known)
-    if new["subject"] == known["subject"]:
+    if new.subject == existing.subject:
+        pair = _Pair.of(new, existing)
         for rule in _RULES:
-            found = rule(pair)
-            if found is not None:
-                return found
+            judgement = rule(pair)
+            if judgement is not None:
+                return judgement
     return Judgement("unrelated", UNSURE, "new", "They have nothing to do with each other.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts of one subject, by arrival and by which was said later."""
+    """Two facts of one subject, by their arrival and by the time of their statements."""
 
-    new: Fact
-    known: Fact
-    later: Fact
-    earlier: Fact
+    new: JudgedFact
+    existing: JudgedFact
+    later: JudgedFact
+    earlier: JudgedFact
 
     @classmethod
-    def of(cls, new: Fact, known: Fact) -> _Pair:
-        ours, theirs = _time(new, "said_at"), _time(known, "said_at")
-        known_later = ours is not None and theirs is not None and theirs > ours
-        return cls(new, known, known, new) if known_later else cls(new, known, new, known)
-
-    @property
-    def later_side(self) -> str:
-        return "new" if self.later is self.new else "known"
+    def of(cls, new: JudgedFact, existing: JudgedFact) -> _Pair:
+        """Return the pair, with the new fact as the later one unless both have a time that says otherwise."""
+        ours, theirs = parse_instant(new.said_at), parse_instant(existing.said_at)
+        swapped = ours is not None and theirs is not None and theirs > ours
+        return cls(new, existing, existing, new) if swapped else cls(new, existing, new, existing)
 
     @property
     def alike(self) -> bool:
-        return bool(self.new["predicate"] == self.known["predicate"])
+        """Whether both have the same predicate."""
+        return self.new.predicate == self.existing.predicate
 
     @property
     def shared(self) -> set[str]:
-        return {key(one) for one in self.new["objects"]} & {key(one) for one in self.known["objects"]}
+        """The objects that both have."""
+        return self.new.object_keys & self.existing.object_keys
 
     @property
     def ended(self) -> bool:
-        """Whether one of the two is told as over."""
-        return bool(self.new.get("invalid_at") or self.known.get("invalid_at"))
+        """Whether one of the two has an end."""
+        return bool(self.new.invalid_at or self.existing.invalid_at)
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether the two are values of what holds for one object at a time."""
-        predicate = self.new["predicate"]
-        field = sameness.one_at_a_time(predicate) and _is_field(self.new) and _is_field(self.known)
-        return self.alike and (field or predicate in FUNCTIONAL or bool(self.known.get("one_at_a_time")))
+        """Whether both have the same predicate, which holds for one object at a time."""
+        predicate = self.new.predicate
+        fields = has_one_value(predicate) and _is_field(self.new) and _is_field(self.existing)
+        return self.alike and (fields or predicate in FUNCTIONAL or self.existing.one_at_a_time)
+
+    def later_wins(self, verdict: str, reason: str, confidence: float = SURE) -> Judgement:
+        """Return *verdict*, with the later fact as the one that holds."""
+        return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
+
+    def dispute(self, reason: str) -> Judgement:
+        """Return that only one can be right: the later one where it says no to the other, else a person decides."""
+        return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """The same state with another date, as a correction."""
-    dates = _time(pair.new, "valid_at"), _time(pair.known, "valid_at")
-    if not sameness.says_the_same(pair.new, pair.known) or dates[0] is None or dates[1] is None:
+    """Judge the same state with another date."""
+    dates = parse_instant(pair.new.valid_at), parse_instant(pair.existing.valid_at)
+    if not says_the_same(pair.new, pair.existing) or dates[0] is None or dates[1] is None:
         return None
     if dates[0] != dates[1] and _takes_back(pair.later):
-        return Judgement("conflicts", SURE, pair.later_side, "It gives another date, as a correction.")
+        return pair.later_wins("conflicts", "It gives another date, as a correction.")
     if dates[0].year != dates[1].year and _happens_once(pair):
-        return _disputed(pair, "It happens once, and each gives another year.")
+        return pair.dispute("It happens once, and each gives another year.")
     return None
 
 
 def _opposes(pair: _Pair) -> Judgement | None:
-    opposite = frozenset((pair.new["predicate"], pair.known["predicate"])) in _OPPOSITES
+    opposite = frozenset((pair.new.predicate, pair.existing.predicate)) in _OPPOSITES
     if not opposite or not pair.shared or pair.ended:
         return None
-    return Judgement("supersedes", SURE, pair.later_side, "It is liked or disliked, and that changed.")
+    return pair.later_wins("supersedes", "It is liked or disliked, and that changed.")
 
 
 def _says_not(pair: _Pair) -> Judgement | None:
-    """What is not so now, and what says that it is: each ends the other, unless the later one tells of before."""
-    for denial, other in ((pair.new, pair.known), (pair.known, pair.new)):
-        if denial["predicate"] != NOT + other["predicate"] or not pair.shared or pair.ended:
+    """Judge a state and its plain denial: each ends the other, unless the later one began before the denial."""
+    for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
+        if denial.predicate != NOT + fact.predicate or not pair.shared or pair.ended:
             continue
-        if other is pair.later and _began_before(other, denial):
-            return Judgement("conflicts", SURE, pair.later_side, "One denies what the other tells.")
-        return Judgement("supersedes", SURE, pair.later_side, "It is so, or it is not, and that changed.")
+        if fact is pair.later and _began_before(fact, denial):
+            return pair.later_wins("conflicts", "One denies what the other tells.")
+        return pair.later_wins("supersedes", "It is so, or it is not, and that changed.")
     return None
 
 
 def _denies(pair: _Pair) -> Judgement | None:
-    """What was never so, and yet was: the one said last holds, but what began since has only ended the "never"."""
-    for denial, other in ((pair.new, pair.known), (pair.known, pair.new)):
-        if not denies(denial, other):
+    """Judge a "never" and its contrary: the later one holds; a contrary that began since only ends the "never"."""
+    for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
+        if not denies(denial, fact):
             continue
-        if denial is pair.later or _began_before(other, denial):
-            return Judgement("conflicts", SURE, pair.later_side, "One denies what the other tells.")
+        if denial is pair.later or _began_before(fact, denial):
+            return pair.later_wins("conflicts", "One denies what the other tells.")
         if pair.shared:
-            return Judgement("supersedes", SURE, pair.later_side, "It was never so before, and now it is.")
+            return pair.later_wins("supersedes", "It was never so before, and now it is.")
     return None
 
 
 def _repeats(pair: _Pair) -> Judgement | None:
-    same = sameness.says_the_same(pair.new, pair.known)
+    same = says_the_same(pair.new, pair.existing)
     return Judgement("duplicate", SURE, "new", "Both say the same.") if same else None
 
 
 def _corrects(pair: _Pair) -> Judgement | None:
-    """Another object for the same, as a correction of it."""
+    """Judge another object that corrects the earlier one."""
     if not pair.alike or pair.shared:
         return None
-    words, takes_back = said(pair.later), _takes_back(pair.later)
-    # "Nordlys, not Acme" corrects; "Nordlys now, not Acme" tells a change.
-    names_it = any(_not_but(words, name) for name in pair.earlier["objects"])
-    if not (takes_back and (names_it or pair.one_at_a_time)) and not (
-        names_it and pair.one_at_a_time and _CHANGES.search(words) is None
-    ):
-        return None
-    return Judgement("conflicts", SURE, pair.later_side, "It corrects what was said before.")
+    words = pair.later.words
+    # "Nordlys, not Acme" corrects; "Nordlys now, not Acme" is a change.
+    names_it = any(_denies_name(words, name) for name in pair.earlier.objects)
+    if _takes_back(pair.later):
+        corrects = names_it or pair.one_at_a_time
+    else:
+        corrects = names_it and pair.one_at_a_time and _CHANGES.search(words) is None
+    return pair.later_wins("conflicts", "It corrects what was said before.") if corrects else None
 
 
 def _adds(pair: _Pair) -> Judgement | None:
-    """A second value beside the first."""
-    if not pair.one_at_a_time or pair.shared:
+    """Judge a second value beside the first."""
+    if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
-    if any(_is_added(one) for one in (pair.new, pair.known)):
-        return Judgement("complements", SURE, "new", "It is told as a second one, beside the other.")
-    return None
+    return Judgement("complements", SURE, "new", "It is told as a second one, beside the other.")
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """A passing state beside a lasting one."""
-    kinds = pair.new["predicate"], pair.known["predicate"]
-    away = PASSING.get(kinds[0]) == kinds[1] or PASSING.get(kinds[1]) == kinds[0]
+    """Judge a passing state beside a lasting one."""
+    ours, theirs = pair.new.predicate, pair.existing.predicate
+    away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
     if pair.shared or not (away or pair.one_at_a_time):
         return None
-    ours, theirs = is_passing(pair.new), is_passing(pair.known)
-    if ours and not theirs:
+    new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
+    if new_passes and not existing_passes:
         return Judgement("temporary", SURE, "new", "It is a passing state, and ends nothing that lasts.")
-    if theirs and not ours:
+    if existing_passes and not new_passes:
         return Judgement("complements", SURE, "new", "The known one is a passing state.")
     return None
 
 
 def _replaces(pair: _Pair) -> Judgement | None:
-    """Another value of what has one at a time, whichever of the two came first."""
+    """Judge another value of what has one at a time."""
     if not pair.one_at_a_time or pair.shared:
         return None
     if _happens_once(pair):
-        return _disputed(pair, "It happens once, and each tells another.")
-    return Judgement("supersedes", SURE, pair.later_side, "Only one holds at a time, and it changed.")
+        return pair.dispute("It happens once, and each tells another.")
+    return pair.later_wins("supersedes", "Only one holds at a time, and it changed.")
 
 
 def _prefers(pair: _Pair) -> Judgement | None:
-    if not pair.alike or pair.new["predicate"] != "PREFERS" or pair.shared or pair.ended:
+    if not pair.alike or pair.new.predicate != "PREFERS" or pair.shared or pair.ended or _is_added(pair.later):
         return None
-    less = [rf"{_RATHER_THAN}{re.escape(name)}(?![A-Za-z0-9])" for name in pair.earlier["objects"]]
-    if _is_added(pair.later) or not any(re.search(one, said(pair.later), re.IGNORECASE) for one in less):
+    rejected = (rf"{_RATHER_THAN}{re.escape(name)}(?![A-Za-z0-9])" for name in pair.earlier.objects)
+    words = pair.later.words
+    if not any(re.search(pattern, words, re.IGNORECASE) for pattern in rejected):
         return None
-    return Judgement("supersedes", SURE, pair.later_side, "It is preferred instead.")
+    return pair.later_wins("supersedes", "It is preferred instead.")
 
 
-def _measures(pair: _Pair) -> Judgement | None:
-    told = changed_number(pair.later, pair.earlier)
-    return Judgement("supersedes", 0.9, pair.later_side, f"It is another number now: {told}.") if told else None
+def _renumbers(pair: _Pair) -> Judgement | None:
+    number = find_new_number(pair.later, pair.earlier)
+    return pair.later_wins("supersedes", f"It is another number now: {number}.", 0.9) if number else None
 
 
-# The first that answers wins.
 _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
-    _redates, _opposes, _says_not, _denies, _repeats, _corrects, _adds, _passes, _replaces, _prefers, _measures,
-)  # fmt: skip
+    _redates,
+    _opposes,
+    _says_not,
+    _denies,
+    _repeats,
+    _corrects,
+    _adds,
+    _passes,
+    _replaces,
+    _prefers,
+    _renumbers,
+)
+"""The rules, of which the first that applies decides."""
 
 
-def _time(fact: Fact, name: str) -> datetime | None:
-    return parse_instant(fact.get(name))
+def _is_field(fact: JudgedFact) -> bool:
+    """Return whether a fact comes from a field of a record that has one value."""
+    return fact.sentence.startswith(f"{fact.subject}: ") and " is " in fact.sentence
 
 
-def _is_field(fact: Fact) -> bool:
-    """Return whether a fact comes from a field with one value of a record."""
-    return str(fact["sentence"]).startswith(f"{fact['subject']}: ") and " is " in fact["sentence"]
-
-
-def _began_before(fact: Fact, denial: Fact) -> bool:
-    began, moment = _time(fact, "valid_at"), _time(denial, "said_at")
-    return began is not None and moment is not None and began < moment
+def _began_before(fact: JudgedFact, denial: JudgedFact) -> bool:
+    began, denied = parse_instant(fact.valid_at), parse_instant(denial.said_at)
+    return began is not None and denied is not None and began < denied
 
 
 def _happens_once(pair: _Pair) -> bool:
-    """Return whether both tell of what happens once in a life."""
-    rule = predicates.canonical_predicate(pair.new["predicate"])
+    """Return whether both state what happens once in a life."""
+    rule = predicates.canonical_predicate(pair.new.predicate)
     once = rule is not None and rule.family in ("birth", "death")
-    return pair.alike and (once or all(_BORN.search(said(one)) for one in (pair.new, pair.known)))
+    return pair.alike and (once or all(_BORN.search(fact.words) for fact in (pair.new, pair.existing)))
 
 
-def _disputed(pair: _Pair, reason: str) -> Judgement:
-    """Return that only one of two can be right: the later one where it says no to the other, else a person must say."""
-    sure = SURE if _NO.match(said(pair.later)) else OPEN
-    return Judgement("conflicts", sure, pair.later_side, reason)
-
-
-def _takes_back(fact: Fact) -> bool:
-    """Return whether *fact* is told as a correction."""
-    words = said(fact)
+def _takes_back(fact: JudgedFact) -> bool:
+    """Return whether *fact* is stated as a correction."""
+    words = fact.words
     if _CORRECTS.search(words) is not None:
         return True
     opens = _PERHAPS_CORRECTS.match(words) is not None
-    return opens and (_CHANGES.search(words) is None or _has_not(words))
+    return opens and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
 
 
-def _has_not(words: str) -> bool:
-    return re.search(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", words, re.IGNORECASE) is not None
-
-
-def _not_but(words: str, name: str) -> bool:
+def _denies_name(words: str, name: str) -> bool:
     """Return whether *words* say that it is not *name*."""
     plain = re.escape(name)
     pattern = rf"(?:\bnot|\bnever|而?不是|并非|没有?)\s?(?:to |in |at |for |a |an |the |从|在|住在|搬到)*{plain}(?!\w)"
     return re.search(pattern, words, re.IGNORECASE) is not None
 
 
-def _is_added(fact: Fact) -> bool:
-    clause = clause_of(fact)
-    added = _TOO.search(clause) is not None or _ENDS_IN_TOO.search(said(fact)) is not None
+def _is_added(fact: JudgedFact) -> bool:
+    """Return whether *fact* is stated as one more, as in "also"."""
+    clause = _object_clause(fact)
+    added = _TOO.search(clause) is not None or _ENDS_IN_TOO.search(fact.words) is not None
     return added and _MOVES.search(clause) is None
+
+
+def _is_passing(fact: JudgedFact) -> bool:
+    """Return whether *fact* is a passing state, by its predicate or the clause of its object."""
+    return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(_object_clause(fact))
+
+
+def _object_clause(fact: JudgedFact) -> str:
+    """Return the clause of the first object of *fact*, without the names of its objects."""
+    words = fact.words
+    low = words.casefold()
+    places = [place for place in (low.find(name.casefold()) for name in fact.objects) if place >= 0]
+    if places:
+        at = min(places)
+        cuts = [0, *(cut.end() for cut in _CLAUSE_END.finditer(words)), len(words)]
+        place = bisect_right(cuts, at)
+        words = words[cuts[place - 1] : (*cuts, len(words))[place]]
+    for name in fact.objects:
+        words = re.sub(re.escape(name), " ", words, flags=re.IGNORECASE)
+    return words
+
+
+def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
+    """Return whether two facts say the same about the same subject and objects."""
+    if new.subject != existing.subject or set(new.objects) != set(existing.objects):
+        return False
+    alike = new.predicate == existing.predicate
+    if bool(new.invalid_at) != bool(existing.invalid_at) and not alike:
+        return False
+    if alike and new.predicate not in _GENERIC and new.predicate not in _EVENTS:
+        return True
+    other_day = new.valid_at and existing.valid_at and new.valid_at[:10] != existing.valid_at[:10]
+    two_events = alike and new.predicate in _EVENTS and other_day
+    if two_events or _differs(new.words, existing.words):
+        return False
+    ours, theirs = words_without_speaker(new.sentence), words_without_speaker(existing.sentence)
+    if not ours or not theirs:
+        return alike
+    return len(ours & theirs) / len(ours | theirs) >= _SAME_WORDS
+
+
+def _differs(ours: str, theirs: str) -> bool:
+    """Return whether only one is negated, or the two have different numbers."""
+    if bool(_NEGATION.search(ours)) != bool(_NEGATION.search(theirs)):
+        return True
+    return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))

@@ -1,10 +1,12 @@
-"""The model that needs no model: answers every prompt by rules, the same each time."""
+"""The model that needs no model: it answers every prompt by rules, the same each time."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,24 +14,49 @@ from pydantic import BaseModel
 
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
-from kg_memory.offline import sameness
+from kg_memory.offline.chinese import read_chinese
+from kg_memory.offline.comparing import JudgedFact
+from kg_memory.offline.english import read_english
+from kg_memory.offline.facts import Entity, is_same_name, list_entities, name_key, write_facts, write_record_facts
 from kg_memory.offline.judging import judge
-from kg_memory.offline.reading import read_episode, read_fields
-from kg_memory.offline.records import read_record
-from kg_memory.offline.summaries import describe, summarise
-from kg_memory.offline.writing import entity_names, record_facts, statement_facts
+from kg_memory.offline.names import find_mentions
+from kg_memory.offline.records import has_one_value, read_record
+from kg_memory.offline.statements import (
+    MAY_CORRECT,
+    PERSON,
+    Mention,
+    Reading,
+    Scene,
+    Statement,
+    apply_corrections,
+    is_chinese,
+)
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.dates import parse_instant
+from kg_memory.text.sentences import describe, summarise
 from kg_memory.text.tokenise import terms
 
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_ASSISTANTS = frozenset({"assistant", "ai", "ai assistant", "bot", "chatbot", "system", "tool", "助手", "机器人"})
+"""Speakers whose messages state no facts."""
+_MOST_NAMES = 10
+"""Names that are kept of an assistant's message."""
+_CORRECTABLE = 4
+"""Messages before a correction that it may correct."""
+_LONGEST = 60_000
+"""Characters that are read; the caller splits longer texts."""
+_LONGEST_BEFORE = 2000
+"""Characters of an earlier message that are read."""
+
 Fields = Mapping[str, Any]
+Answer = dict[str, Any]
 
 
 class OfflineModel:
-    """Reads by rules in English and Chinese: a degraded mode, with no key, no network and no surprise.
+    """Reads English and Chinese by rules: a degraded mode without a key, a network or surprises.
 
-    It names the speaker, people, places, organisations, things and topics, links each informative
-    sentence to what it mentions, and knows the common ways to say that something changed.
+    It names the speaker, people, places, organisations, things and topics, links each informative sentence to what it
+    mentions, and knows the common ways to say that something changed.
     """
 
     name = "offline"
@@ -37,10 +64,12 @@ class OfflineModel:
     def answer(self, ask: Ask) -> BaseModel:
         """Return the typed answer to *ask*.
 
-        Errors: `ModelError` for a prompt that it does not know.
+        Errors: `ModelError` for an unknown prompt.
         """
-        answers = [_answered(part.name, ask.fields) for part in ask.prompt.parts or (ask.prompt,)]
-        answer: BaseModel = ask.prompt.answer.model_validate({name: each[name] for each in answers for name in each})
+        fields: Answer = {}
+        for part in ask.prompt.parts or (ask.prompt,):
+            fields.update(_answer(part.name, ask.fields))
+        answer: BaseModel = ask.prompt.answer.model_validate(fields)
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
@@ -48,28 +77,91 @@ class OfflineModel:
         return await asyncio.to_thread(self.answer, ask)
 
 
-def _answered(prompt: str, fields: Fields) -> dict[str, Any]:
-    read = _ANSWERS.get(prompt)
-    if read is None:
-        known = ", ".join(sorted(_ANSWERS))
+def _answer(prompt: str, fields: Fields) -> Answer:
+    rule = _ANSWERS.get(prompt)
+    if rule is None:
+        names = ", ".join(sorted(_ANSWERS))
         raise ModelError(
-            f"the offline model cannot answer the prompt {prompt!r}: use one of {known}, or a language model"
+            f"the offline model cannot answer the prompt {prompt!r}: use one of {names}, or a language model"
         )
-    return read(fields)
+    return rule(fields)
 
 
-def _extract(fields: Fields) -> dict[str, Any]:
-    episode, types = fields["episode"], [one["name"] for one in fields.get("entity_types") or ()]
+# Reading.
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """An episode of a prompt, or one before it."""
+
+    content: str
+    speaker: str | None
+
+    @classmethod
+    def of(cls, fields: Fields) -> _Message:
+        return cls(fields["content"], fields.get("speaker") or None)
+
+
+def _read_message(message: _Message, previous: Sequence[_Message], names: Sequence[str] = ()) -> Reading:
+    """Return what *message* mentions and states; *previous* messages tell who is meant, *names* were met before."""
+    content = _CODE.sub(lambda code: " " * len(code[0]), message.content[:_LONGEST])
+    scene = _scene(message.speaker, previous, names)
+    reading = _read_text(content, scene)
+    if MAY_CORRECT.search(content):
+        earlier: list[tuple[Statement, str]] = []
+        for before in previous[-_CORRECTABLE:]:
+            if before.speaker == message.speaker:
+                text = before.content[:_LONGEST_BEFORE]
+                earlier += [(statement, text) for statement in _read_text(text, scene).statements]
+        reading = apply_corrections(content, reading, earlier)
+    if message.speaker is not None and message.speaker.casefold() in _ASSISTANTS:
+        # The explanations and advice of an assistant are about nobody: only its names are kept.
+        return Reading(reading.mentions[:_MOST_NAMES], ())
+    return reading
+
+
+def _read_text(content: str, scene: Scene) -> Reading:
+    return read_chinese(content, scene) if is_chinese(content) else read_english(content, scene)
+
+
+def _scene(speaker: str | None, previous: Sequence[_Message], names: Sequence[str]) -> Scene:
+    others = [message.speaker for message in previous if message.speaker and message.speaker != speaker]
+    listener = others[-1] if others else None
+    met = tuple(dict.fromkeys(filter(None, (speaker, *others, *names))))
+    return Scene(speaker, listener, met, _last_person(previous, {speaker, listener}))
+
+
+def _last_person(previous: Sequence[_Message], present: set[str | None]) -> Mention | None:
+    """Return whom "he" or "she" means where the message names nobody: the last person named before."""
+    for message in reversed(previous[-2:]):
+        if is_chinese(message.content):
+            return None
+        mentions = find_mentions(message.content[:_LONGEST_BEFORE], message.speaker)
+        people = [mention for mention in mentions if mention.type == PERSON and mention.name not in present]
+        if people:
+            return people[-1]
+    return None
+
+
+def _previous(fields: Fields) -> list[_Message]:
+    return [_Message.of(message) for message in fields.get("previous") or ()]
+
+
+# Entities and facts.
+
+
+def _extract(fields: Fields) -> Answer:
+    episode, types = fields["episode"], [type_["name"] for type_ in fields.get("entity_types") or ()]
     if episode["kind"] == "json":
-        names = [thing for one in read_record(episode["content"]) for thing in (one.subject, one.object)]
-        found = [(one.name, one.type) for one in names]
+        things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
+        names = [(thing.name, thing.type) for thing in things]
     else:
-        reading = read_episode(episode, fields.get("previous") or ())
-        found = entity_names(reading, episode.get("speaker"))
+        reading = _read_message(_Message.of(episode), _previous(fields))
+        names = list_entities(reading, episode.get("speaker"))
     distinct: dict[str, tuple[str, str]] = {}
-    for name, kind in found:
+    for name, kind in names:
         if name.strip():
-            distinct.setdefault(sameness.key(name) or name, (name, kind))
+            distinct.setdefault(name_key(name) or name, (name, kind))
     entities = [{"name": name[:512], "type": _type(kind, types)} for name, kind in distinct.values()]
     return {"entities": entities[:MOST]}
 
@@ -83,98 +175,121 @@ def _type(kind: str, types: Sequence[str]) -> str:
     return types[0] if types else "Entity"
 
 
-def _reflect(_fields: Fields) -> dict[str, Any]:
+def _reflect(_fields: Fields) -> Answer:
     """Find nothing: a second look by the same rules sees the same."""
     return {"missed": [], "unsupported": []}
 
 
-def _facts(fields: Fields) -> dict[str, Any]:
-    episode, entities = fields["episode"], fields["entities"]
-    at = _local(episode.get("at"))
+def _facts(fields: Fields) -> Answer:
+    episode, entities = fields["episode"], [Entity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
-        return {"facts": record_facts(read_record(episode["content"]), entities)}
-    reading = read_fields(episode, fields.get("previous") or (), entities)
-    return {"facts": statement_facts(reading, episode, entities, at, fields.get("fact_types") or ())}
+        return {"facts": write_record_facts(read_record(episode["content"]), entities)}
+    names = [name for entity in entities for name in entity.called]
+    reading = _read_message(_Message.of(episode), _previous(fields), names)
+    predicates = [type_["name"] for type_ in fields.get("fact_types") or ()]
+    at = _local_time(episode.get("at"))
+    return {"facts": write_facts(reading, episode["content"], episode.get("speaker"), at, entities, predicates)}
 
 
-def _read(fields: Fields) -> dict[str, Any]:
+def _read(fields: Fields) -> Answer:
     entities = _extract(fields)["entities"]
-    given = [{**each, "id": place, "called": [each["name"]]} for place, each in enumerate(entities)]
-    facts = [
-        {
-            **each,
-            "subject": given[each["subject"]]["name"],
-            "objects": [given[object_]["name"] for object_ in each["objects"]],
-        }
-        for each in _facts({**fields, "entities": given})["facts"]
-    ]
+    names = [entity["name"] for entity in entities]
+    numbered = [{**entity, "id": place} for place, entity in enumerate(entities)]
+    facts = _facts({**fields, "entities": numbered})["facts"]
+    for fact in facts:
+        fact["subject"] = names[fact["subject"]]
+        fact["objects"] = [names[place] for place in fact["objects"]]
     return {"entities": entities, "facts": facts}
 
 
-def _local(told: Any) -> datetime:
-    """Return when the episode was said, by the clock of where it was said; now, where that is not told."""
-    moment = parse_instant(told)
-    if moment is None:
+def _local_time(at: str | None) -> datetime:
+    """Return *at* in its own time zone; now, where the time of the episode is unknown."""
+    moment = parse_instant(at)
+    if moment is None or at is None:
         return datetime.now(UTC)
     try:
-        return moment.astimezone(datetime.fromisoformat(told).tzinfo or UTC)
+        return moment.astimezone(datetime.fromisoformat(at).tzinfo or UTC)
     except (ValueError, OverflowError):
         return moment
 
 
-def _resolve(fields: Fields) -> dict[str, Any]:
+# Resolution and verdicts.
+
+
+def _resolve(fields: Fields) -> Answer:
     resolutions = []
     for entity in fields["entities"]:
-        same = sameness.match(entity)
-        name = sameness.fullest(entity["name"], same["name"]) if same else entity["name"]
+        same = _match(entity)
+        names = [entity["name"], *([same["name"]] if same else [])]
+        # The fullest name, of equally full ones the known.
+        name = max(reversed(names), key=lambda name: len(name_key(name)))
         resolutions.append({"entity": entity["id"], "same_as": same["id"] if same else None, "name": name})
     return {"resolutions": resolutions}
 
 
-def _judge(fields: Fields) -> dict[str, Any]:
-    verdicts = [
-        {"fact": fact["id"], "known": known["id"], **judge(fact, known)._asdict()}
-        for fact in fields["facts"]
-        for known in fact["existing"]
-    ]
-    related = [one for one in verdicts if one["verdict"] != "unrelated"]
-    # What has no room is what changes least.
-    return {"verdicts": sorted(related, key=lambda one: one["verdict"] == "complements")[:MOST]}
+def _match(entity: Fields) -> Fields | None:
+    """Return the one candidate that *entity* is, or ``None``; of several that fit, one must have the same name."""
+    fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
+    key = name_key(entity["name"])
+    exact = [candidate for candidate in fitting if name_key(candidate["name"]) == key]
+    chosen = exact or fitting
+    return chosen[0] if len(chosen) == 1 or exact else None
 
 
-def _predicates(fields: Fields) -> dict[str, Any]:
-    """Keep every predicate under its own name: what rules know of synonyms, the caller has asked of them before."""
-    names = [one["name"] for one in fields["predicates"]]
-    return {
-        "predicates": [
-            {"name": name, "canonical": name, "one_at_a_time": sameness.one_at_a_time(name)} for name in names[:MOST]
-        ]
-    }
+def _may_be(entity: Fields, candidate: Fields) -> bool:
+    types = {str(entity.get("type", "")), str(candidate.get("type", ""))}
+    type_ = PERSON if PERSON in types and types <= {PERSON, "Entity"} else ""
+    names = (candidate["name"], *candidate.get("aliases", ()))
+    return any(is_same_name(entity["name"], name, type_) for name in names)
 
 
-def _summarise(fields: Fields) -> dict[str, Any]:
-    return {
-        "summaries": [
-            {"entity": entity["id"], "summary": summarise(entity["name"], entity["facts"]) or entity.get("summary", "")}
-            for entity in fields["entities"]
-        ]
-    }
+def _judge(fields: Fields) -> Answer:
+    verdicts = []
+    for fact in fields["facts"]:
+        new = JudgedFact.of(fact)
+        for existing in fact["existing"]:
+            judgement = judge(new, JudgedFact.of(existing))
+            if judgement.verdict != "unrelated":
+                verdicts.append({"fact": fact["id"], "known": existing["id"], **judgement._asdict()})
+    # Where there is no room for all, those that change least are left out.
+    return {"verdicts": sorted(verdicts, key=lambda verdict: verdict["verdict"] == "complements")[:MOST]}
 
 
-def _community(fields: Fields) -> dict[str, Any]:
-    described = [(each["community"], *describe(each["items"])) for each in fields["communities"]]
-    return {
-        "communities": [{"community": number, "name": name, "summary": summary} for number, name, summary in described]
-    }
+def _predicates(fields: Fields) -> Answer:
+    """Keep every predicate under its own name: the caller has looked up the synonyms that rules know."""
+    predicates = []
+    for predicate in fields["predicates"][:MOST]:
+        name = predicate["name"]
+        predicates.append({"name": name, "canonical": name, "one_at_a_time": has_one_value(name)})
+    return {"predicates": predicates}
 
 
-def _score(fields: Fields) -> dict[str, Any]:
-    """Score each text by its words in common with the question, as the cosine of the two sets of words."""
-    asked = set(terms(fields["question"]))
+# Summaries and scores.
+
+
+def _summarise(fields: Fields) -> Answer:
+    summaries = []
+    for entity in fields["entities"]:
+        summary = summarise(entity["name"], entity["facts"]) or entity.get("summary", "")
+        summaries.append({"entity": entity["id"], "summary": summary})
+    return {"summaries": summaries}
+
+
+def _community(fields: Fields) -> Answer:
+    communities = []
+    for community in fields["communities"]:
+        name, summary = describe(community["items"])
+        communities.append({"community": community["community"], "name": name, "summary": summary})
+    return {"communities": communities}
+
+
+def _score(fields: Fields) -> Answer:
+    """Score each text by the cosine between its words and those of the question."""
+    question = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:
-        said = set(terms(text["text"]))
-        common = len(asked & said) / math.sqrt(len(asked) * len(said)) if asked and said else 0.0
+        words = set(terms(text["text"]))
+        common = len(question & words) / math.sqrt(len(question) * len(words)) if question and words else 0.0
         scores.append({"text": text["id"], "relevance": 10 * common})
     return {"scores": scores}
 
@@ -187,7 +302,7 @@ _SYNONYMS = {
     "Topic": ("concept", "subject", "interest", "主题", "话题"),
     "Event": ("activity", "meeting", "事件", "活动"),
 }
-_ANSWERS: dict[str, Callable[[Fields], dict[str, Any]]] = {
+_ANSWERS: dict[str, Callable[[Fields], Answer]] = {
     "extract_message": _extract,
     "extract_text": _extract,
     "extract_json": _extract,

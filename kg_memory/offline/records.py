@@ -1,22 +1,22 @@
-"""Read a JSON record: its named things become entities, its fields facts."""
+"""Read a JSON record: its named parts become entities, its fields facts."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
-from kg_memory.offline import sameness
-from kg_memory.offline.lexicon import ORGANISATION_WORDS
-from kg_memory.offline.spans import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
+from kg_memory.offline.statements import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
+from kg_memory.text.lexicon import ORGANISATION_WORDS
 
 MOST_FACTS = 50
 DEEPEST = 20
-"""Levels of nesting that are read; what lies deeper stays in the episode alone."""
+"""Levels of nesting that are read; deeper ones stay in the episode alone."""
 LONGEST_NAME = 120
-"""Characters; a longer value is prose, which is a detail and no name."""
+"""Characters; a longer value is prose, not a name."""
 _NAME_KEYS = ("name", "full_name", "fullname", "title", "display_name", "label", "subject", "姓名", "名称", "标题")
 _NAME_PARTS = (("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"))
 _ID_KEY = re.compile(r"(?:^|_)(?:id|uuid|key|number|no|sku|code)$|^编号$")
@@ -40,11 +40,20 @@ _ENDS = frozenset(
 )
 _UPDATED = frozenset("updated_at last_updated modified_at timestamp 更新时间".split())
 _CREATED = frozenset("date ordered_at placed_at order_date created_at created at 日期".split())
+_DATES = _BEGINS | _ENDS | _UPDATED | _CREATED
 _MOMENT = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?|\d{4}")
+_SINGLE = re.compile(
+    r"(?:^|_)(?:STATUS|STATE|STAGE|PLAN|TIER|OWNER|ASSIGNEE|MANAGER|PRIORITY|EMAIL|PHONE|ADDRESS|CITY|COUNTRY|"
+    r"COMPANY|EMPLOYER|TITLE|ROLE|PRICE|AMOUNT|"
+    r"BALANCE|QUANTITY|QTY|SEATS|TOTAL|LIMIT|SALARY|OWNED_BY|ASSIGNED_TO|CURRENCY|LANGUAGE|状态|负责人|套餐|城市|地址)$"
+)
+"""The predicates of fields that hold one value at a time."""
+
+Record = Mapping[str, Any]
 
 
 class Dates(NamedTuple):
-    """Since when and until when a record says that it holds, and when it was changed."""
+    """The beginning, the end and the last change that a record gives for itself."""
 
     began: str | None = None
     ended: str | None = None
@@ -53,7 +62,7 @@ class Dates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """An entity of a record."""
+    """A thing that a record names."""
 
     name: str
     type: str
@@ -61,7 +70,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One fact of a record: *subject* has *object* under a key; `quote` is its text in the record."""
+    """A fact of a record: *subject* has *object* under a key; `quote` is the text of it."""
 
     subject: Thing
     predicate: str
@@ -72,19 +81,20 @@ class Field:
     invalid_at: str | None = None
 
 
+def has_one_value(predicate: str) -> bool:
+    """Return whether a field of that name holds one value at a time."""
+    return _SINGLE.search(predicate) is not None
+
+
 def read_record(content: str) -> list[Field]:
     """Return the facts of the record *content*, at most `MOST_FACTS`; none when it is not JSON."""
     try:
         record = json.loads(content)
     except (ValueError, RecursionError):
         return []
-    found: list[Field] = []
-    for field in _Reader(content).read(record):
-        if field.subject.name.casefold() != field.object.name.casefold():
-            found.append(field)
-        if len(found) >= MOST_FACTS:
-            break
-    return found
+    fields = _Reader(content).read(record)
+    facts = (field for field in fields if field.subject.name.casefold() != field.object.name.casefold())
+    return list(islice(facts, MOST_FACTS))
 
 
 class _Reader:
@@ -94,14 +104,14 @@ class _Reader:
         self._content = content
 
     def read(self, record: Any) -> Iterator[Field]:
-        """Yield the facts of *record*, a list of records, or a bare value (which has none)."""
-        for one in record if isinstance(record, list) else [record]:
-            if isinstance(one, dict):
-                about = _named(one, "record") or _first_named(one) or Thing("record", TOPIC)
-                yield from self._fields(one, about, 0)
+        """Yield the facts of *record*, or of a list of records; a bare value has none."""
+        for item in record if isinstance(record, list) else [record]:
+            if isinstance(item, dict):
+                about = _name(item, "record") or _first_name(item) or Thing("record", TOPIC)
+                yield from self._fields(item, about, 0)
 
-    def _fields(self, record: Mapping[str, Any], about: Thing, depth: int) -> Iterator[Field]:
-        """Yield what *record* says about the thing that it describes."""
+    def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[Field]:
+        """Yield the facts of *record* about the thing that it describes."""
         if depth > DEEPEST:
             return
         dates = _dates(record)
@@ -109,61 +119,57 @@ class _Reader:
             if isinstance(value, dict):
                 yield from self._part(value, about, key, depth, dates)
             elif isinstance(value, list):
-                for one in value:
-                    if isinstance(one, dict):
-                        yield from self._part(one, about, key, depth, dates, several=True)
-                    elif (thing := _leaf(one, key)) is not None:
-                        yield self._field(about, key, thing, dates, several=True)
-            elif not _names_it(key, value, about) and key.casefold() not in _BEGINS | _ENDS | _UPDATED | _CREATED:
+                for item in value:
+                    if isinstance(item, dict):
+                        yield from self._part(item, about, key, depth, dates, verb="include")
+                    elif (thing := _leaf(item, key)) is not None:
+                        yield self._field(about, key, thing, dates, verb="include")
+            elif not _repeats_name(key, value, about) and key.casefold() not in _DATES:
                 thing = _leaf(value, key)
-                # Numbers of a part are told with the part itself ("Keyboard (qty 2)"), and are no things there.
+                # The numbers of a part are in the sentence about the part: "Keyboard (qty 2)".
                 if thing is not None and (depth == 0 or _is_thing(value)):
                     yield self._field(about, key, thing, dates)
 
     def _part(
-        self, part: Mapping[str, Any], about: Thing, key: str, depth: int, dates: Dates, *,
-        several: bool = False,
-    ) -> Iterator[Field]:  # fmt: skip
-        """Yield that *about* has *part*, and what the part says of itself."""
-        named = _named(part, key)
-        if named is None or named == about:
+        self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
+    ) -> Iterator[Field]:
+        """Yield that *about* has *part*, and the facts of the part itself."""
+        thing = _name(part, key)
+        if thing is None or thing == about:
             yield from self._fields(part, about, depth + 1)
             return
         own = _dates(part)
-        yield self._field(about, key, named, own if any(own) else dates, several=several, more=_details(part, named))
-        yield from self._fields(part, named, depth + 1)
+        field = self._field(about, key, thing, own if any(own) else dates, verb=verb)
+        yield replace(field, sentence=f"{field.sentence[:-1]}{_details(part, thing)}.")
+        yield from self._fields(part, thing, depth + 1)
 
-    def _field(
-        self, about: Thing, key: str, thing: Thing, dates: Dates, *,
-        several: bool = False, more: str = "",
-    ) -> Field:  # fmt: skip
+    def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> Field:
         predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
         readable = _readable(key)
-        told = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
-        verb = "include" if several else "is"
+        value = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
         return Field(
             about,
             predicate,
             thing,
-            f"{about.name}: {readable} {verb} {told}{more}.",
-            self._quote(key, told),
-            # When a record was made says nothing of how long its status has been what it is.
-            dates.updated if sameness.one_at_a_time(predicate) else dates.began,
+            f"{about.name}: {readable} {verb} {value}.",
+            self._quote(key, value),
+            # The age of a record is not the age of its status.
+            dates.updated if has_one_value(predicate) else dates.began,
             dates.ended,
         )
 
-    def _quote(self, key: str, told: str) -> str:
-        """Return the passage that gives *key* its value, else the value, the key, or the beginning of the record."""
+    def _quote(self, key: str, value: str) -> str:
+        """Return the passage that gives *key* its *value*, else the value, the key, or the beginning of the record."""
         written = json.dumps(key, ensure_ascii=False)
-        for value in (json.dumps(told, ensure_ascii=False), told):
-            match = re.search(rf"{re.escape(written)}\s*:\s*{re.escape(value)}", self._content)
+        for text in (json.dumps(value, ensure_ascii=False), value):
+            match = re.search(rf"{re.escape(written)}\s*:\s*{re.escape(text)}", self._content)
             if match:
                 return match[0]
-        return next((one for one in (told, written) if one in self._content), self._content[:200])
+        return next((text for text in (value, written) if text in self._content), self._content[:200])
 
 
-def _named(record: Mapping[str, Any], key: str) -> Thing | None:
-    """Return what *record* is called: its name, else its e-mail address, else its id with the word for what it is."""
+def _name(record: Record, key: str) -> Thing | None:
+    """Return the thing that *record* describes, by its name, its e-mail address, or its id after a noun."""
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
         if isinstance(low.get(first), str) and isinstance(low.get(last), str):
@@ -183,19 +189,19 @@ def _named(record: Mapping[str, Any], key: str) -> Thing | None:
     return None
 
 
-def _first_named(record: Mapping[str, Any]) -> Thing | None:
-    """Return what a record without a name is about: its first part that has one."""
+def _first_name(record: Record) -> Thing | None:
+    """Return the first part with a name, of a record without one."""
     for key, part in record.items():
-        if isinstance(part, dict) and (named := _named(part, key)) is not None:
-            return named
+        if isinstance(part, dict) and (thing := _name(part, key)) is not None:
+            return thing
     return next((thing for key, value in record.items() if _is_thing(value) and (thing := _leaf(value, key))), None)
 
 
-def _names_it(key: str, value: Any, about: Thing) -> bool:
-    """Return whether a field only gives the name or id that the thing already goes by."""
+def _repeats_name(key: str, value: Any, about: Thing) -> bool:
+    """Return whether a field only repeats the name or id of the thing."""
     low = key.casefold()
-    named = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
-    return named or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))
+    is_name = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
+    return is_name or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))
 
 
 def _is_thing(value: Any) -> bool:
@@ -209,7 +215,7 @@ def _is_thing(value: Any) -> bool:
 
 
 def _leaf(value: Any, key: str) -> Thing | None:
-    """Return a plain value as an entity, a number or a flag together with what it counts; nothing for an empty one."""
+    """Return a plain value as an entity, a number or a flag with its key; nothing for an empty value."""
     if value is None or isinstance(value, dict | list):
         return None
     if isinstance(value, bool):
@@ -222,14 +228,14 @@ def _leaf(value: Any, key: str) -> Thing | None:
     return Thing(f"{text} {_readable(key)}", TOPIC)
 
 
-def _details(part: Mapping[str, Any], named: Thing) -> str:
-    """Return the numbers, dates and flags of a part, to be told with it: " (qty 2, price 49.9)"."""
-    told = [
-        f"{_readable(key)} {json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value}"
-        for key, value in part.items()
-        if not isinstance(value, dict | list | None) and not _names_it(key, value, named) and not _is_thing(value)
-    ]
-    return f" ({', '.join(told[:8])})"[:300] if told else ""
+def _details(part: Record, thing: Thing) -> str:
+    """Return the numbers, dates and flags of a part for its sentence: " (qty 2, price 49.9)"."""
+    details = []
+    for key, value in part.items():
+        if not isinstance(value, dict | list | None) and not _repeats_name(key, value, thing) and not _is_thing(value):
+            written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            details.append(f"{_readable(key)} {written}")
+    return f" ({', '.join(details[:8])})"[:300] if details else ""
 
 
 def _kind(key: str, value: str) -> str:
@@ -248,12 +254,12 @@ def _readable(key: str) -> str:
     return " ".join(word if word.isupper() and len(word) > 1 else word.casefold() for word in words) or str(key)[:60]
 
 
-def _dates(record: Mapping[str, Any]) -> Dates:
-    """Return since when and until when the record says that it holds, and when it was changed."""
-    found: dict[frozenset[str], str] = {}
+def _dates(record: Record) -> Dates:
+    """Return the dates of *record* itself; it begins when it was last changed or made, where it does not say."""
+    dates: dict[frozenset[str], str] = {}
     for key, value in record.items():
         for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):
             if str(key).casefold() in keys and isinstance(value, str):
-                found.setdefault(keys, value)
-    updated = found.get(_UPDATED)
-    return Dates(found.get(_BEGINS) or updated or found.get(_CREATED), found.get(_ENDS), updated)
+                dates.setdefault(keys, value)
+    updated = dates.get(_UPDATED)
+    return Dates(dates.get(_BEGINS) or updated or dates.get(_CREATED), dates.get(_ENDS), updated)

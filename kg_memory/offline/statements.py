@@ -1,381 +1,291 @@
-"""Read the statements of an English text: who does what with what, and whether it begins, ends or is planned."""
+"""The values of the offline reader, its verb patterns, and how statements of one message are chosen and corrected."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any, Literal
 
-from kg_memory.offline import lexicon
-from kg_memory.offline.choosing import as_tools, chosen
-from kg_memory.offline.mentions import mentions
-from kg_memory.offline.moods import denied, meant
-from kg_memory.offline.patterns import ENGLISH, FUNCTIONAL, NOT, SINGLE, Change, Pattern
-from kg_memory.offline.scene import GENERAL, MOST_OBJECTS, MOST_STATEMENTS, Reading, Scene, Statement
-from kg_memory.offline.sentences import Sentence, sentences
-from kg_memory.offline.spans import ORGANISATION, PERSON, PLACE, TOPIC, Mention, by_sentence
+from kg_memory.text import lexicon
+from kg_memory.text.sentences import Sentence, split_sentences
 
-LONGEST = 300
-"""The most characters of the sentences that make one statement."""
-_GOES_ON = re.compile(
-    r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
-)
-_SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
-_PARTED = re.compile(
-    r"(?:\band I|\bwe)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|"
-    r"divorced|got engaged|got married|got back together)\b",
-    re.IGNORECASE,
-)
-_CLAUSE_START = re.compile(r"\b(?:and|but|or|so|then)\b|[,;:()]|\s[-–—]+\s|--")
-_WORDS = re.compile(r"[\w']+")
-_PRONOUN = frozenset("i we you he she they it who that which this there".split())
-_FREE = re.compile(
-    r"\s(?:the |a |an |my |our |his |her |their |new |old |using |having )*"
-    r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
-    r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
-    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"
-    r"until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
-    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|"
-    r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
-)
-_CLAUSE_END = re.compile(
-    r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b",
-    re.IGNORECASE,
-)
-_FIRST_PERSON = re.compile(
-    r"\bI\b|\b(?:[Ww]e|[Mm]y|[Oo]ur|[Mm]e|[Uu]s)\b|^(?:Been|Just|Gonna|Started|Finished|Got|Had|Went|Still|"
-    r"Finally|Can't|Working|Trying|Took|Made)\b"
-)
-_MEASURED = re.compile(
-    r"\d|\b(?:yesterday|tomorrow|today|last (?:week|month|year|night|weekend)|next (?:week|month|year|weekend))\b",
-    re.IGNORECASE,
-)
-_PRESENT = re.compile(
-    r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE
-)
-_CAUSE = re.compile(
-    r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE
-)
+Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
+Span = tuple[int, int]
+
+PERSON, ORGANISATION, PLACE, EVENT, PRODUCT, TOPIC = "Person", "Organization", "Place", "Event", "Product", "Topic"
+
+MOST_OBJECTS = 3
+MOST_OF_SENTENCE = 4
+MOST_STATEMENTS = 50
+
+GENERAL = "SAYS_ABOUT"
+"""The predicate of a statement without a known verb: it only links what it mentions."""
+LOOSE = frozenset({GENERAL, "RELATES_TO"})
+"""The predicates of statements without a known verb."""
+FUNCTIONAL = frozenset({"LIVES_IN", "WORKS_AT", "WORKS_AS", "STUDIES_AT", "IS_MARRIED_TO", "IS_IN_RELATIONSHIP_WITH"})
+"""Predicates that hold for one object at a time."""
+NOT = "NOT_"
+"""The prefix of a predicate that does not hold now."""
+DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES"})
+"""Predicates whose plain denial ("I don't use Flask") is a fact of its own."""
+SINGLE = FUNCTIONAL | {"LIKES", "DISLIKES", "PREFERS", "USES"} | {NOT + predicate for predicate in DENIABLE}
+"""Predicates whose statements take no further object from their sentence."""
+
+_WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9+#-]*(?:['’](?!s\b)[A-Za-zÀ-ɏ]+)*|\d+|['’]s\b|\n|[^\sA-Za-z0-9À-ɏ]")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_LATIN = re.compile(r"[A-Za-z]{2,}")
 
 
-def _light(word: str) -> bool:
-    """Return whether a word may stand between a subject and its verb."""
-    return (
-        word in lexicon.AUXILIARIES
-        or word in lexicon.FUNCTION
-        or word.endswith("ly")
-        or word in ("my", "our", "all", "both", "ve", "m", "s", "d", "ll", "re", "got")
-    )
+def is_chinese(text: str) -> bool:
+    """Return whether *text* is mainly Chinese."""
+    return len(_HAN.findall(text)) > len(_LATIN.findall(text))
 
 
-def read_english(content: str, scene: Scene) -> Reading:
-    """Return what *content* mentions and states, in the order of the text."""
-    mentioned: list[Mention] = []
-    stated: list[Statement] = []
-    all_mentions = mentions(content, scene.speaker, scene.known)
-    last_person: Mention | None = scene.he_or_she
-    main: Mention | None = None
-    for sentence, inside in by_sentence(all_mentions, sentences(content)):
-        if len(stated) >= MOST_STATEMENTS:
-            break
-        named = [one for one in inside if one.named]
-        mentioned += named
-        main = main or (named[0] if named else None)
-        if not sentence.asks and sentence.says_something:
-            reader = _SentenceReader(sentence, inside, scene, last_person, main)
-            _join(stated, reader.read(), sentence)
-        people = [one for one in named if one.type == PERSON and one.name not in (scene.speaker, scene.listener)]
-        last_person = people[-1] if people else last_person
-    return Reading(tuple(mentioned), tuple(stated))
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or mark of a text."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def low(self) -> str:
+        """The word in lower case with a plain apostrophe."""
+        return self.text.casefold().replace("’", "'")
+
+    @property
+    def capital(self) -> bool:
+        """Whether it begins with a capital letter."""
+        return self.text[0].isupper()
+
+    @property
+    def wordy(self) -> bool:
+        """Whether it is a word."""
+        return self.text[0].isalpha()
 
 
-def _join(stated: list[Statement], new: list[Statement], sentence: Sentence) -> None:
-    """Append *new*; what only goes on about the sentence before ("It was so loud") is added to its statement."""
-    last = stated[-1] if stated else None
-    weak = len(new) == 1 and new[0].predicate == GENERAL
-    near = last is not None and sentence.start - last.end <= 2 and sentence.end - last.start <= LONGEST
-    if last is None or not weak or not near or not _GOES_ON.match(sentence.text):
-        stated += new
-        return
-    known = {one.name for one in (last.subject, *last.objects)}
-    objects = last.objects
-    if last.predicate not in SINGLE:
-        objects = (*objects, *(one for one in new[0].objects if one.name not in known))[: MOST_OBJECTS + 1]
-    stated[-1] = replace(last, objects=objects, end=sentence.end)
+def split_words(text: str) -> list[Token]:
+    """Return the words and marks of *text*."""
+    return [Token(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
 
 
-class _SentenceReader:
-    """Reads one sentence; holds what its rules look at."""
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """The characters ``content[start:end]`` mention the entity `name`.
 
-    def __init__(
-        self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
-    ) -> None:
-        self.sentence = sentence
-        self.scene = scene
-        self.person = person
-        self.main = main
-        self.speaker = (
-            Mention(sentence.start, sentence.start, scene.speaker, PERSON, named=True) if scene.speaker else None
-        )
-        # A name that is only called ("Thanks, Jon!") is not what the sentence is about.
-        self.mentions = [one for one in inside if not self._called(one)]
+    `named` distinguishes a name ("Oslo", "Ann's mother") from a word for a topic ("sailing course").
+    """
 
-    def read(self) -> list[Statement]:
-        """Return the statements of the sentence: those that match a pattern, else one about what it mentions."""
-        found = [one for match in self._matches() for one in self._matched(*match)]
-        found += self._parted()
-        found += self._denied(found)
-        used = {one.name for statement in found for one in (statement.subject, *statement.objects)}
-        left = [one for one in self.mentions if one.name not in used and (one.named or not found)]
-        if left and not found:
-            general = self._general(left)
-            found += [general] if general else []
-        elif left and found:
-            found[-1] = self._widened(found[-1], left)
-        return chosen([*as_tools(found), *self._kinship()])
-
-    def _kinship(self) -> list[Statement]:
-        """Read "my sister Lily" as that Lily is the speaker's sister."""
-        if self.speaker is None:
-            return []
-        return [
-            self._statement(self.speaker, f"HAS_{one.kin.upper()}", (one,), "is", 0.8)
-            for one in self.mentions
-            if one.kin and one.kin.isascii() and "'" not in one.name and one.kin in lexicon.KIN
-        ]
-
-    def _called(self, mention: Mention) -> bool:
-        if mention.name != self.scene.listener and mention.type != PERSON:
-            return False
-        content, offset = self.sentence.text, self.sentence.start
-        before, after = content[: mention.start - offset].rstrip(), content[mention.end - offset :].lstrip()
-        alone = not after or after[0] in ",!.?;:-–—…"
-        return alone and (not before or before[-1] in ",!.;-–—" or len(before.split()) == 1)
-
-    def _matches(self) -> list[tuple[Pattern, int, int]]:
-        """Return the patterns that match, in order, none inside another."""
-        text = self.sentence.text.replace("’", "'")
-        spans: list[tuple[Pattern, int, int]] = []
-        for pattern in ENGLISH:
-            for match in pattern.verb.finditer(text):
-                if all(match.end() <= start or end <= match.start() for _, start, end in spans):
-                    spans.append((pattern, match.start(), match.end()))
-        return sorted(spans, key=lambda one: one[1])
-
-    def _matched(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
-        text = self.sentence.text
-        subject = self._subject(text[:start])
-        objects = self._objects(pattern, end, subject) if subject is not None else ()
-        if subject is None or not objects:
-            return []
-        read = meant(pattern.predicate, pattern.change, text, (start, end))
-        if read is None or not _fits(pattern, text[start : objects[0].start - self.sentence.start], objects[0]):
-            return []
-        predicate, change = read
-        if predicate == "WORKS_AT" and objects[0].type == PLACE and change == "ends":
-            predicate = "LIVES_IN"
-        elif text[start:end].casefold() == "joined" and _group(objects[0]):
-            predicate, change = "JOINED", "happens"
-        elif predicate.removeprefix(NOT) == "WORKS_AT" and objects[0].type == TOPIC and not objects[0].named:
-            return []  # "I left the meeting"
-        sure = 0.8 if pattern.change in ("is", "ends") else 0.7
-        stated = [self._statement(subject, predicate, objects, change, sure)]
-        if change == "ends" and text[start:end].casefold().endswith("from"):
-            stated += self._towards(pattern, subject, objects[0])
-        return [self._said_by(start, end, one) for one in stated]
-
-    def _said_by(self, start: int, end: int, statement: Statement) -> Statement:
-        """Return *statement* with the place of its verb."""
-        return replace(statement, verb=(self.sentence.start + start, self.sentence.start + end))
-
-    def _statement(
-        self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, sure: float
-    ) -> Statement:
-        return Statement(
-            subject, predicate, objects, self.sentence.start, self.sentence.end, change, sure, self._causal()
-        )
-
-    def _towards(self, pattern: Pattern, subject: Mention, left: Mention) -> list[Statement]:
-        """Read the second half of "moved from X to Y"."""
-        text, offset = self.sentence.text, self.sentence.start
-        to = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE).search(
-            text, left.end - offset, left.end - offset + 40
-        )
-        objects = self._objects(replace(pattern, change="is"), to.end(), subject) if to else ()
-        return [self._statement(subject, pattern.predicate, objects, "is", 0.8)] if objects else []
-
-    def _parted(self) -> list[Statement]:
-        """Read "Tom and I broke up" and, of the person just named, "we broke up"."""
-        match = _PARTED.search(self.sentence.text)
-        if match is None or self.speaker is None:
-            return []
-        end = self.sentence.start + match.start()
-        people = [
-            one for one in self.mentions if one.type == PERSON and one.end <= end + 1 and one.name != self.speaker.name
-        ]
-        other = people[-1] if people else self.person
-        if other is None:
-            return []
-        predicate = (
-            "IS_MARRIED_TO"
-            if match["how"].casefold() in ("divorced", "got divorced", "got married")
-            else "IS_IN_RELATIONSHIP_WITH"
-        )
-        change: Change = (
-            "is" if match["how"].casefold() in ("got married", "got engaged", "got back together") else "ends"
-        )
-        return [self._said_by(*match.span("how"), self._statement(self.speaker, predicate, (other,), change, 0.8))]
-
-    def _denied(self, found: Sequence[Statement]) -> list[Statement]:
-        """Read "I've never deployed it to Heroku", where no pattern knows the verb."""
-        offset, stated = self.sentence.start, []
-        for predicate, (start, end) in denied(self.sentence.text):
-            objects = tuple(one for one in self.mentions if start <= one.start - offset < end)[:MOST_OBJECTS]
-            known = any(one.verb and one.verb[0] <= start + offset <= one.verb[1] for one in found)
-            if self.speaker and objects and not known:
-                one = self._statement(self.speaker, predicate, objects, "never", 0.8)
-                stated.append(self._said_by(start, end, one))
-        return stated
-
-    def _causal(self) -> bool:
-        return _CAUSE.search(self.sentence.text) is not None
-
-    def _subject(self, before: str) -> Mention | None:
-        """Return who does it: the subject right before the verb, or the one that "and" carries on; else nobody."""
-        lead = _CLAUSE_START.split(before)[-1]
-        words = _WORDS.findall(lead.casefold().replace("’", "'"))
-        pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
-        if pronoun is not None and all(_light(word) for word in words[pronoun + 1 :]):
-            return self._person(words[pronoun].split("'")[0])
-        named = self._named_before(before, len(before) - len(lead))
-        if named is not None or not all(_light(word) for word in words):
-            return named
-        if len(lead) == len(before):
-            return self.speaker or self.main
-        # The verb follows "and" or a comma: it has the subject of the verb before.
-        earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
-        if earlier:
-            return self._person(earlier[-1].casefold())
-        first = self.mentions[0] if self.mentions else None
-        opens = first is not None and first.start == self.sentence.start and first.named
-        if opens:
-            return first
-        opening = _WORDS.findall(before.casefold())[:1]
-        acts = bool(opening) and (_light(opening[0]) or opening[0] in lexicon.VERB_FORMS)
-        return (self.speaker or self.main) if acts else None
-
-    def _person(self, pronoun: str) -> Mention | None:
-        if pronoun in ("i", "we"):
-            return self.speaker
-        return self.person if pronoun in ("he", "she") else None
-
-    def _named_before(self, before: str, begin: int) -> Mention | None:
-        """Return the name after *begin* that only light words part from the verb."""
-        offset = self.sentence.start
-        for one in reversed(self.mentions):
-            if one.named and one.end - offset <= len(before) and one.end - offset > begin:
-                words = _WORDS.findall(before[one.end - offset :].casefold().replace("’", "'"))
-                opens = all(_light(word) for word in _WORDS.findall(before[begin : one.start - offset].casefold()))
-                if one.type not in (PERSON, ORGANISATION) and not one.kin and not opens:
-                    return None
-                return one if all(_light(word) for word in words) else None
-        return None
-
-    def _objects(self, pattern: Pattern, end: int, subject: Mention) -> tuple[Mention, ...]:
-        offset = self.sentence.start
-        text = self.sentence.text
-        clause = _CLAUSE_END.search(text, end + 1)
-        stop = clause.start() if clause else len(text)
-        found = [one for one in self.mentions if end <= one.start - offset < stop and one.name != subject.name]
-        words = _FREE.match(text, end) if pattern.free else None
-        free = _free(words, offset, pattern.kind) if words else None
-        if free is not None and (not found or found[0].start >= free.end or _longer(free, found[0])):
-            found = [free, *(one for one in found if one.start >= free.end)]
-        if pattern.kind == PERSON:
-            found = [one for one in found if one.named]
-        if pattern.free or pattern.kind == PERSON or pattern.predicate in FUNCTIONAL:
-            return tuple(_typed(one, pattern) if one.named or one is free else one for one in found[:1])
-        return tuple(found[:MOST_OBJECTS])
-
-    def _general(self, left: Sequence[Mention]) -> Statement | None:
-        """Return one statement that links what the sentence mentions, when it is about somebody or something."""
-        text = self.sentence.text
-        about_me = _FIRST_PERSON.search(text) is not None
-        subject = self.speaker or (self.person if re.match(r"(?:he|she)\b", text, re.IGNORECASE) else None)
-        objects = [one for one in left if subject is None or one.name != subject.name]
-        if subject is None:
-            subject = self.main or (left[0] if left else None)
-            objects = [one for one in left if subject is not None and one.name != subject.name]
-        if subject is None or not objects:
-            return None
-        if (
-            self.speaker
-            and not about_me
-            and re.search(r"\byou(?:r|'re|'ve|'ll|'d)?\b", text.replace("’", "'"), re.IGNORECASE)
-        ):
-            return None  # praise and advice
-        measured = _MEASURED.search(text) is not None
-        if self.speaker and not about_me and not measured and not any(one.named for one in objects):
-            return None  # "Friendship is important": nothing about anybody
-        predicate = GENERAL if self.speaker else "RELATES_TO"
-        return Statement(
-            subject, predicate, tuple(objects[:MOST_OBJECTS]), self.sentence.start, self.sentence.end,
-            "is" if _PRESENT.search(text) else "happens", 0.4, self._causal(), (self.sentence.start, self.sentence.end),
-        )  # fmt: skip
-
-    def _widened(self, last: Statement, left: Sequence[Mention]) -> Statement:
-        """Return *last* with the names that no statement of the sentence has, unless it holds for one object only."""
-        if last.predicate in SINGLE:
-            return last
-        extra = [one for one in left if one.name != last.subject.name]
-        objects = (*last.objects, *extra)[: MOST_OBJECTS + 1]
-        return replace(last, objects=objects)
+    start: int
+    end: int
+    name: str
+    type: str
+    named: bool = False
+    kin: str | None = None
 
 
-def _free(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    name = words["words"].rstrip(".,!?;:'’")
-    name = name.removesuffix("'s").removesuffix("’s")
-    lows = name.casefold().split()
-    while lows and lows[-1] in lexicon.STOP:
-        lows.pop()
-    kept = name.split()[: len(lows)]
-    if (
-        not kept
-        or all(low in lexicon.STOP or low in lexicon.VAGUE_NOUNS for low in lows)
-        or lows[0] in lexicon.SUBJECTS
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The characters ``content[start:end]`` state *subject* *predicate* *objects*."""
+
+    subject: Mention
+    predicate: str
+    objects: tuple[Mention, ...]
+    start: int
+    end: int
+    change: Change
+    confidence: float
+    causal: bool = False
+    verb: Span | None = None
+    """The characters of the verb, whose clause has the date; ``None`` where no date applies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The mentions and statements of one text."""
+
+    mentions: tuple[Mention, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The speaker and the listener of a message, the names met before, and whom "he" or "she" may mean."""
+
+    speaker: str | None = None
+    listener: str | None = None
+    names: tuple[str, ...] = ()
+    he_or_she: Mention | None = None
+
+
+def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
+    """Return the mentions that do not overlap an earlier one of the iterable, in the order of the text."""
+    kept: list[Mention] = []
+    taken: set[int] = set()
+    for mention in mentions:
+        if taken.isdisjoint(range(mention.start, mention.end)):
+            taken.update(range(mention.start, mention.end))
+            kept.append(mention)
+    return sorted(kept, key=lambda mention: mention.start)
+
+
+def group_by_sentence(
+    mentions: Sequence[Mention], sentences: Iterable[Sentence]
+) -> Iterator[tuple[Sentence, list[Mention]]]:
+    """Yield each sentence with the mentions that begin in it; both are in the order of the text."""
+    at = 0
+    for sentence in sentences:
+        begin = at
+        while at < len(mentions) and mentions[at].start < sentence.end:
+            at += 1
+        yield sentence, list(mentions[begin:at])
+
+
+# Patterns.
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A verb phrase; the object follows it, and has the type `kind` where the object's own type is unknown.
+
+    `change` is `is` for a state that holds now, `passes` for one that will soon be over, `ends` for one that no longer
+    holds, `never` for one that never did, `happens` for an event, and `plans` for a plan. With `free`, any words that
+    follow are the object.
+    """
+
+    predicate: str
+    verb: re.Pattern[str]
+    change: Change
+    kind: str = TOPIC
+    free: bool = False
+
+
+def _read_patterns(rows: Iterable[Mapping[str, Any]], wrap: str, flags: re.RegexFlag) -> tuple[Pattern, ...]:
+    patterns = []
+    for row in rows:
+        verb = row["verb"].replace("\n", "")
+        for slot, words in _TABLE["slots"].items():
+            verb = verb.replace(slot, words)
+        patterns.append(Pattern(**{**row, "verb": re.compile(wrap.format(verb), flags)}))
+    return tuple(patterns)
+
+
+_TABLE = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+STATES: dict[str, tuple[str, str]] = {predicate: (words[0], words[1]) for predicate, words in _TABLE["states"].items()}
+"""The predicates that last until something else is said, in words of both languages."""
+ENGLISH = _read_patterns(_TABLE["english"], r"\b(?:{})(?=\s)", re.IGNORECASE)
+CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
+
+
+# The choice among the statements of one sentence.
+
+
+def read_as_tools(statements: list[Statement]) -> list[Statement]:
+    """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
+    if not any(
+        statement.predicate == f"{NOT}USES" or (statement.predicate == "USES" and statement.change == "ends")
+        for statement in statements
     ):
+        return statements
+    return [_as_tool(statement) for statement in statements]
+
+
+def _as_tool(statement: Statement) -> Statement:
+    if statement.predicate != "LIVES_IN" or statement.objects[0].name.casefold() in lexicon.PLACES:
+        return statement
+    tools = tuple(replace(mention, type=PRODUCT) for mention in statement.objects)
+    return replace(statement, predicate="USES", objects=tools)
+
+
+def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
+    """Return one statement for the same subject and objects, one of a kind for deeds and plans, and few in all."""
+    chosen: list[Statement] = []
+    for statement in sorted(statements, key=lambda statement: -statement.confidence):
+        names = _object_names(statement)
+        same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
+        if any(names <= _object_names(earlier) for earlier in same_subject):
+            continue
+        alike = next((earlier for earlier in same_subject if earlier.predicate == statement.predicate), None)
+        if alike is None or alike.predicate in SINGLE:
+            chosen.append(statement)
+        else:
+            objects = {mention.name: mention for mention in (*alike.objects, *statement.objects)}
+            chosen[chosen.index(alike)] = replace(alike, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
+    return sorted(chosen[:MOST_OF_SENTENCE], key=lambda statement: statement.objects[0].start)
+
+
+def _object_names(statement: Statement) -> set[str]:
+    return {mention.name for mention in statement.objects}
+
+
+# Corrections that leave out what they correct: "Sorry, I meant Bergen, not Oslo", "Actually I moved in June".
+
+MAY_CORRECT = re.compile(
+    r"\b(?:actually|correction|sorry|oops|wait|my mistake|in fact|I (?:meant|misspoke|mistyped|was wrong|"
+    r"was mistaken))\b|"
+    r"\bnot\b[^.!?]{1,40}\bbut\b|其实|更正|纠正|说错了|搞错了|记错了|写错了|不是[^。！？]{1,20}(?:而?是)",
+    re.IGNORECASE,
+)
+"""Words that may take something back, where an earlier message has it."""
+_RESTATED_VERB = re.compile(
+    r"\b(?:I|we)(?:['’]ve| have)? (?:actually |really |just |already )?(?P<verb>moved|relocated|joined|started|left|"
+    r"quit|"
+    r"met|visited|bought|married|graduated|got married)\b|(?P<chinese>搬|加入|入职|离开|离职|去|买|认识|毕业|结婚)",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(r"\bI (?:meant|misspoke|mistyped)\b|\bcorrection\b|说错了|写错了|更正", re.IGNORECASE)
+_VAGUE = LOOSE | {"IS_A"}
+
+Earlier = Sequence[tuple[Statement, str]]
+"""Statements of earlier messages, the last one last, each with its message."""
+
+
+def apply_corrections(content: str, reading: Reading, earlier: Earlier) -> Reading:
+    """Return *reading* with the corrections in *content* of the statements *earlier*."""
+    added: list[Statement] = []
+    kept = list(reading.statements)
+    for sentence in split_sentences(content):
+        inside = [statement for statement in kept if sentence.start <= statement.start < sentence.end]
+        if MAY_CORRECT.search(sentence.text) is None or any(one.predicate not in _VAGUE for one in inside):
+            continue
+        names = [one for one in reading.mentions if sentence.start <= one.start < sentence.end and one.named]
+        correction = _correct_object(sentence, names, earlier) or _correct_date(sentence, names, earlier)
+        if correction is not None:
+            added.append(correction)
+            kept = [statement for statement in kept if statement not in inside]
+    statements = sorted((*kept, *added), key=lambda statement: statement.start)
+    return replace(reading, statements=tuple(statements)) if added else reading
+
+
+def _correct_object(sentence: Sentence, names: Sequence[Mention], earlier: Earlier) -> Statement | None:
+    """Return the statement that has another object now: "not Oslo but Bergen", "I meant Bergen"."""
+    for statement, _ in reversed(earlier):
+        if len(statement.objects) != 1 or statement.predicate in LOOSE:
+            continue
+        old = statement.objects[0]
+        other_names = (name for name in names if name.name not in (old.name, statement.subject.name))
+        right = next((name for name in other_names if name.type in (old.type, "Entity", PRODUCT)), None)
+        wrong = re.search(rf"(?:\bnot|不是)\s?(?:\w{{2,4}}\s)?{re.escape(old.name)}", sentence.text, re.IGNORECASE)
+        meant = statement.predicate in FUNCTIONAL and _MEANT.search(sentence.text)
+        if right is not None and (wrong or meant):
+            new = replace(right, type=old.type)
+            return replace(statement, objects=(new,), start=sentence.start, end=sentence.end, verb=None, confidence=0.8)
+    return None
+
+
+def _correct_date(sentence: Sentence, names: Sequence[Mention], earlier: Earlier) -> Statement | None:
+    """Return the statement whose verb is repeated without its object: "Actually I moved in June"."""
+    verb = _RESTATED_VERB.search(sentence.text)
+    if verb is None or names:
         return None
-    name = " ".join(kept)
-    name, length = (name.title() if name in lexicon.PLACES else name), len(name)
-    start = words.start("words") + offset
-    return Mention(start, start + length, name, kind, named=name[0].isupper())
-
-
-def _longer(free: Mention, found: Mention) -> bool:
-    """Return whether *free* says the thing more fully than the mention in it: "senior engineer", not "engineer"."""
-    return not found.named and free.start <= found.start and found.end <= free.end
-
-
-def _typed(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the type that the pattern tells, where its own is only a guess."""
-    if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
-        return mention
-    return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
-
-
-_GROUPS = frozenset("club group team gym church class course choir band community league".split())
-
-
-def _group(mention: Mention) -> bool:
-    """Return whether one joins it without working there: what has no name, a club, a class."""
-    return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
-
-
-def _fits(pattern: Pattern, before: str, mention: Mention) -> bool:
-    """Return whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
-    words = before.casefold().split()
-    if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
-        return mention.named and words[-2:-1] == ["back"]
-    if pattern.predicate != "STAYS_IN":
-        return True
-    return mention.named and (mention.type == PLACE or words[0] in ("staying", "crashing", "couchsurfing"))
+    word = (verb["verb"] or verb["chinese"]).casefold()
+    start, end = (sentence.start + at for at in verb.span("verb" if verb["verb"] else "chinese"))
+    for statement, content in reversed(earlier):
+        same_verb = statement.verb is not None and word in content[slice(*statement.verb)].casefold()
+        if same_verb and statement.predicate not in LOOSE:
+            return replace(statement, start=sentence.start, end=sentence.end, verb=(start, end), confidence=0.8)
+    return None

@@ -9,7 +9,7 @@ from html import unescape
 from itertools import chain
 
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.offline.sentences import sentences
+from kg_memory.text.sentences import split_sentences
 from kg_memory.text.tokenise import terms
 
 
@@ -114,7 +114,7 @@ def remove_echo(text: str, recalled: str) -> str:
     text that repeats nothing. "" where only sentences without content are left.
     """
     lines = list(_lines(recalled))
-    found = sentences(text)
+    found = split_sentences(text)
     told = [_told(each.text) for each in found]
     echoes = [bool(one.words) and any(one.repeats(line) for line in lines) for one in told]
     if not any(echoes):
@@ -133,7 +133,7 @@ def remove_echo(text: str, recalled: str) -> str:
 def _lines(recalled: str) -> Iterator[_Told]:
     """Yield what each sentence of each line tells; a question tells nothing."""
     for line in _AROUND_A_LINE.sub("", recalled).splitlines():
-        for sentence in sentences(unescape(line)):
+        for sentence in split_sentences(unescape(line)):
             if not sentence.asks:
                 yield _told(sentence.text)
 

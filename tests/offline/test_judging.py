@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import VerdictKind
+from kg_memory.offline.comparing import JudgedFact
 from kg_memory.offline.judging import judge
 from kg_memory.offline.model import OfflineModel
 from kg_memory.runtime.effects import Ask
@@ -253,6 +254,7 @@ def test_whatever_two_facts_say_there_is_one_verdict_and_the_other_order_knows_t
         }
         for predicate, part, said, valid in zip(predicates, (words[:half], words[half:]), times[:2], times[2:], strict=True)
     )  # fmt: skip
+    new, known = JudgedFact.of(new), JudgedFact.of(known)
     found, turned = judge(new, known), judge(known, new)
 
     assert found.verdict in get_args(VerdictKind)
@@ -269,7 +271,7 @@ def test_long_sentences_are_judged_within_a_moment():
     began = time.process_time()
 
     for each in known:
-        judge(new, each)
+        judge(JudgedFact.of(new), JudgedFact.of(each))
 
     assert time.process_time() - began < 2
 

@@ -1,0 +1,315 @@
+"""Write what was read as the answers to prompts: entities, and facts with their dates; tell which names match."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from kg_memory.llm.prompts.answers import MOST
+from kg_memory.offline.clauses import find_clause_dates
+from kg_memory.offline.records import Field
+from kg_memory.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
+from kg_memory.text.dates import DateMention, find_dates, parse_period
+from kg_memory.text.sentences import list_words, singular
+
+_CHINESE = re.compile("[\u3400-\u9fff]")
+_PRECISION_LENGTHS = {"year": 4, "month": 7, "day": 10}
+"""The characters of an ISO date of that precision."""
+_MIDNIGHTS = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}
+"""The rest of an ISO instant at which such a period begins."""
+_ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
+_SMALL_WORDS = frozenset("of the and for de".split())
+_RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
+_WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
+"""The first words of a state of the past."""
+_DENIED = re.compile(
+    r"(?:\bnot|\brather than|\binstead of|而?不是|并非)\s?(?:in |on |at |from |since |during )?(?:the )?$",
+    re.IGNORECASE,
+)
+_WEEK = timedelta(days=7)
+_FOR = re.compile(
+    r"\bfor (?P<number>the|this|a few|a couple of|a|one|two|three|four|five|six|\d{1,2}) (?:next |rest of the |whole )?"
+    r"(?P<unit>days?|nights?|weeks?|weekends?|months?|spring|summer|fall|autumn|winter)\b",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"\bbefore\s(?:the\s)?$", re.IGNORECASE)
+_AFTER = re.compile(r"\bafter\s(?:the\s)?$", re.IGNORECASE)
+_BEFORE_CHINESE = re.compile("以前|之前")
+_AFTER_CHINESE = re.compile("以后|之后")
+
+Period = tuple[datetime | None, datetime | None]
+
+
+# Names.
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity of a prompt; `called` has the names that the episode uses, whatever it is called elsewhere."""
+
+    id: int
+    name: str
+    type: str
+    called: tuple[str, ...]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Entity:
+        """Return the entity that a prompt shows as *fields*."""
+        return cls(fields["id"], fields["name"], fields["type"], tuple(fields.get("called") or [fields["name"]]))
+
+
+def name_key(name: str) -> str:
+    """Return *name* without case, punctuation and article, and a common noun in the singular."""
+    written = list_words(unicodedata.normalize("NFKC", name))
+    words = [word.casefold() for word in written]
+    if len(words) > 1 and words[0] in ("the", "a", "an"):
+        words = words[1:]
+    if words and written[-1].islower() and written[-1].isascii():
+        words[-1] = singular(words[-1])
+    return " ".join(words)
+
+
+def is_same_name(first: str, second: str, type_: str = "") -> bool:
+    """Return whether two names surely mean one thing."""
+    keys = name_key(first), name_key(second)
+    if not keys[0]:
+        return False
+    if keys[0] == keys[1]:
+        return True
+    if not _ROLES.isdisjoint(keys):
+        return False  # "user" is the speaker, not the "User Authentication" that a message mentions
+    if any(mark in name for name in (first, second) for mark in ("'s ", "的")):
+        return False  # "Ann" is not "Ann's sister"
+    if type_ == PERSON:
+        short, long = sorted((key.split() for key in keys), key=len)
+        return bool(short) and len(short) < len(long) and (long[: len(short)] == short)
+    return _is_acronym(first, second) or _is_acronym(second, first)
+
+
+def _is_acronym(short: str, long: str) -> bool:
+    words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", long) if word.casefold() not in _SMALL_WORDS]
+    letters = "".join(filter(str.isalpha, short))
+    initials = "".join(word[0] for word in words).upper()
+    return 2 <= len(letters) <= 8 and letters.isupper() and len(words) == len(letters) and initials == letters
+
+
+class _Ids:
+    """Finds the entity that a name in the text means."""
+
+    def __init__(self, entities: Sequence[Entity]) -> None:
+        self._exact = {name_key(name): entity.id for entity in reversed(entities) for name in entity.called}
+        self._entities = entities
+
+    def of(self, name: str) -> int | None:
+        """Return the id of the entity called *name*, also where it is called by its full name elsewhere."""
+        exact = self._exact.get(name_key(name))
+        if exact is not None:
+            return exact
+        alike = [entity.id for entity in self._entities if self._may_be(entity, name)]
+        return alike[0] if len(alike) == 1 else None
+
+    @staticmethod
+    def _may_be(entity: Entity, name: str) -> bool:
+        type_ = PERSON if entity.type == PERSON else ""
+        return any(is_same_name(name, called, type_) for called in entity.called)
+
+
+# Entities and facts.
+
+
+def list_entities(reading: Reading, speaker: str | None) -> list[tuple[str, str]]:
+    """Return the names and types of the mentions: the speaker first, then names, then the ends of statements.
+
+    The type that a statement gives ("works at X") wins over one guessed from the name.
+    """
+    ends = [mention for statement in reading.statements for mention in (statement.subject, *statement.objects)]
+    types = {name_key(mention.name): mention.type for mention in reversed(ends)}
+    mentions = (*reading.mentions, *ends)
+    entities = [(mention.name, types.get(name_key(mention.name), mention.type)) for mention in mentions]
+    return [(speaker, PERSON), *entities] if speaker else entities
+
+
+def write_facts(
+    reading: Reading, content: str, speaker: str | None, at: datetime, entities: Sequence[Entity], names: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Return the facts of *reading* between *entities*, as `ExtractedFact` has them.
+
+    *content* is the episode that *speaker* wrote *at* that time; *names* are predicates as the user's own types spell
+    them.
+    """
+    ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
+    facts = []
+    for statement in reading.statements:
+        subject = ids.of(statement.subject.name)
+        ends = dict.fromkeys(ids.of(mention.name) for mention in statement.objects)
+        objects = [id_ for id_ in ends if id_ is not None and id_ != subject]
+        if subject is None or not objects:
+            continue
+        quote = content[statement.start : statement.end]
+        dates = find_dates(quote, at)
+        begin, end = _period(statement, _own_dates(statement, reading.statements, quote, dates), content, at)
+        sentence = _sentence(quote, speaker, dates if statement.change == "plans" else ())
+        kind = "co_occurrence" if statement.predicate == GENERAL else "semantic"
+        facts.append(
+            {
+                "subject": subject,
+                "predicate": spelling.get(statement.predicate.replace("_", "").casefold(), statement.predicate),
+                "objects": objects[:10],
+                "sentence": (sentence if end and end <= at else _with_state(statement, sentence, speaker))[:2000],
+                "quote": quote[:4000],
+                "valid_at": _write_date(begin, dates, at),
+                "invalid_at": _write_date(end, dates, at),
+                "edge_type": "causal" if statement.causal else kind,
+                "confidence": statement.confidence,
+            }
+        )
+    return facts[:MOST]
+
+
+def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> list[dict[str, Any]]:
+    """Return the facts of a record between *entities*, as `ExtractedFact` has them."""
+    ids = _Ids(entities)
+    facts = []
+    for field in fields:
+        subject, object_ = ids.of(field.subject.name), ids.of(field.object.name)
+        if subject is None or object_ is None or subject == object_:
+            continue
+        facts.append(
+            {
+                "subject": subject,
+                "predicate": field.predicate,
+                "objects": [object_],
+                "sentence": field.sentence[:2000],
+                "quote": field.quote[:4000],
+                "valid_at": _rewrite_date(field.valid_at),
+                "invalid_at": _rewrite_date(field.invalid_at),
+                "edge_type": "semantic",
+                "confidence": 0.9,
+            }
+        )
+    return facts[:MOST]
+
+
+# Sentences.
+
+
+def _with_state(statement: Statement, sentence: str, speaker: str | None) -> str:
+    """Return *sentence* after the lasting state that it implies: "I moved to Oslo" implies where somebody lives."""
+    if statement.predicate not in STATES or (statement.predicate == "STAYS_IN" and statement.objects[0].type == PERSON):
+        return sentence
+    english, chinese = STATES[statement.predicate]
+    subject, objects = statement.subject.name, [mention.name for mention in statement.objects]
+    own = sentence.removeprefix(f"{speaker}: ") if subject == speaker else sentence
+    if _CHINESE.search(sentence):
+        return f"{subject}{chinese}{'、'.join(objects)}：{own}"
+    return f"{subject} {english} {' and '.join(objects)}: {own}"
+
+
+def _sentence(quote: str, speaker: str | None, dates: Sequence[DateMention]) -> str:
+    """Return *quote* with its speaker, and with the *dates* of a plan spelled out, so that it stands alone."""
+    sentence = quote
+    for date in reversed(dates):
+        interval = date.interval
+        if interval.start is None or interval.end is None or quote[date.start : date.end].strip()[:4].isdigit():
+            continue
+        pattern = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}.get(interval.precision, "%Y-%m-%d")
+        sentence = f"{sentence[: date.end]} ({interval.start:{pattern}}){sentence[date.end :]}"
+    sentence = " ".join(sentence.split())
+    return f"{speaker}: {sentence}" if speaker else sentence
+
+
+# Dates.
+
+
+def _write_date(moment: datetime | None, dates: Sequence[DateMention], at: datetime) -> str | None:
+    """Return *moment* in ISO 8601, as coarse as the one of *dates* that begins then: "2019", "2019-05", "2019-05-03".
+
+    A moment that begins no day, month or year of the calendar of *at* is written as an instant.
+    """
+    if moment is None:
+        return None
+    written = {date.interval.precision for date in dates if date.interval.start == moment}
+    length = next((length for precision, length in _PRECISION_LENGTHS.items() if precision in written), 0)
+    local = moment.astimezone(at.tzinfo)
+    full, midnight = local.isoformat(), _MIDNIGHTS.get(length)
+    whole = midnight is not None and full[length:].startswith(midnight) and not local.microsecond
+    return full[:length] if whole else full
+
+
+def _rewrite_date(date: str | None) -> str | None:
+    """Return a *date* of a record in ISO 8601 and as coarse as it is there, or ``None`` if it is not a date."""
+    period = parse_period(date)
+    if period is None or period.start is None:
+        return None
+    return period.start.isoformat()[: _PRECISION_LENGTHS.get(period.precision)]
+
+
+def _own_dates(
+    statement: Statement, statements: Sequence[Statement], quote: str, dates: Sequence[DateMention]
+) -> list[DateMention]:
+    """Return those of the *dates* in *quote* that date the verb of *statement*: "I moved in June, not in May", June."""
+    dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
+    if statement.verb is None or not dates:
+        return []
+    verbs = [one.verb for one in statements if one.verb is not None and one.predicate not in LOOSE]
+    own, *others = ((start - statement.start, end - statement.start) for start, end in (statement.verb, *verbs))
+    return find_clause_dates(quote, own, others, dates)
+
+
+def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
+    """Return since when and until when *statement*, made *at* that time, holds.
+
+    A state without a date holds, and an end without a date happens, when the statement is made; so begins a plan,
+    whatever its date. An event without a date has none. A state of the past held during its date, a passing one lasts
+    until the end of it. A denial has no date.
+    """
+    if statement.change == "passes":
+        return _period_while_passing(dates, content[statement.start : statement.end], at)
+    if not dates or statement.change in ("plans", "never"):
+        undated: dict[str, Period] = {"plans": (at, None), "is": (at, None), "ends": (None, at)}
+        return undated.get(statement.change, (None, None))
+    start, end = dates[0].interval.start, dates[0].interval.end
+    place = (statement.start + dates[0].start, statement.start + dates[0].end)
+    if start is None or (end is not None and _RANGE.search(content[slice(*place)])):
+        return start, end  # "until 2019", "from 2016 to 2019"
+    if start < at and statement.verb and statement.change != "happens" and _WAS.match(content, *statement.verb):
+        return _period_in_past(content, place, start, end, at)
+    if statement.change == "ends":
+        return None, start
+    return (start if start <= at or statement.predicate in STATES else at), None
+
+
+def _period_while_passing(dates: Sequence[DateMention], words: str, at: datetime) -> Period:
+    """Return since when and until when a passing state holds: for the length in *words*, or during its dates."""
+    length = _FOR.search(words)
+    if length is not None:
+        number, unit = length["number"].casefold(), length["unit"].casefold()
+        fixed = number in ("the", "this")
+        until = None
+        for date in find_dates(f"this {unit}" if fixed else f"in {number} {unit}", at)[:1]:
+            until = date.interval.end if fixed else date.interval.start
+        return at, until if until is not None and until > at else None
+    for date in dates:
+        start, end = date.interval.start, date.interval.end
+        if end is not None and at - _WEEK < end <= at and start is None:
+            end += _WEEK  # "until Friday" is the next one
+        if end is None or end > at:
+            return start or at, end
+    return at, None
+
+
+def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
+    """Return when a past state held whose date, at *place*, is from *start* to *end*: during it, before or after it."""
+    if end is None:
+        return start, None  # "I've lived in Oslo since 2019"
+    end = min(end, at)
+    before = content[max(0, place[0] - 12) : place[0]]
+    if _BEFORE.search(before) or _BEFORE_CHINESE.match(content, place[1]):
+        return None, start
+    if _AFTER.search(before) or _AFTER_CHINESE.match(content, place[1]):
+        return (end if end < at else None), at
+    return start, end
