@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import builtins
 
-from kg_memory.maintenance.review import predicates as vocabulary
+from kg_memory.errors import InputError
+from kg_memory.falkor.queries import facts as queries
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import PredicateInfo
+from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.validation import DEFAULT_NAMESPACE
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.predicates import canonical_predicate, predicate_name
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 
 class Predicates(Group):
@@ -23,7 +27,9 @@ class Predicates(Group):
 
         The built-in ones are left out.
         """
-        return vocabulary.listed(limit, skip)
+        page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+        rows = yield from read(queries.ALL_PREDICATES, **page)
+        return [PredicateInfo(**row["predicate"]) for row in rows]
 
     list, alist = verb(_list)
 
@@ -39,6 +45,43 @@ class Predicates(Group):
 
         It applies to what is read from now on. Errors: `InputError`.
         """
-        return vocabulary.correct(name, canonical, one_at_a_time=single_valued)
+        _validate_correction(name, canonical, single_valued)
+        own_name = predicate_name(replace_unstorable(name))
+        current = yield from _read_predicate(own_name)
+        info = PredicateInfo(
+            name=own_name,
+            canonical=current.canonical if canonical is None else predicate_name(replace_unstorable(canonical)),
+            one_at_a_time=current.one_at_a_time if single_valued is None else single_valued,
+            origin="corrected",
+        )
+        time = yield from now()
+        yield from write(queries.CORRECT_PREDICATE, **info.model_dump(exclude={"origin"}), now=time)
+        return info
 
     update, aupdate = verb(_update)
+
+
+def _validate_correction(name: object, canonical: object, single_valued: object) -> None:
+    if not _is_name(name):
+        raise InputError("the predicate is empty: give a name such as LIVES_IN")
+    if canonical is None and single_valued is None:
+        raise InputError("nothing is corrected: give canonical or single_valued")
+    if canonical is not None and not _is_name(canonical):
+        raise InputError(f"canonical must be a name such as LIVES_IN, got {canonical!r}")
+    if single_valued is not None and not isinstance(single_valued, bool):
+        raise InputError(f"single_valued must be True or False, got {single_valued!r}")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and any(map(str.isalnum, value))
+
+
+def _read_predicate(name: str) -> Flow[PredicateInfo]:
+    """Return the predicate as this namespace, else the rules, have it."""
+    stored = yield from read(queries.PREDICATES, names=[name])
+    if stored:
+        return PredicateInfo(**stored[0]["predicate"])
+    rule = canonical_predicate(name)
+    if rule is None:
+        return PredicateInfo(name=name, canonical=name, origin="rules")
+    return PredicateInfo(name=name, canonical=rule.name, one_at_a_time=rule.one_at_a_time, origin="rules")

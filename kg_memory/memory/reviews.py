@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 from datetime import datetime
 
-from kg_memory.maintenance.review import decide as deciding
-from kg_memory.maintenance.review.decide import Choice
+from kg_memory.maintenance.review.decide import Choice, DecisionRequest, ReviewEdit, decide, undo
+from kg_memory.maintenance.review.reviews import list_conflicts, list_reviews
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import Review, Ruling, VerdictKind
 from kg_memory.runtime.flow import Flow
@@ -28,7 +28,7 @@ class Reviews(Group):
         verdict about two pending facts comes later, once the earlier fact is decided. *decided* returns the verdicts
         that persons decided instead, the latest decision first, to be looked at and undone.
         """
-        return deciding.reviews(limit, skip, decided=decided)
+        return list_reviews(limit, skip, decided=decided)
 
     list, alist = verb(_list)
 
@@ -36,7 +36,7 @@ class Reviews(Group):
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
     ) -> Flow[builtins.list[Review]]:
         """Return the facts that cannot both be true, those settled by the strategy and those that wait."""
-        return deciding.conflicts(limit, skip)
+        return list_conflicts(limit, skip)
 
     conflicts, aconflicts = verb(_conflicts)
 
@@ -61,11 +61,8 @@ class Reviews(Group):
         ``"open"`` takes an end back. A verdict that took effect by itself can be decided too. *seen* is the `ruling`
         on which the decision was based, which must still hold. Who, when and why is kept. Errors: `InputError`.
         """
-        edit = {"verdict": verdict, "valid_at": valid_at, "invalid_at": invalid_at}
-        policy = ConflictPolicy.from_settings(self._engine.settings)
-        return deciding.decide(
-            review, choice, by=by, reason=reason, edit=edit, seen=seen, policy=policy, namespace=namespace
-        )
+        request = DecisionRequest(choice, by, reason, ReviewEdit(verdict, valid_at, invalid_at), seen)
+        return decide(review, request, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
     decide, adecide = verb(_decide)
 
@@ -73,7 +70,6 @@ class Reviews(Group):
         self, review: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
         """Undo the last decision about the verdict with that id; it takes effect again as before."""
-        policy = ConflictPolicy.from_settings(self._engine.settings)
-        return deciding.undo(review, by=by, reason=reason, policy=policy, namespace=namespace)
+        return undo(review, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
     undo, aundo = verb(_undo)

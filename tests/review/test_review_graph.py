@@ -164,7 +164,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no decisions": ({"decisions": []}, "1 decisions"),
     "too many": ({"decisions": [APPROVE, APPROVE]}, "1 decisions, one for each action"),
     "decisions that are none": ({"decisions": "approve"}, "1 decisions"),
-    "a decision that is none": ({"decisions": ["approve"]}, "its type is one of approve, edit, reject"),
+    "a decision that is none": ({"decisions": ["approve"]}, "must be one of approve, edit, reject"),
     "an unknown type": ({"decisions": [{"type": "respond"}]}, "approve, edit, reject"),
     "a type that is none": ({"decisions": [{"type": ["approve"]}]}, "approve, edit, reject"),
     "an edit without arguments": ({"decisions": [{"type": "edit"}]}, "edited_action"),

@@ -1,23 +1,26 @@
-"""Verdicts that wait for a person, and what persons decided: listed, decided, undone (D20).
+"""Decide verdicts, and undo decisions (D20).
 
-A decision changes no fact and no statement: it changes what the verdict does, and the beliefs that follow are closed
-and recorded like any others. Each is kept, with who made it, when and why.
+A decision changes no fact and no statement. It changes the ruling of the verdict, and the beliefs that follow are
+closed and recorded like any others. Each decision is kept, with who made it, when and why.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Literal, get_args
 
 from kg_memory.errors import DatabaseUnavailable, InputError
-from kg_memory.falkor import rows
-from kg_memory.falkor.queries import facts as cypher
-from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, revive, to_edit, to_verdict
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.revise import read_history, revise_beliefs, revive, to_edit
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.models.graph import SOURCES, Fact, Review, Ruling, VerdictKind
-from kg_memory.retrieval.time_window import Given, moment
+from kg_memory.maintenance.review.reviews import StoredVerdict, VerdictState, read_verdict, to_reviews
+from kg_memory.models.graph import Precision, Review, Ruling, VerdictKind
+from kg_memory.retrieval.time_window import moment
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
@@ -27,305 +30,216 @@ from kg_memory.temporal.policy import (
     CONTRADICTIONS,
     ConflictPolicy,
     fact_in_question,
-    facts_in_review,
     to_ruling,
 )
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import decision_id, replace_unstorable
-from kg_memory.validation import validate_count
 
 Choice = Literal["accept", "reject", "edit"]
-WAITING: tuple[Ruling, ...] = ("waiting",)
 LONGEST_REASON = 2000
 ATTEMPTS = 50
-"""How often it is tried to write while others write about the same entities."""
-After = Callable[[Mapping[str, Any], History, int], dict[str, Any]]
-"""What a verdict does after a decision, by what is stored of it, the history of its facts and the time."""
-_DATES = ("edited_from", "edited_until", "edited_precision", "edited_end_precision")
-_STATE = ("ruling", "refused", "edited", *_DATES)
+"""The most tries to write while others write about the same entities."""
 OPEN = "open"
 """The end of what has not ended, for an edit that takes an end back."""
-_AT_ONCE = (100, 500)
-"""How many waiting verdicts are looked at together, at least and at most."""
+_Date = tuple[int, Precision]
 
 
-def reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
-    """Return the verdicts that a person can decide about now, earliest first.
+@dataclass(frozen=True, slots=True)
+class ReviewEdit:
+    """Another verdict, or other dates of the pending fact, that a person gives; `invalid_at` may be `OPEN`."""
 
-    One between two facts that both wait is not among them: it is asked when the one said before waits no more. With
-    *decided* it is those about which persons decided, by their latest decision, the last one first.
+    verdict: VerdictKind | None = None
+    valid_at: datetime | str | None = None
+    invalid_at: datetime | str | None = None
+
+    def validate(self) -> None:
+        """Check the verdict and the dates. Errors: `InputError`."""
+        self.kind("unrelated")
+        self.dates(0)
+
+    def kind(self, default: VerdictKind) -> VerdictKind:
+        """Return the verdict, or *default* where it is left out. Errors: `InputError`."""
+        kind = default if self.verdict is None else self.verdict
+        if kind not in CONTRADICTIONS + COMPATIBLE:
+            raise InputError(f"verdict must be one of {', '.join(CONTRADICTIONS + COMPATIBLE)}, got {kind!r}")
+        return kind
+
+    def dates(self, time: int) -> tuple[_Date | None, _Date | None]:
+        """Return the start and the end with how exact each is; *time* is now. Errors: `InputError`."""
+        end = self.invalid_at
+        if isinstance(end, str) and end.strip().lower() == OPEN:
+            return _parse_date("valid_at", self.valid_at, time), (OPEN_END, "instant")
+        return _parse_date("valid_at", self.valid_at, time), _parse_date("invalid_at", end, time)
+
+    def names(self) -> list[str]:
+        """Return the names of what is given."""
+        return sorted(name for name, value in asdict(self).items() if value is not None)
+
+
+def _parse_date(name: str, value: datetime | str | None, time: int) -> _Date | None:
+    if value is None:
+        return None
+    start = moment(name, value, time)
+    return start, parse_when(value, instant(time) or EPOCH).precision
+
+
+NO_EDIT = ReviewEdit()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRequest:
+    """A decision to make. *seen* is the ruling of the verdict when the person looked at it."""
+
+    choice: Choice
+    by: str
+    reason: str = ""
+    edit: ReviewEdit = NO_EDIT
+    seen: Ruling | None = None
+
+    def validate(self) -> None:
+        """Check what does not depend on the verdict. Errors: `InputError`."""
+        if self.choice not in get_args(Choice):
+            raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
+        _validate_author(self.by, self.reason)
+        names = self.edit.names()
+        if self.choice == "edit" and not names:
+            raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
+        if self.choice != "edit" and names:
+            raise InputError(f"{', '.join(names)} can be given only to edit")
+        if self.seen is not None and self.seen not in get_args(Ruling):
+            raise InputError(f"seen must be one of {', '.join(get_args(Ruling))}, got {self.seen!r}")
+
+
+def _validate_author(by: object, reason: object) -> None:
+    if not isinstance(by, str) or not by.strip():
+        raise InputError(f"by must be a name, got {by!r}")
+    if len(by) > LONGEST_REASON:
+        raise InputError(f"by has {len(by)} characters; use at most {LONGEST_REASON}")
+    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
+        raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")
+
+
+NextState = Callable[[StoredVerdict, History, int], VerdictState]
+"""The state of a verdict after a decision, by the history of its facts and the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A decision as it is kept: what, by whom and why."""
+
+    decision: Choice | Literal["undo"]
+    by: str
+    reason: str
+
+
+def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
+    """Decide the verdict with that id, and return it as it is then.
+
+    To accept lets it take effect, to reject refuses the pending fact, to edit gives another verdict, or other dates to
+    the pending fact, and accepts it. Errors: `InputError`, also where the ruling is no longer the one that was seen.
     """
-    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-    found: Sequence[Mapping[str, Any]]
-    if decided:
-        found = yield from read(cypher.DECIDED_REVIEWS, rulings=list(get_args(Ruling)), **page)
-    else:
-        found = yield from _waiting(**page)
-    told = yield from _told(found)
-    return told
+    request.validate()
+
+    def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
+        _check_seen(stored, request.seen)
+        pending = fact_in_question(history.verdicts[stored.id], history.statements_by_fact())
+        if request.choice == "reject":
+            return replace(stored.state, ruling="refused", refused=pending)
+        accepted = replace(stored.state, ruling=to_ruling(request.edit.kind(stored.kind)), refused=None)
+        return _edit(accepted, pending, request.edit.dates(time), history)
+
+    note = _Note(request.choice, request.by, request.reason)
+    return (yield from _record(review, next_state, note, policy, namespace))
 
 
-def conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the facts that cannot both be true, settled by the strategy or waiting, earliest first (D15)."""
-    found = yield from _listed(("conflicts", *WAITING), ("conflicts",), limit, skip)
-    return found
-
-
-def decide(
-    review: str,
-    choice: Choice,
-    *,
-    by: str,
-    reason: str,
-    edit: Mapping[str, Any],
-    policy: ConflictPolicy,
-    namespace: str,
-    seen: Ruling | None = None,
-) -> Flow[Review]:
-    """Decide about a verdict, and return it as it is then.
-
-    To *accept* lets it take effect, to *reject* refuses the fact that waits, to *edit* gives another `verdict`, or
-    other dates to the fact that waits (`valid_at`, and `invalid_at`, which may be `OPEN`), and accepts it. *seen* is
-    what the verdict did when it was looked at. Errors: `InputError`, also when it does something else meanwhile.
-    """
-    _check(choice, by, reason, edit)
-    if seen is not None and seen not in get_args(Ruling):
-        raise InputError(f"seen is {seen!r}: give the ruling of the review, one of {', '.join(get_args(Ruling))}")
-
-    def after(row: Mapping[str, Any], history: History, time: int) -> dict[str, Any]:
-        told = row["verdict"]
-        _check_seen(row, seen)
-        waits = fact_in_question(history.verdicts[told["id"]], history.statements_by_fact())
-        state = {name: told[name] for name in _STATE} | {"ruling": told["kind"], "refused": None}
-        if choice == "reject":
-            return state | {"ruling": "refused", "refused": waits}
-        return state | (_edited(waits, edit, history, time, state) if choice == "edit" else {})
-
-    found = yield from _decided(review, after, (choice, by, reason), policy, namespace)
-    return found
-
-
-def undo(review: str, *, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
+def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Undo the last decision about a verdict that is not undone yet, and return it as it is then.
 
     Errors: `InputError` when there is none.
     """
-    _check("accept", by, reason, {})
+    _validate_author(by, reason)
 
-    def before(row: Mapping[str, Any], _history: History, _time: int) -> dict[str, Any]:
-        standing: list[Mapping[str, Any]] = []
-        for each in row["decisions"]:
-            if each["decision"] == "undo":
+    def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
+        standing: list[Row] = []
+        for decision in stored.decisions:
+            if decision["decision"] == "undo":
                 standing.pop()
             else:
-                standing.append(each)
+                standing.append(decision)
         if not standing:
             raise InputError(f"nothing was decided about {review!r}: there is nothing to undo")
-        state: dict[str, Any] = json.loads(standing[-1]["before"])
+        return VerdictState.from_row(json.loads(standing[-1]["before"]))
+
+    return (yield from _record(review, next_state, _Note("undo", by, reason), policy, namespace))
+
+
+def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
+    ruling = stored.state.ruling
+    if seen in (None, ruling):
+        return
+    change = f"was decided by {stored.decisions[-1]['by']}" if stored.decisions else "was judged anew"
+    raise InputError(f"{stored.id!r} {change} meanwhile ({ruling}, not {seen}): look at it again")
+
+
+def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
+    """Return *state* with other *dates* of *fact*; a date that is left out stays as it was edited before."""
+    start, end = dates
+    if start is None and end is None:
         return state
-
-    found = yield from _decided(review, before, ("undo", by, reason), policy, namespace)
-    return found
-
-
-def _listed(rulings: Sequence[Ruling], kinds: Sequence[VerdictKind], limit: int, skip: int) -> Flow[list[Review]]:
-    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-    found = yield from read(cypher.REVIEWS, rulings=list(rulings), kinds=list(kinds), **page)
-    told = yield from _told(found)
-    return told
-
-
-def _waiting(limit: int, skip: int) -> Flow[list[Mapping[str, Any]]]:
-    """Return the verdicts whose fact that waits does so for one that does not wait itself."""
-    size = min(max(skip + limit, _AT_ONCE[0]), _AT_ONCE[1])
-    found: list[Mapping[str, Any]] = []
-    read_so_far = 0
-    while len(found) < skip + limit:
-        kept = {"rulings": list(WAITING), "kinds": list(CONTRADICTIONS)}
-        page = yield from read(cypher.REVIEWS, **kept, limit=size, skip=read_so_far)
-        if page:
-            history = yield from read_history({id_ for row in page for id_ in _sides(row)})
-            found += _asked(page, history)
-        if len(page) < size:
-            break
-        read_so_far += size
-    return found[skip : skip + limit]
+    if state.edited != fact:
+        state = VerdictState(state.ruling, state.refused, edited=fact)
+    if start is not None:
+        state = replace(state, edited_from=start[0], edited_precision=start[1])
+    if end is not None:
+        state = replace(state, edited_until=end[0], edited_end_precision=end[1])
+    last = history.last_statement(fact)
+    valid_at = last.valid_at if state.edited_from is None else state.edited_from
+    invalid_at = last.invalid_at if state.edited_until is None else state.edited_until
+    if valid_at >= invalid_at:
+        raise InputError("invalid_at is not after valid_at: give a later end")
+    return state
 
 
-def _asked(page: Sequence[Mapping[str, Any]], history: History) -> list[Mapping[str, Any]]:
-    """Return the verdicts of *page* of which the later fact waits, and the other does not and was not refused."""
-    said, verdicts = history.statements_by_fact(), history.verdicts.values()
-    waits = facts_in_review(verdicts, said)
-    aside = waits | {each.refused for each in verdicts}
-    later = [fact_in_question(to_verdict(row["verdict"]), said) for row in page]
-    return [row for row, fact in zip(page, later, strict=True) if fact in waits and aside & {*_sides(row)} == {fact}]
-
-
-def _told(found: Sequence[Mapping[str, Any]]) -> Flow[list[Review]]:
-    """Return the verdicts of *found* with their facts."""
-    if not found:
-        return []
-    ids = sorted({id_ for row in found for id_ in _sides(row)})
-    history = yield from read_history(ids)
-    facts: dict[str, Fact] = {}
-    for row in (yield from read(cypher.TELL_FACTS, ids=ids, past=True, sources=SOURCES)):
-        told = row if row["belief"] else {**row, "belief": _never_believed(row["fact"]["id"], history, found)}
-        fact = rows.to_fact(told)  # in the order in which they were believed: the last one counts
-        known = facts.get(fact.id)
-        if known is None or known.expired_at is not None or fact.expired_at is None:
-            facts[fact.id] = fact
-    return [
-        _review(row, facts, fact_in_question(to_verdict(row["verdict"]), history.statements_by_fact())) for row in found
-    ]
-
-
-def _never_believed(fact: str, history: History, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the times of a fact that lost a conflict as soon as it was said: those of its last statement."""
-    last = max(history.statements[fact].values(), key=lambda each: each.order)
-    judged = min(row["verdict"]["created_at"] for row in found if fact in _sides(row))
-    return {
-        "valid_at": last.valid_at, "invalid_at": last.invalid_at, "precision": last.precision,
-        "end_precision": last.end_precision, "known_from": last.begin, "created_at": judged,
-        "expired_at": judged, "reviewed": False, "trust": last.trust,
-    }  # fmt: skip
-
-
-def _review(row: Mapping[str, Any], facts: Mapping[str, Fact], waiting: str) -> Review:
-    told = row["verdict"]
-    sides = {"new": told["new"], "known": told["known"]}
-    [against] = (id_ for id_ in sides.values() if id_ != waiting)
-    decisions = tuple(rows.to_decision(each) for each in row["decisions"])
-    return Review(
-        id=told["id"], kind=told["kind"], ruling=told["ruling"], confidence=told["confidence"], reason=told["reason"],
-        waiting=facts[waiting], against=facts[against], holds=sides.get(told["holds"] or ""),
-        created_at=rows.to_datetime(told["created_at"]), decisions=decisions,
-        decided_by=decisions[-1].by if decisions else "auto", decided_at=decisions[-1].at if decisions else None,
-    )  # fmt: skip
-
-
-def _stored(review: object) -> Flow[dict[str, Any]]:
-    found = (
-        (yield from read(cypher.VERDICT, id=replace_unstorable(review))) if isinstance(review, str) and review else []
-    )
-    if not found:
-        raise InputError(f"there is no review {review!r} in this namespace: memory.reviews() lists those that wait")
-    return found[0]
-
-
-def _decided(
-    review: str, after: After, made: tuple[str, str, str], policy: ConflictPolicy, namespace: str
-) -> Flow[Review]:
-    """Write down a decision and all that follows from it, and return the verdict anew.
+def _record(review: str, next_state: NextState, note: _Note, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
+    """Write a decision and the beliefs that follow from it, and return the verdict as it is then.
 
     It is computed again where facts about the same entities were changed meanwhile.
     """
-    row = yield from _stored(review)
+    stored = yield from read_verdict(review)
     for _ in range(ATTEMPTS):
-        based_on = yield from read(cypher.REVISIONS_OF_FACTS, ids=list(_sides(row)))
-        history, time = (yield from read_history(_sides(row))), (yield from now())
-        written = yield from _write(
-            row, history, after(row, history, time), (*made, time), (policy, namespace), based_on
+        based_on = yield from read(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
+        history = yield from read_history(stored.facts)
+        time = yield from now()
+        state = next_state(stored, history, time)
+        id_ = decision_id(namespace, stored.id, time)
+        verdict = replace(stored.verdict, ruling=state.ruling, refused=state.refused)
+        history.set_verdict(stored.id, verdict, to_edit(asdict(state)))
+        revision = revise_beliefs(history, policy, namespace, id_)
+        decision = {
+            "id": id_,
+            "decision": note.decision,
+            "by": replace_unstorable(note.by),
+            "at": time,
+            "reason": replace_unstorable(note.reason),
+            "before": json.dumps(asdict(stored.state)),
+            "ruling": state.ruling,
+        }
+        written = yield from write(
+            queries.DECIDE,
+            verdict=stored.id,
+            expected=stored.state.ruling,
+            now=time,
+            **asdict(state),
+            decision=decision,
+            based_on=list(based_on),
+            **revision.to_parameters(),
         )
-        if written is not None:
-            yield from revive(written.revived)
+        if written:
+            yield from revive(revision.revived)
             yield from refresh(since=time, before=time - LEFT)
-            found = yield from _told([(yield from _stored(review))])
-            return found[0]
-        again = yield from _stored(review)
-        if again != row:
+            changed = yield from read_verdict(review)
+            [result] = yield from to_reviews([changed])
+            return result
+        if (yield from read_verdict(review)) != stored:
             raise InputError(f"{review!r} was decided by somebody else meanwhile: look at it again")
-    raise DatabaseUnavailable(f"others changed the same facts {ATTEMPTS} times while this was decided: try again later")
-
-
-def _write(
-    row: Mapping[str, Any], history: History, after: Mapping[str, Any], made: tuple[str, str, str, int],
-    how: tuple[ConflictPolicy, str], based_on: Sequence[Mapping[str, Any]],
-) -> Flow[Revision | None]:  # fmt: skip
-    """Write it if nothing was changed since *history* was read, and return what it changed."""
-    told, (decision, by, reason, time), (policy, namespace) = row["verdict"], made, how
-    id_ = decision_id(namespace, told["id"], time)
-    history.set_verdict(told["id"], to_verdict({**told, **after}), to_edit(after))
-    revision = revise_beliefs(history, policy, namespace, id_)
-    before = json.dumps({name: told[name] for name in _STATE})
-    kept = {
-        "id": id_,
-        "decision": decision,
-        "by": replace_unstorable(by),
-        "at": time,
-        "reason": replace_unstorable(reason),
-        "before": before,
-    }
-    written = yield from write(
-        cypher.DECIDE, verdict=told["id"], expected=told["ruling"], now=time, **after,
-        decision={**kept, "ruling": after["ruling"]}, based_on=list(based_on),
-        **revision.to_parameters(),
-    )  # fmt: skip
-    return revision if written else None
-
-
-def _check(choice: object, by: object, reason: object, edit: Mapping[str, Any]) -> None:
-    if choice not in get_args(Choice):
-        raise InputError(f"the decision is {choice!r}: use one of {', '.join(get_args(Choice))}")
-    if not isinstance(by, str) or not by.strip():
-        raise InputError(f"by is {by!r}: say who decides")
-    if len(by) > LONGEST_REASON:
-        raise InputError(f"by has {len(by)} characters: use at most {LONGEST_REASON}")
-    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
-        raise InputError(f"the reason is no text of at most {LONGEST_REASON} characters: make it shorter")
-    given = {name for name, value in edit.items() if value is not None}
-    if choice == "edit" and not given:
-        raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
-    if choice != "edit" and given:
-        raise InputError(f"{', '.join(sorted(given))} can be given only to edit")
-
-
-def _check_seen(row: Mapping[str, Any], seen: Ruling | None) -> None:
-    told, decisions = row["verdict"], row["decisions"]
-    if seen in (None, told["ruling"]):
-        return
-    what = f"was decided by {decisions[-1]['by']}" if decisions else "was judged anew"
-    raise InputError(f"{told['id']!r} {what} meanwhile ({told['ruling']}, not {seen}): look at it again")
-
-
-def _edited(
-    fact: str, edit: Mapping[str, Any], history: History, time: int, state: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what the verdict does after *edit* of *state*: another ruling, or other dates of *fact*."""
-    kind = state["ruling"] if edit.get("verdict") is None else edit["verdict"]
-    if kind not in CONTRADICTIONS + COMPATIBLE:
-        raise InputError(f"the verdict is {kind!r}: use one of {', '.join(CONTRADICTIONS + COMPATIBLE)}")
-    after: dict[str, Any] = {"ruling": to_ruling(kind)}
-    given = dates(edit, time)
-    if not given:
-        return after
-    kept = {name: state[name] if state["edited"] == fact else None for name in _DATES}
-    edited = kept | given
-    last = max(history.statements[fact].values(), key=lambda each: each.order)
-    since = last.valid_at if edited["edited_from"] is None else edited["edited_from"]
-    until = last.invalid_at if edited["edited_until"] is None else edited["edited_until"]
-    if since >= until:
-        raise InputError("invalid_at is not after valid_at: give a later end")
-    return after | edited | {"edited": fact}
-
-
-def dates(edit: Mapping[str, Any], time: int) -> dict[str, Any]:
-    """Return the dates that *edit* gives and how exact each is, as they are stored; *time* is now.
-
-    Errors: `InputError` for anything that is no time.
-    """
-    found: dict[str, Any] = {}
-    for name, at, precision in (
-        ("valid_at", "edited_from", "edited_precision"),
-        ("invalid_at", "edited_until", "edited_end_precision"),
-    ):
-        given: Given = edit.get(name)
-        if name == "invalid_at" and isinstance(given, str) and given.strip().lower() == OPEN:
-            found |= {at: OPEN_END, precision: "instant"}
-        elif given is not None:
-            # What is no time is an error of `moment`.
-            found |= {at: moment(name, given, time), precision: parse_when(given, instant(time) or EPOCH).precision}
-    return found
-
-
-def _sides(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["verdict"]["new"], row["verdict"]["known"]
+    raise DatabaseUnavailable(f"gave up deciding after {ATTEMPTS} write conflicts; retry later")

@@ -1,0 +1,190 @@
+"""List verdicts as reviews: those that wait for a person, those that were decided, and conflicts (D15, D20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Self, get_args
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.revise import read_history, to_verdict
+from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling, VerdictKind
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import History
+from kg_memory.temporal.policy import CONTRADICTIONS, Verdict, fact_in_question, facts_in_review
+from kg_memory.text.identity import replace_unstorable
+from kg_memory.validation import validate_count
+
+_LEAST_PAGE, _MOST_PAGE = 100, 500
+"""The least and the most waiting verdicts that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictState:
+    """The part of a verdict that decisions change: its ruling, and the dates of the fact that a person `edited`."""
+
+    ruling: Ruling
+    refused: str | None = None
+    edited: str | None = None
+    edited_from: int | None = None
+    edited_until: int | None = None
+    edited_precision: Precision | None = None
+    edited_end_precision: Precision | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> Self:
+        """Return the state of a verdict from its row."""
+        return cls(**{field.name: row[field.name] for field in fields(cls)})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A verdict as it is stored, with the rows of the decisions about it, earliest first."""
+
+    id: str
+    kind: VerdictKind
+    verdict: Verdict
+    state: VerdictState
+    confidence: float
+    reason: str
+    created_at: int
+    decisions: tuple[Row, ...]
+
+    @classmethod
+    def from_row(cls, row: Row) -> Self:
+        """Return the verdict of a row with `verdict` and `decisions`."""
+        stored = row["verdict"]
+        return cls(
+            stored["id"],
+            stored["kind"],
+            to_verdict(stored),
+            VerdictState.from_row(stored),
+            stored["confidence"],
+            stored["reason"],
+            stored["created_at"],
+            tuple(row["decisions"]),
+        )
+
+    @property
+    def facts(self) -> tuple[str, str]:
+        """The ids of the two facts."""
+        return self.verdict.new, self.verdict.existing
+
+
+def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
+    """Return the verdicts that a person can decide now, earliest first.
+
+    A verdict between two facts that both wait comes later, once the one stated before waits no more. With *decided*,
+    return those that persons decided instead, the latest decision first.
+    """
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    if not decided:
+        verdicts = yield from _read_pending(**page)
+        return (yield from to_reviews(verdicts))
+    stored = yield from read(queries.DECIDED_REVIEWS, rulings=list(get_args(Ruling)), **page)
+    return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
+
+
+def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
+    """Return the facts that cannot both be true, settled by the strategy or waiting, earliest first (D15)."""
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    stored = yield from read(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page)
+    return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
+
+
+def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
+    """Return the verdicts whose pending fact waits because of one that does not wait itself."""
+    size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
+    pending: list[StoredVerdict] = []
+    start = 0
+    while len(pending) < skip + limit:
+        page = yield from read(queries.REVIEWS, rulings=["waiting"], kinds=list(CONTRADICTIONS), limit=size, skip=start)
+        if page:
+            verdicts = [StoredVerdict.from_row(row) for row in page]
+            history = yield from read_history({fact for stored in verdicts for fact in stored.facts})
+            pending += _select_pending(verdicts, history)
+        if len(page) < size:
+            break
+        start += size
+    return pending[skip : skip + limit]
+
+
+def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
+    """Return those of *verdicts* whose later fact waits, and whose other fact neither waits nor was refused."""
+    by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
+    waiting = facts_in_review(all_verdicts, by_fact)
+    aside = waiting.union(verdict.refused for verdict in all_verdicts if verdict.refused)
+    selected: list[StoredVerdict] = []
+    for stored in verdicts:
+        pending = fact_in_question(stored.verdict, by_fact)
+        if pending in waiting and aside.intersection(stored.facts) == {pending}:
+            selected.append(stored)
+    return selected
+
+
+def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
+    """Return *verdicts* as reviews, with their facts."""
+    if not verdicts:
+        return []
+    ids = sorted({fact for stored in verdicts for fact in stored.facts})
+    history = yield from read_history(ids)
+    facts: dict[str, Fact] = {}
+    for row in (yield from read(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES)):
+        belief = row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)
+        fact = rows.to_fact({**row, "belief": belief})
+        # The beliefs come in the order in which they were recorded: the last one counts, or one that is held still.
+        earlier = facts.get(fact.id)
+        if earlier is None or earlier.expired_at is not None or fact.expired_at is None:
+            facts[fact.id] = fact
+    by_fact = history.statements_by_fact()
+    return [_to_review(stored, facts, fact_in_question(stored.verdict, by_fact)) for stored in verdicts]
+
+
+def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
+    """Return the times of a fact that was never believed, as a belief: those of its last statement."""
+    last = history.last_statement(fact)
+    judged = min(stored.created_at for stored in verdicts if fact in stored.facts)
+    return {
+        "valid_at": last.valid_at,
+        "invalid_at": last.invalid_at,
+        "precision": last.precision,
+        "end_precision": last.end_precision,
+        "known_from": last.begin,
+        "created_at": judged,
+        "expired_at": judged,
+        "reviewed": False,
+        "trust": last.trust,
+    }
+
+
+def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
+    [existing] = (fact for fact in stored.facts if fact != pending)
+    decisions = tuple(rows.to_decision(row) for row in stored.decisions)
+    return Review(
+        id=stored.id,
+        kind=stored.kind,
+        ruling=stored.state.ruling,
+        confidence=stored.confidence,
+        reason=stored.reason,
+        waiting=facts[pending],
+        against=facts[existing],
+        holds=stored.verdict.preferred,
+        created_at=rows.to_datetime(stored.created_at),
+        decisions=decisions,
+        decided_by=decisions[-1].by if decisions else "auto",
+        decided_at=decisions[-1].at if decisions else None,
+    )
+
+
+def read_verdict(review: object) -> Flow[StoredVerdict]:
+    """Return the verdict with that id. Errors: `InputError` where there is none."""
+    stored: Sequence[Row] = []
+    if isinstance(review, str) and review:
+        stored = yield from read(queries.VERDICT, id=replace_unstorable(review))
+    if not stored:
+        raise InputError(f"there is no review {review!r} in this namespace: memory.reviews.list() has those that wait")
+    return StoredVerdict.from_row(stored[0])
