@@ -92,7 +92,7 @@ def test_what_waits_is_listed_where_there_is_no_terminal(run: Run, move: Callabl
     assert "2 verdicts wait" in err
     first, second = result(run, "review", "--list", "-n", space)
     assert (first["kind"], first["ruling"], first["confidence"]) == ("supersedes", "waiting", 0.7)
-    assert second["waiting"]["sentence"] == "Bob lives in Paris"
+    assert second["pending"]["sentence"] == "Bob lives in Paris"
     assert len(result(run, "review", "--limit", 1, "-n", space)) == 1
 
 
@@ -144,7 +144,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(
     memory.add("Ann is in Rome", speaker="Ann", at="2025-01-01", namespace=space)
     found = result(run, "review", "-n", space)
     first, oslo = found  # whether Rome follows Paris is asked when Paris is settled
-    assert [each["against"]["sentence"] for each in found] == ["Ann lives in Oslo"] * 2
+    assert [each["existing"]["sentence"] for each in found] == ["Ann lives in Oslo"] * 2
     run("review", "--accept", first["id"], "-n", space)
     _, out, _ = run("review", "--accept", oslo["id"], "-n", space)
     assert "Ann lives in Rome: waits for another verdict" in out
@@ -251,7 +251,7 @@ def test_keys_decide_one_after_the_other(run: Run, move: Callable[..., str], mem
     assert terminal.end() == 0
     assert held(memory, "Ann", space) == MOVED
     assert held(memory, "Bob", space) == held(memory, "Cleo", space) == OSLO
-    assert [each["waiting"]["subject"] for each in result(run, "review", "-n", space)] == ["Bob", "Dan"]
+    assert [each["pending"]["subject"] for each in result(run, "review", "-n", space)] == ["Bob", "Dan"]
 
 
 def test_the_last_decision_is_undone_and_made_anew(move: Callable[..., str], memory: GraphMemory) -> None:
@@ -382,7 +382,7 @@ def test_stored_text_steers_no_terminal(run: Run, memory: GraphMemory, move: Cal
     for flag in ([], ["--json"]):
         _, out, err = run("review", "-n", space, *flag)
         assert not set(out + err) & set("\x1b\x07\x9b\u202e")
-    assert any("\x1b" in each["waiting"]["sources"][0]["speaker"] for each in json.loads(out))
+    assert any("\x1b" in each["pending"]["sources"][0]["speaker"] for each in json.loads(out))
 
 
 def test_an_empty_queue_says_so(move: Callable[..., str]) -> None:
@@ -406,7 +406,7 @@ def fact(id_: str, year: int | None = None, known: int | None = None) -> Fact:
 
 
 @pytest.mark.parametrize(
-    ("kind", "strategy", "holds", "waiting", "against", "expected"),
+    ("kind", "strategy", "preferred", "pending", "existing", "expected"),
     [
         ("supersedes", "recency", None, fact("w", 2020), fact("a", 2019), "the other ended where it began (2020)"),
         ("supersedes", "recency", None, fact("w", 2018), fact("a", 2019), "and ended where the other began (2019)"),
@@ -419,10 +419,10 @@ def fact(id_: str, year: int | None = None, known: int | None = None) -> Fact:
     ],
 )
 def test_what_an_acceptance_would_do_is_told(
-    kind: str, strategy: str, holds: str | None, waiting: Fact, against: Fact, expected: str
+    kind: str, strategy: str, preferred: str | None, pending: Fact, existing: Fact, expected: str
 ) -> None:
     review = Review(
-        id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", waiting=waiting, against=against, holds=holds,
-        created_at=NOW,
+        id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", created_at=NOW, pending=pending,
+        existing=existing, preferred=preferred,
     )  # fmt: skip
     assert expected in accepted(review, strategy)

@@ -104,7 +104,7 @@ class Desk:
 
     def _edit(self, review: Review) -> bool:
         self._screen.line(_EDIT_HELP, "dim")
-        fact = review.waiting
+        fact = review.pending
         answers = [
             self._keys.line(f"  {name} [{known}]: ")
             for name, known in (
@@ -163,7 +163,7 @@ class Desk:
         line = self._screen.line
         line()
         line(f"{done + 1} of {total}: {review.kind}? (confidence {review.confidence:.2f})", "bold magenta")
-        sides = ("waits", review.waiting, proposed), ("against", review.against, standing)
+        sides = ("waits", review.pending, proposed), ("against", review.existing, standing)
         for label, fact, held in sides:
             line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
             for each in fact.sources[:_SOURCES]:
@@ -186,12 +186,12 @@ class Desk:
 def accepted(review: Review, strategy: str) -> str:
     """Return what happens if *review* is accepted, in words."""
     if review.kind == "supersedes":
-        if _start(review.waiting) >= _start(review.against):
-            return f"it is believed, and the other ended where it began ({since(review.waiting)})"
-        return f"it is believed, and ended where the other began ({since(review.against)})"
-    if strategy == "recency" or (strategy == "model" and review.holds == review.waiting.id):
+        if _start(review.pending) >= _start(review.existing):
+            return f"it is believed, and the other ended where it began ({since(review.pending)})"
+        return f"it is believed, and ended where the other began ({since(review.existing)})"
+    if strategy == "recency" or (strategy == "model" and review.preferred == review.pending.id):
         return "it is believed, and the other not any more"
-    if strategy == "model" and review.holds == review.against.id:
+    if strategy == "model" and review.preferred == review.existing.id:
         return "it is not believed: the model holds the other"
     return f"only one of them is believed, by {strategy}"
 
@@ -200,13 +200,13 @@ def became(review: Review) -> list[str]:
     """Return what became of *review* and of its facts, a line each."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
-    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in (review.waiting, review.against))]
+    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in (review.pending, review.existing))]
 
 
 def _state(fact: Fact, review: Review) -> str:
     if fact.reviewed or fact.expired_at is not None:
         return standing(fact)
-    other = fact.id == review.against.id or review.ruling != "waiting"
+    other = fact.id == review.existing.id or review.ruling != "waiting"
     return "waits for another verdict" if other else "waits for review"
 
 

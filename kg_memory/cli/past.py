@@ -95,7 +95,7 @@ def settled(review: Review) -> str:
 
 
 def _sides(review: Review) -> tuple[str, str]:
-    later, earlier = (f"{each.sentence} ({standing(each)})" for each in (review.waiting, review.against))
+    later, earlier = (f"{each.sentence} ({standing(each)})" for each in (review.pending, review.existing))
     return later, earlier
 
 

@@ -120,7 +120,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _row(review: Review) -> tuple[str | float, ...]:
-    waiting, against = review.waiting, review.against
+    waiting, against = review.pending, review.existing
     return (
         review.id[:SHORT], review.kind, review.confidence, f"{waiting.sentence} ({proposed(waiting)})",
         f"{against.sentence} ({standing(against)})", said(waiting), source(waiting),
@@ -137,7 +137,7 @@ def _list_decided(memory: GraphMemory, arguments: Namespace, screen: Screen) -> 
 
 
 def _decided_row(review: Review) -> tuple[str, ...]:
-    last, waiting, against = review.decisions[-1], review.waiting, review.against
+    last, waiting, against = review.decisions[-1], review.pending, review.existing
     return (
         review.id[:SHORT], review.kind, f"{DONE[last.decision]}: {DOES[review.ruling]}", last.by, when(last.at),
         last.reason, f"{waiting.sentence} ({standing(waiting)})", f"{against.sentence} ({standing(against)})",

@@ -323,9 +323,9 @@ class Stats(Value):
 class Review(Value):
     """A verdict about two facts: one that waits for a person, or one that took effect (D5).
 
-    `kind` is what the model found, `confidence` and `reason` how sure it was and why. `ruling` is what it does now.
-    `waiting` is the fact that waits, and `against` the one that it would end or refute. `holds` is the one that the
-    model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`.
+    `kind` is the verdict, `confidence` and `reason` how sure the model was and why, and `ruling` what the verdict does
+    now. `pending` is the fact that waits, and `existing` the one that it would end or refute. `preferred` is the one
+    that the model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`.
     """
 
     id: str
@@ -333,9 +333,9 @@ class Review(Value):
     ruling: Ruling
     confidence: float
     reason: str
-    waiting: Fact
-    against: Fact
-    holds: str | None = None
+    pending: Fact
+    existing: Fact
+    preferred: str | None = None
     created_at: datetime
     decided_by: str = "auto"
     decided_at: datetime | None = None

@@ -27,9 +27,9 @@ from tests.review import AFTER, BEFORE, OSLO, PARIS, World, told
 def test_what_waits_is_listed_with_both_facts_and_why(world):
     [found] = world.reviews.list()
     assert (found.kind, found.ruling, found.confidence, found.reason) == ("supersedes", "waiting", 0.7, "by the script")
-    assert (found.waiting.sentence, found.against.sentence, found.holds) == (PARIS, OSLO, found.waiting.id)
-    assert (found.waiting.reviewed, found.against.reviewed) == (False, True)
-    assert found.waiting.sources[0].quote == "Paris"
+    assert (found.pending.sentence, found.existing.sentence, found.preferred) == (PARIS, OSLO, found.pending.id)
+    assert (found.pending.reviewed, found.existing.reviewed) == (False, True)
+    assert found.pending.sources[0].quote == "Paris"
     assert (found.decided_by, found.decided_at, found.decisions) == ("auto", None, ())
     assert world.stats().reviews == 1
 
@@ -234,7 +234,7 @@ def test_facts_that_refute_each_other_are_listed_settled_or_not(memory, namespac
     world.moves("Paris", "2024-06-01")
     world.doubts("conflicts", 0.6)
     world.moves("Rome", "2024-07-01")
-    listed = [(each.ruling, each.waiting.sentence, each.against.sentence) for each in world.reviews.conflicts()]
+    listed = [(each.ruling, each.pending.sentence, each.existing.sentence) for each in world.reviews.conflicts()]
     assert listed[0] == ("conflicts", PARIS, OSLO)
     assert {each[:2] for each in listed[1:]} == {("waiting", "Ann lives in Rome")}
     assert world.reviews.conflicts(limit=1, skip=1)[0].ruling == "waiting"
@@ -262,8 +262,8 @@ def test_a_fact_that_was_never_believed_is_listed_and_can_be_accepted(server, mo
         world.moves("Paris", "2024-06-01", trust=0.2)
         assert world.lived() == BEFORE
         [found] = world.reviews.conflicts()
-        assert told([found.waiting, found.against]) == [(PARIS, "2024-06-01", None), (OSLO, "2024-01-01", None)]
-        assert (found.waiting.reviewed, found.waiting.created_at) == (False, found.waiting.expired_at)
+        assert told([found.pending, found.existing]) == [(PARIS, "2024-06-01", None), (OSLO, "2024-01-01", None)]
+        assert (found.pending.reviewed, found.pending.created_at) == (False, found.pending.expired_at)
         world.reviews.decide(found.id, "edit", verdict="supersedes", reason="she moved")
         assert world.lived()[0] == (OSLO, "2024-01-01", None)  # the better trusted one is not ended by the other
 

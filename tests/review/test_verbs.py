@@ -37,7 +37,7 @@ def test_an_edit_takes_back_an_end_whoever_told_it(memory, namespace, given):
     assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
     decided = world.reviews.decide(review, "edit", invalid_at=given)
     assert world.lived() == AFTER
-    assert decided.waiting.invalid_at is None
+    assert decided.pending.invalid_at is None
     world.reviews.undo(review)
     assert world.lived()[-1] == (PARIS, "2024-06-01", "2024-09-01")
 
@@ -49,9 +49,9 @@ STAY, END = ("I moved to Rome, undated.", "I lived in Rome until 2024-09-01.")
 def test_an_end_that_a_statement_told_is_taken_back(world, first, then):
     for words, at in ((first, "2024-07-01"), (then, "2024-07-20")):
         world.add(words, speaker="Ann", at=at)
-    review = next(each for each in world.reviews.list() if each.waiting.sentence == "Ann lives in Rome")
-    assert f"{review.waiting.invalid_at:%Y-%m-%d}" == "2024-09-01"
-    assert world.reviews.decide(review.id, "edit", verdict="complements", invalid_at="open").waiting.invalid_at is None
+    review = next(each for each in world.reviews.list() if each.pending.sentence == "Ann lives in Rome")
+    assert f"{review.pending.invalid_at:%Y-%m-%d}" == "2024-09-01"
+    assert world.reviews.decide(review.id, "edit", verdict="complements", invalid_at="open").pending.invalid_at is None
     assert [each[2] for each in world.lived() if each[0] == "Ann lives in Rome"] == [None]
 
 
@@ -62,7 +62,7 @@ def test_what_persons_decided_is_listed_the_latest_decision_first(world, review,
     world.reviews.decide(review, "reject", by="Eve", reason="another Ann")
     world.doubts("conflicts", 1.0)
     world.moves("Rome", "2024-07-01")
-    [other] = [each.id for each in world.reviews.conflicts() if each.against.sentence == OSLO]
+    [other] = [each.id for each in world.reviews.conflicts() if each.existing.sentence == OSLO]
     world.reviews.decide(other, "edit", verdict="unrelated", by="Bob")
     found = verbs.reviews.list(decided=True)
     assert [(each.id, each.ruling, each.decided_by) for each in found] == [
@@ -93,7 +93,7 @@ def test_a_verdict_about_two_facts_that_wait_is_asked_when_the_first_waits_no_mo
     rome = "Ann lives in Rome"
 
     def asked() -> list[tuple[str, str]]:
-        return [(each.waiting.sentence, each.against.sentence) for each in world.reviews.list()]
+        return [(each.pending.sentence, each.existing.sentence) for each in world.reviews.list()]
 
     assert asked() == [(PARIS, OSLO), (rome, OSLO)]
     assert [len(world.reviews.list(limit=1, skip=skip)) for skip in (0, 1, 2)] == [1, 1, 0]

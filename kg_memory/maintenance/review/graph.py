@@ -82,7 +82,7 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
     policy = ConflictPolicy.from_settings(settings)
     decided: list[Json] = []
     for review, decision in zip(state["waiting"], state["decisions"], strict=True):
-        result = {"id": review["id"], "sentence": review["waiting"]["sentence"], "decision": decision["choice"]}
+        result = {"id": review["id"], "sentence": review["pending"]["sentence"], "decision": decision["choice"]}
         edit = ReviewEdit(**decision["edit"])
         request = DecisionRequest(decision["choice"], by, decision["reason"], edit, seen=review["ruling"])
         try:
@@ -121,10 +121,10 @@ def describe(review: Review) -> str:
     effect = "take the place of" if review.kind == "supersedes" else "refute"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
-    sources = review.waiting.sources[:1]
+    sources = review.pending.sources[:1]
     return "\n".join(
         [
-            f'Shall "{review.waiting.sentence}" {effect} "{review.against.sentence}"?',
+            f'Shall "{review.pending.sentence}" {effect} "{review.existing.sentence}"?',
             f"{review.reason} (confidence {review.confidence:.2f})",
             *(f'Said by {source.speaker or "a text"}, {source.at:%Y-%m-%d}: "{source.quote}"' for source in sources),
             f"Approve: it is believed. Reject: it is not believed. Edit: {edits}.",
@@ -170,12 +170,12 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
 
 
 def _arguments(review: Review) -> Json:
-    pending = review.waiting
+    pending = review.pending
     return {
         "review": review.id,
         "verdict": review.kind,
         "fact": pending.sentence,
-        "against": review.against.sentence,
+        "against": review.existing.sentence,
         "valid_at": pending.valid_at.isoformat() if pending.valid_at else None,
         "invalid_at": pending.invalid_at.isoformat() if pending.invalid_at else None,
     }
