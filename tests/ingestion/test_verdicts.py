@@ -93,8 +93,8 @@ def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(memory, name
     asked = memory.search("Where does Ann live?", namespace=namespace, unreviewed=True).facts
     assert sorted(each.sentence for each in asked) == ["Ann lives in Oslo", "Ann lives in Paris"]
     [review] = memory.reviews.list(namespace=namespace)
-    assert (review.kind, review.ruling, review.waiting.sentence) == (kind, "waiting", "Ann lives in Paris")
-    assert (review.against.sentence, review.reason) == ("Ann lives in Oslo", "the test says so")
+    assert (review.kind, review.ruling, review.pending.sentence) == (kind, "waiting", "Ann lives in Paris")
+    assert (review.existing.sentence, review.reason) == ("Ann lives in Oslo", "the test says so")
 
 
 def test_what_is_doubtful_changes_nothing_and_waits_for_nobody(memory, namespace, model, say):
@@ -121,7 +121,7 @@ def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(me
     say("I live in Oslo.", "2024-01-01")
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     [review] = memory.reviews.list(namespace=namespace)
-    assert review.waiting.sentence == "Ann lives in Paris"
+    assert review.pending.sentence == "Ann lives in Paris"
 
 
 def test_what_a_person_refused_waits_again_when_it_is_said_again(memory, namespace, model, say):
