@@ -358,7 +358,7 @@ def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_anoth
 
 
 def test_a_persons_correction_of_a_predicate_counts_for_what_comes(memory, namespace, model, say):
-    memory.predicates.update("KNOWS", canonical="KNOWS", one_at_a_time=True, namespace=namespace)
+    memory.predicates.update("KNOWS", canonical="KNOWS", single_valued=True, namespace=namespace)
     say("I know Bob.", "2024-01-01")
     say("I know Carl.", "2024-02-01")
     assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
