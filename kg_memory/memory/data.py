@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import SCHEMES, Database
 from kg_memory.maintenance.reembedding import reembed
-from kg_memory.maintenance.transfer.cytoscape import cytoscape
-from kg_memory.maintenance.transfer.drawing import draw
-from kg_memory.maintenance.transfer.export import What, export
+from kg_memory.maintenance.transfer.drawing import export_cytoscape, export_graphml
+from kg_memory.maintenance.transfer.export import ExportOptions, Progress, export
 from kg_memory.maintenance.transfer.file import Target
-from kg_memory.maintenance.transfer.graphiti import Graph, from_database, from_dump, only
-from kg_memory.maintenance.transfer.graphml import graphml
-from kg_memory.maintenance.transfer.imports import Wish, bring_in, bring_in_graphiti
+from kg_memory.maintenance.transfer.graphiti import Graph, read_database, read_dump, select_group
+from kg_memory.maintenance.transfer.imports import ImportOptions, import_export, import_graphiti
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.open import NamedServer
 from kg_memory.models.transfers import ExportResult, ImportResult
@@ -27,11 +24,10 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 Form = Literal["jsonl", "graphml", "cytoscape"]
 GRAPHITI_GRAPH = "default_db"
 """Graphiti's default name of its graph."""
-Progress = Callable[[int, int], None]
-FORMS: Mapping[str, Callable[[Database, What, Target, Progress | None], ExportResult]] = {
+FORMS: Mapping[str, Callable[[Database, ExportOptions, Target, Progress | None], ExportResult]] = {
     "jsonl": export,
-    "graphml": partial(draw, graphml),
-    "cytoscape": partial(draw, cytoscape),
+    "graphml": export_graphml,
+    "cytoscape": export_cytoscape,
 }
 
 
@@ -63,8 +59,8 @@ class Data(Group):
         if store is not None and form != "jsonl":
             raise InputError(f"form must be jsonl for the items of a store, got {form!r}")
         name = validate_namespace(namespace if store is None else store)
-        what = What(name, embeddings, "items" if store else "memory")
-        return work(lambda: FORMS[form](self._engine.driver.database, what, target, progress))
+        options = ExportOptions(name, embeddings, "items" if store else "memory")
+        return work(lambda: FORMS[form](self._engine.driver.database, options, target, progress))
 
     export, aexport = verb(_export)
 
@@ -85,7 +81,7 @@ class Data(Group):
         file has none. *progress* is called with how many bytes of how many were read. Errors: `InputError` for a wrong
         line, with its number; `EmbeddingMismatch` where the vectors are of another model; `DatabaseError`.
         """
-        return work(lambda: bring_in(self._engine.driver, source, Wish(namespace, replace, embeddings), progress))
+        return work(lambda: import_export(self._engine.driver, source, ImportOptions(namespace, replace, embeddings), progress))
 
     import_, aimport_ = verb(_import_)
 
@@ -107,8 +103,8 @@ class Data(Group):
         """
 
         def bring() -> ImportResult:
-            wish = Wish(namespace, replace)
-            return bring_in_graphiti(self._engine.driver, only(_read_graphiti(source, graph), group), wish, progress)
+            options = ImportOptions(namespace, replace)
+            return import_graphiti(self._engine.driver, select_group(_read_graphiti(source, graph), group), options, progress)
 
         return work(bring)
 
@@ -131,9 +127,9 @@ class Data(Group):
 
 def _read_graphiti(source: str | Path, graph: str) -> Graph:
     if not str(source).startswith(SCHEMES):
-        return from_dump(Path(source))
+        return read_dump(Path(source))
     server = Database(NamedServer(str(source)), allow_old=True)
     try:
-        return from_database(server, graph)
+        return read_database(server, graph)
     finally:
         server.close()

@@ -98,11 +98,14 @@ def test_a_wrong_dump_changes_nothing_and_says_what_to_do(
     for wrong, said in (
         (
             good.replace('"created_at": "2025', '"created_at": "last year', 1),
-            r"neo4j.json:1: created_at: .*mend it there",
+            r"neo4j.json:1: created_at: .*fix or remove",
         ),
-        (good.replace('"name": "Ann"', '"name": ["Ann"]', 1), r"neo4j.json:1: name: .*mend it there"),
-        (f"{good}nonsense\n", r"neo4j.json:\d+: no node or relationship in JSON: use apoc.export.json.all"),
-        ("", "no entities and no episodes of Graphiti's: check"),
+        (good.replace('"name": "Ann"', '"name": ["Ann"]', 1), r"neo4j.json:1: name: .*fix or remove"),
+        (
+            f"{good}nonsense\n",
+            r"neo4j.json:\d+: the line must be a node or relationship in JSON; use apoc.export.json.all",
+        ),
+        ("", "no entities and no episodes of Graphiti's; check"),
         (good.replace('"group_id": "ann"', '"group_id": "bob"', 1), r"2 groups, such as \['ann', 'bob'\]: say which"),
     ):
         path.write_text(wrong, "utf-8")

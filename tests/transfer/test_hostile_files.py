@@ -85,37 +85,37 @@ def twice(record: str) -> Callable[[list[str]], bytes]:
 
 
 WRONG = {
-    "cut off": (lambda told: signed(told)[:-400], "ends before its last line: copy or export it anew"),
+    "cut off": (lambda told: signed(told)[:-400], "ends before its last line; copy or export it again"),
     "its end gone": (lambda told: signed(told).rsplit(b"\n", 2)[0] + b"\n", "ends before its last line"),
-    "a line gone": (without("alias"), r"not as it was written \(its checksum differs\): export it anew"),
+    "a line gone": (without("alias"), r"was changed since it was written \(its checksum differs\); export it again"),
     "a letter changed": (lambda told: signed(told).replace(b"Oslo", b"Rome", 1), "checksum differs"),
     "nothing": (lambda _: b"", "ends before its last line|no export"),
-    "a chat": (lambda _: b'{"content": "hello"}\n', "no export of kg-memory: give one, or say --from"),
-    "no text": (lambda _: bytes(range(256)) * 9, "no export of kg-memory"),
+    "a chat": (lambda _: b'{"content": "hello"}\n', "not an export of kg-memory; pass one, or name its origin with --from"),
+    "no text": (lambda _: bytes(range(256)) * 9, "not an export of kg-memory"),
     "a later format": (lambda told: signed([told[0].replace('"format":1', '"format":9'), *told[1:]]), "format 9, .*upgrade"),
-    "an unknown record": (replaced("alias", '"alias"', '"soul"'), ":.*no record 'soul': upgrade kg-memory"),
+    "an unknown record": (replaced("alias", '"alias"', '"soul"'), ":.*unknown record 'soul'; upgrade kg-memory"),
     "no JSON": (replaced("entity", '"name"', "name"), "the file:2: .*JSON"),
     "a field gone": (changed("entity", name=...), "the file:2: name: Field required"),
     "a number as name": (changed("entity", name=7), "the file:2: name: .*string"),
     "NaN": (replaced("fact", '"confidence":1.0', '"confidence":NaN'), "confidence: .*"),
     "infinity": (replaced("fact", '"confidence":1.0', '"confidence":1e999'), "confidence: .*finite"),
     "half a character": (replaced("entity", '"summary":"', '"summary":"\\ud800'), "the file:2: .*JSON"),
-    "a NUL": (replaced("entity", '"summary":"', '"summary":"\\u0000'), "summary: it has a NUL or half a character.*take it"),
+    "a NUL": (replaced("entity", '"summary":"', '"summary":"\\u0000'), "summary: the text must have no NUL and no lone surrogate; remove"),
     "a map": (changed("entity", more={"a": 1}), "more"),
-    "Cypher as a field": (changed("entity", **{"x` SET n.id=1 //": 1}), "no name of a field: use letters"),
-    "an empty id": (changed("entity", id=""), "id: it is empty, padded or longer than 1000 bytes: give another"),
-    "a padded id": (changed("fact", id=" x"), "id: it is empty, padded"),
-    "no date": (changed("episode", at="yesterday"), "at: it is no date: write it as in 2024-05-01T10:00:00Z"),
+    "Cypher as a field": (changed("entity", **{"x` SET n.id=1 //": 1}), "a field name must have letters"),
+    "an empty id": (changed("entity", id=""), "id: a key must have 1 to 1000 bytes and no spaces around it; choose another"),
+    "a padded id": (changed("fact", id=" x"), "id: a key must have 1 to 1000 bytes"),
+    "no date": (changed("episode", at="yesterday"), "at: the value must be a time; write it as 2024-05-01T10:00:00Z"),
     "a number beyond all": (changed("statement", start=2**70), "start: "),
-    "another dimension": (changed("fact", embedding="AAAAAA=="), "no base64 of 64 singles: export it anew"),
-    "no vector": (changed("fact", embedding="*" * 12), "no base64 of 64 singles"),
-    "no direction": (changed("entity", embedding="A" * 341 + "="), "no base64|no direction: write true"),
-    "the same twice": (twice("entity"), "the file:3: this entity is there twice, or what it refers to"),
+    "another dimension": (changed("fact", embedding="AAAAAA=="), "must be base64 of 64 singles; export it again"),
+    "no vector": (changed("fact", embedding="*" * 12), "must be base64 of 64 singles"),
+    "no direction": (changed("entity", embedding="A" * 341 + "="), "must be base64|set it to true"),
+    "the same twice": (twice("entity"), "the file:3: this entity is there twice, or refers to"),
     "a fact twice": (twice("fact"), "this fact is there twice"),
-    "a fact of nobody": (changed("fact", subject="nobody"), "what it refers to is not in a line before"),
-    "a fact of one who is not there": (changed("fact", objects=["nobody"]), "this fact .* not in a line before"),
-    "evidence of nothing": (changed("statement", fact="none"), "this statement .* not in a line before"),
-    "a belief of nothing": (changed("belief", fact="none"), "this belief .* not in a line before"),
+    "a fact of nobody": (changed("fact", subject="nobody"), "refers to something that no earlier line has"),
+    "a fact of one who is not there": (changed("fact", objects=["nobody"]), "this fact .* no earlier line has"),
+    "evidence of nothing": (changed("statement", fact="none"), "this statement .* no earlier line has"),
+    "a belief of nothing": (changed("belief", fact="none"), "this belief .* no earlier line has"),
 }  # fmt: skip
 
 
@@ -163,9 +163,9 @@ def test_a_line_that_never_ends_is_not_read_to_its_end(scripted: GraphMemory, go
 
 def test_a_compressed_file_that_is_cut_off_is_told(scripted: GraphMemory, good: list[str]):
     packed = gzip.compress(signed(good))
-    with pytest.raises(InputError, match="no whole gzip file"):
+    with pytest.raises(InputError, match="not a complete gzip file"):
         scripted.data.import_(io.BytesIO(packed[:-200]), namespace=TO)
-    with pytest.raises(InputError, match=r"no whole gzip file|ends before|checksum"):
+    with pytest.raises(InputError, match=r"not a complete gzip file|ends before|checksum"):
         scripted.data.import_(io.BytesIO(packed[:60] + b"\xff" * 40 + packed[100:]), namespace=TO)
     assert not whole(scripted, TO)
 
@@ -173,7 +173,7 @@ def test_a_compressed_file_that_is_cut_off_is_told(scripted: GraphMemory, good: 
 def test_another_embedding_model_is_told_and_vectors_can_be_made_anew(scripted: GraphMemory, good: list[str]):
     other = signed([good[0].replace('"model":"hash"', '"model":"other"'), *good[1:]])
     with pytest.raises(
-        EmbeddingMismatch, match="vectors of 'other', not of 'hash': import with that model, or without"
+        EmbeddingMismatch, match="vectors of 'other', not of 'hash'; import with that model, or without"
     ):
         scripted.data.import_(io.BytesIO(other), namespace=TO)
     scripted.data.import_(io.BytesIO(other), namespace="anew", embeddings=False)

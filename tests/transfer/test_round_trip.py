@@ -135,7 +135,7 @@ def test_a_file_is_compressed_by_its_name_and_has_the_same_bytes_each_time(scrip
     scripted.data.export(tmp_path / "link.jsonl", namespace="zipped")
     assert (tmp_path / "b.jsonl.gz").read_bytes() == plain
     scripted.data.export("/dev/null", namespace="zipped")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot write"):
         scripted.data.export(tmp_path, namespace="zipped")
 
 
@@ -152,11 +152,11 @@ def test_a_namespace_that_holds_something_is_refused_and_one_that_holds_nothing_
     scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="held")
     data = exported(scripted, "held")
     before = whole(scripted, "held")
-    with pytest.raises(InputError, match="'held' holds something: name another, or replace it"):
+    with pytest.raises(InputError, match="'held' is not empty; choose another namespace, or replace it"):
         scripted.data.import_(io.BytesIO(data))
     assert whole(scripted, "held") == before
     (tmp_path / "kept.jsonl").write_bytes(data)
-    with pytest.raises(InputError, match="'nobody' holds nothing: check its name"):
+    with pytest.raises(InputError, match="'nobody' is empty or does not exist; check its name"):
         scripted.data.export(tmp_path / "kept.jsonl", namespace="nobody")
     assert (tmp_path / "kept.jsonl").read_bytes() == data
     assert left_aside(scripted.driver.database) == []

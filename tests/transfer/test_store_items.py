@@ -32,11 +32,11 @@ def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: s
         assert [(each.key, each.score) for each in copy.search(("users",), query=query)] == [
             (each.key, each.score) for each in store.search(("users",), query=query)
         ]
-    with pytest.raises(InputError, match="holds something"):
+    with pytest.raises(InputError, match="is not empty"):
         memory.data.import_(io.BytesIO(data))
     memory.data.import_(io.BytesIO(data), replace=True, embeddings=False)
     assert [each.score for each in store.search(("users",), query="jazz")] == [None, None]
-    with pytest.raises(InputError, match="the store 'none' holds nothing"):
+    with pytest.raises(InputError, match="store 'none' is empty or does not exist"):
         exported(memory, store="none")
     with pytest.raises(InputError, match="no graph: export them as jsonl"):
         exported(memory, store=namespace, form="graphml")

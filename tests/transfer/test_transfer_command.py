@@ -31,7 +31,7 @@ def test_out_and_in_again_by_a_file_and_by_a_pipe(run: Run, told: Path, monkeypa
     assert result(run, "export", told / "again.jsonl.gz", "-n", "nora")["records"]["episode"] == 2
     assert file.read_bytes() == (told / "again.jsonl.gz").read_bytes()
     code, _, err = run("import", file)
-    assert (code, "holds something: name another, or replace it (--replace)" in err) == (1, True)
+    assert (code, "is not empty; choose another namespace, or replace it (--replace)" in err) == (1, True)
     code, out, _ = run("import", file, "--replace")
     assert (code, out.startswith("nora has come in the place of what was there: 3 entities, 3 aliases")) == (0, True)
     _, piped, _ = run("export", "-", "-n", "nora")
@@ -44,10 +44,10 @@ def test_pictures_and_what_cannot_be_done(run: Run, told: Path):
     assert run("export", told / "nora.graphml", "--format", "graphml", "-n", "nora")[0] == 0
     assert (told / "nora.graphml").read_text("utf-8").endswith("</graphml>\n")
     for arguments, said in (
-        (("export", told / "x.jsonl", "-n", "nobody"), "'nobody' holds nothing: check its name"),
-        (("export", told / "no" / "x.jsonl", "-n", "nora"), "cannot be written (No such file or directory)"),
-        (("import", told / "nora.graphml"), "is no export of kg-memory: give one, or say --from"),
-        (("import", told / "none.jsonl"), "cannot be read (No such file or directory)"),
+        (("export", told / "x.jsonl", "-n", "nobody"), "'nobody' is empty or does not exist; check its name"),
+        (("export", told / "no" / "x.jsonl", "-n", "nora"), "(No such file or directory)"),
+        (("import", told / "nora.graphml"), "is not an export of kg-memory; pass one, or name its origin with --from"),
+        (("import", told / "none.jsonl"), "(No such file or directory)"),
         (("import", told / "none.json", "--from", "mem0", "--replace"), "--replace is for graphs"),
     ):
         code, out, err = run(*arguments)

@@ -46,7 +46,7 @@ def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, 
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     data, other = exported(memory, namespace), f"{namespace} other"
     meanwhile(monkeypatch, "UNWIND $rows", lambda: memory.add("I moved to Rome", speaker="Bob", namespace=other))
-    with pytest.raises(InputError, match="was written meanwhile: name another, or replace it"):
+    with pytest.raises(InputError, match="was written meanwhile; choose another namespace, or replace it"):
         memory.data.import_(io.BytesIO(data), namespace=other)
     assert [each.content for each in memory.episodes.list(namespace=other)] == ["I moved to Rome"]
     assert left_aside(memory.driver.database) == []
@@ -89,7 +89,7 @@ def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory,
     look(key, "CREATE (:Belief {id: 'of nothing'})", {}, write=True)
     assert memory.data.export(io.BytesIO(), namespace=namespace).left_out == {"Belief": 1}
     look(key, "CREATE (:Soul {id: 'x'})", {}, write=True)
-    with pytest.raises(SchemaError, match="the graph has 'Soul', which this package does not know: upgrade"):
+    with pytest.raises(SchemaError, match="the graph has 'Soul', which this package does not support; upgrade"):
         exported(memory, namespace)
 
 

@@ -1,6 +1,6 @@
-"""The queries of export and import: pages of internal ids, and rows that tell by their `line` that they were written.
+"""Queries of export and import: reads by pages of internal ids, and writes that return the `line` of each row written.
 
-Internal ids are the order in which the graph was made; a graph made again in it answers in the same order too.
+Internal ids follow the order in which nodes were created; a graph created again in that order answers in it too.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ WHERE id(n) >= $first AND id(n) < $end
 WITH n"""
 
 
-def nodes(label: str) -> str:
+def read_nodes(label: str) -> str:
     """Return the query that reads a page of nodes."""
     return f"{_page(label)}\nRETURN n {{.*}} AS line\nORDER BY id(n)\n"
 
 
-def worded(label: str, more: str = "", fields: str = "", vector: str = "n") -> str:
-    """Return the query that reads a page of nodes with a vector, which is that of *vector*, and their words."""
+def read_indexed(label: str, more: str = "", fields: str = "", vector: str = "n") -> str:
+    """Return the query that reads a page of nodes with their words and their vector, which is on the node *vector*."""
     return f"""{_page(label)}{more}
 OPTIONAL MATCH (t:Term)-[p:IN_{label.upper()}]->(n)
 WITH n{fields and ", subject, objects"}, collect(t.s) AS terms, collect(p.f) AS counts{_means(vector)}
@@ -61,18 +61,18 @@ def _means(vector: str) -> str:
     return "" if vector == "n" else f"\nOPTIONAL MATCH (n)-[:MEANS]->({vector})"
 
 
-def links(label: str, pattern: str, ends: str) -> str:
-    """Return the query that reads the relations ``r`` of a page of nodes to others, ``m``, in their order."""
+def read_links(label: str, pattern: str, ends: str) -> str:
+    """Return the query that reads the relations ``r`` of a page of nodes to nodes ``m``, in order."""
     return f"{_page(label)}\nMATCH {pattern}\nRETURN r {{.*, {ends}}} AS line\nORDER BY id(n), id(m), id(r)\n"
 
 
 READ = {
-    "entity": worded("Entity", vector="v"),
-    "alias": links("Alias", "(n)-[r:NAMES]->(m:Entity)", "key: n.key, entity: m.id"),
-    "episode": worded("Episode"),
-    "mention": links("Episode", "(n)-[r:MENTIONS]->(m:Entity)", "episode: n.id, entity: m.id"),
-    "next": links("Episode", "(n)-[r:NEXT]->(m:Episode)", "before: n.id, after: m.id"),
-    "fact": worded(
+    "entity": read_indexed("Entity", vector="v"),
+    "alias": read_links("Alias", "(n)-[r:NAMES]->(m:Entity)", "key: n.key, entity: m.id"),
+    "episode": read_indexed("Episode"),
+    "mention": read_links("Episode", "(n)-[r:MENTIONS]->(m:Entity)", "episode: n.id, entity: m.id"),
+    "next": read_links("Episode", "(n)-[r:NEXT]->(m:Episode)", "before: n.id, after: m.id"),
+    "fact": read_indexed(
         "Fact",
         """
 MATCH (s:Entity)-[:SUBJECT_OF]->(n)
@@ -82,25 +82,25 @@ WITH n, subject, o ORDER BY id(o)
 WITH n, subject, collect(o.id) AS objects""",
         ", subject: subject, objects: objects",
     ),
-    "statement": links("Episode", "(n)-[r:STATES]->(m:Fact)", "episode: n.id, fact: m.id"),
+    "statement": read_links("Episode", "(n)-[r:STATES]->(m:Fact)", "episode: n.id, fact: m.id"),
     "belief": f"""{_page("Belief")}
 MATCH (f:Fact)-[h:HELD|PROPOSED]->(n)
 RETURN n {{.*, fact: f.id, proposed: type(h) = 'PROPOSED'}} AS line
 ORDER BY id(n)
 """,
-    "verdict": nodes("Verdict"),
+    "verdict": read_nodes("Verdict"),
     "decision": f"""{_page("Decision")}
 MATCH (v:Verdict)-[:DECIDED]->(n)
 RETURN n {{.*, verdict: v.id}} AS line
 ORDER BY id(n)
 """,
-    "predicate": nodes("Predicate"),
-    "community": worded("Community"),
-    "member": links("Entity", "(m:Community)-[r:HAS_MEMBER]->(n)", "community: m.id, entity: n.id"),
-    "part": links("Community", "(n)-[r:PART_OF]->(m:Community)", "community: n.id, whole: m.id"),
-    "similar": links("Entity", "(n)-[r:SIMILAR_TO]->(m:Entity)", "entity: n.id, other: m.id"),
-    "answer": nodes("Answer"),
-    "spent": nodes("Spent"),
+    "predicate": read_nodes("Predicate"),
+    "community": read_indexed("Community"),
+    "member": read_links("Entity", "(m:Community)-[r:HAS_MEMBER]->(n)", "community: m.id, entity: n.id"),
+    "part": read_links("Community", "(n)-[r:PART_OF]->(m:Community)", "community: n.id, whole: m.id"),
+    "similar": read_links("Entity", "(n)-[r:SIMILAR_TO]->(m:Entity)", "entity: n.id, other: m.id"),
+    "answer": read_nodes("Answer"),
+    "spent": read_nodes("Spent"),
     "item": f"""{_page("Item")}
 MATCH (n)-[:IN]->(s:Namespace)
 OPTIONAL MATCH (n)-[:HAS]->(v:Vector)
@@ -111,54 +111,54 @@ ORDER BY id(n)
 }
 
 
-def _new(label: str, key: str = "id") -> str:
+def _create(label: str, key: str = "id") -> str:
     return f"""
 UNWIND $rows AS row
-OPTIONAL MATCH (old:{label} {{{key}: row.told.{key}}})
+OPTIONAL MATCH (old:{label} {{{key}: row.properties.{key}}})
 WITH row, old
 WHERE old IS NULL
 CREATE (n:{label})
-SET n = row.told"""
+SET n = row.properties"""
 
 
-def _with_vector(label: str) -> str:
-    return f"{_new(label)}, n.embedding = vecf32(row.embedding)"
+def _create_with_vector(label: str) -> str:
+    return f"{_create(label)}, n.embedding = vecf32(row.embedding)"
 
 
-def _link(one: str, relation: str, other: str, names: tuple[str, str]) -> str:
+def _link(source: str, relation: str, target: str, names: tuple[str, str]) -> str:
     return f"""
 UNWIND $rows AS row
-MATCH (a:{one} {{id: row.{names[0]}}})
-MATCH (b:{other} {{id: row.{names[1]}}})
+MATCH (a:{source} {{id: row.{names[0]}}})
+MATCH (b:{target} {{id: row.{names[1]}}})
 CREATE (a)-[r:{relation}]->(b)
-SET r = row.told
-{_WRITTEN}"""
+SET r = row.properties
+{_RETURN_LINE}"""
 
 
-_WRITTEN = "RETURN row.line AS line"
+_RETURN_LINE = "RETURN row.line AS line"
 
 WRITE = {
     "entity": f"""
 UNWIND $rows AS row
-OPTIONAL MATCH (old:Entity {{id: row.told.id}})
-OPTIONAL MATCH (same:Entity {{key: row.told.key}})
+OPTIONAL MATCH (old:Entity {{id: row.properties.id}})
+OPTIONAL MATCH (same:Entity {{key: row.properties.key}})
 WITH row, old, same
 WHERE old IS NULL AND same IS NULL
 CREATE (n:Entity)
-SET n = row.told
+SET n = row.properties
 FOREACH (vector IN CASE WHEN row.embedding IS NULL THEN [] ELSE [row.embedding] END |
   CREATE (n)-[:MEANS]->(:Meaning {{embedding: vecf32(vector)}}))
-{_WRITTEN}""",
+{_RETURN_LINE}""",
     "alias": f"""
 UNWIND $rows AS row
 MATCH (n:Entity {{id: row.entity}})
 MATCH (a:Alias {{key: row.key}})
 CREATE (a)-[:NAMES]->(n)
-{_WRITTEN}""",
-    "episode": f"{_with_vector('Episode')}\n{_WRITTEN}",
+{_RETURN_LINE}""",
+    "episode": f"{_create_with_vector('Episode')}\n{_RETURN_LINE}",
     "mention": _link("Episode", "MENTIONS", "Entity", ("episode", "entity")),
     "next": _link("Episode", "NEXT", "Episode", ("before", "after")),
-    "fact": f"""{_with_vector("Fact")}
+    "fact": f"""{_create_with_vector("Fact")}
 WITH row, n
 MATCH (s:Entity {{id: row.subject}})
 CREATE (s)-[:SUBJECT_OF]->(n)
@@ -170,40 +170,40 @@ WITH row.line AS line, size(row.objects) AS all, count(o) AS found
 WHERE found = all
 RETURN line""",
     "statement": _link("Episode", "STATES", "Fact", ("episode", "fact")),
-    "belief": f"""{_new("Belief")}
+    "belief": f"""{_create("Belief")}
 WITH row, n
 MATCH (f:Fact {{id: row.fact}})
 FOREACH (_ IN CASE WHEN row.proposed THEN [] ELSE [1] END | CREATE (f)-[:HELD]->(n))
 FOREACH (_ IN CASE WHEN row.proposed THEN [1] ELSE [] END | CREATE (f)-[:PROPOSED]->(n))
-{_WRITTEN}""",
-    "verdict": f"""{_new("Verdict")}
+{_RETURN_LINE}""",
+    "verdict": f"""{_create("Verdict")}
 WITH row, n
-MATCH (one:Fact {{id: row.told.new}})
-MATCH (other:Fact {{id: row.told.known}})
+MATCH (one:Fact {{id: row.properties.new}})
+MATCH (other:Fact {{id: row.properties.known}})
 CREATE (one)-[:JUDGED]->(n)
 CREATE (other)-[:JUDGED]->(n)
-{_WRITTEN}""",
-    "decision": f"""{_new("Decision")}
+{_RETURN_LINE}""",
+    "decision": f"""{_create("Decision")}
 WITH row, n
 MATCH (v:Verdict {{id: row.verdict}})
 CREATE (v)-[:DECIDED]->(n)
-{_WRITTEN}""",
-    "predicate": f"{_new('Predicate', 'name')}\n{_WRITTEN}",
-    "community": f"{_with_vector('Community')}\n{_WRITTEN}",
+{_RETURN_LINE}""",
+    "predicate": f"{_create('Predicate', 'name')}\n{_RETURN_LINE}",
+    "community": f"{_create_with_vector('Community')}\n{_RETURN_LINE}",
     "member": _link("Community", "HAS_MEMBER", "Entity", ("community", "entity")),
     "part": _link("Community", "PART_OF", "Community", ("community", "whole")),
     "similar": _link("Entity", "SIMILAR_TO", "Entity", ("entity", "other")),
-    "answer": f"{_new('Answer', 'key')}\n{_WRITTEN}",
-    "spent": f"{_new('Spent', 'day')}\n{_WRITTEN}",
-    "item": f"""{_new("Item")}
+    "answer": f"{_create('Answer', 'key')}\n{_RETURN_LINE}",
+    "spent": f"{_create('Spent', 'day')}\n{_RETURN_LINE}",
+    "item": f"""{_create("Item")}
 MERGE (s:Namespace {{id: row.within}})
 ON CREATE SET s.path = row.path, s.prefixes = row.prefixes
 CREATE (n)-[:IN]->(s)
 FOREACH (vector IN row.embeddings | CREATE (n)-[:HAS]->(:Vector {{embedding: vecf32(vector)}}))
-{_WRITTEN}""",
+{_RETURN_LINE}""",
 }
 
-# A MERGE, and a FOREACH too, makes nodes in the reverse order.
+# MERGE and FOREACH would create the nodes in reverse order.
 ALIASES = """
 UNWIND $keys AS key
 OPTIONAL MATCH (old:Alias {key: key})
@@ -229,9 +229,9 @@ CREATE (t)-[:IN_{label.upper()} {{f: word.f}}]->(n)
 """
 
 
-WORDED = {"entity": "Entity", "episode": "Episode", "fact": "Fact", "community": "Community"}
+INDEXED = {"entity": "Entity", "episode": "Episode", "fact": "Fact", "community": "Community"}
 """The labels of the records that have words and vectors."""
-POSTINGS = {record: postings(label) for record, label in WORDED.items()}
+POSTINGS = {record: postings(label) for record, label in INDEXED.items()}
 
 NOTES = """
 MATCH (m:Meta {id: 'schema'})

@@ -1,4 +1,4 @@
-"""Files of lines: written whole or not at all, read a line at a time, and known to be whole by their last line."""
+"""Files of lines: written whole or not at all, read a line at a time, and complete if they end in the last line."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if os.name != "nt":
     import fcntl
 
 Target = str | Path | IO[bytes]
-"""A file by its name, ``-`` for the standard output or input, or an open one."""
-PIPE = "-"
-ZIPPED = ".gz"
+"""The name of a file, ``-`` for standard output or input, or an open file."""
+STANDARD = "-"
+GZIP_SUFFIX = ".gz"
 MAGIC = b"\x1f\x8b"
 LONGEST_LINE = 64 * 2**20
 IN_MEMORY = 64 * 2**20
-"""Bytes of an export to a pipe that are kept in memory; the rest waits in a temporary file."""
-BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
+"""Bytes of an export to a pipe that are buffered in memory; more go to a temporary file."""
+GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 M = TypeVar("M", bound=BaseModel)
 
 
-class Lines:
-    """Counts and sums the lines that are written."""
+class LineWriter:
+    """Writes lines, with their counts and checksum."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -66,51 +66,53 @@ class Lines:
 
 @contextmanager
 def rewritable(target: Target) -> Iterator[IO[bytes]]:
-    """Have a file that may be begun again, and takes the place of *target* in the end, all at once.
+    """Yield a file that can be written again from its beginning, and replaces *target* at the end.
 
-    Where it fails, or the process dies, *target* is as it was. Errors: `InputError` where it cannot be written.
+    If the export fails or the process dies, *target* stays as it was. Errors: `InputError` if it cannot be written.
     """
     if not isinstance(target, str | Path):
-        with _kept(target) as kept:
-            yield kept
-    elif str(target) == PIPE:
-        with _kept(_standard("stdout")) as kept:
-            yield kept
+        with _buffer(target) as buffer:
+            yield buffer
+    elif str(target) == STANDARD:
+        with _buffer(_standard("stdout")) as buffer:
+            yield buffer
     elif Path(target).exists() and not Path(target).is_file():
-        with _open(Path(target), "wb") as device, _kept(device) as kept:
-            yield kept
+        with _open(Path(target), "wb") as device, _buffer(device) as buffer:
+            yield buffer
     else:
-        with _beside(Path(target).resolve()) as file:
+        with _write_part(Path(target).resolve()) as file:
             yield file
 
 
 @contextmanager
-def _kept(out: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Have what goes to *out*, a pipe or a device, once it is whole."""
-    with tempfile.SpooledTemporaryFile(IN_MEMORY) as kept:
-        yield kept
-        kept.seek(0)
-        shutil.copyfileobj(kept, out)
+def _buffer(out: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Yield a file whose contents go to *out*, a pipe or a device, once it is complete."""
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as buffer:
+        yield buffer
+        buffer.seek(0)
+        shutil.copyfileobj(buffer, out)
         out.flush()
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:
-    """Open a file, for its owner alone if it is a new one: memories are private.
+    """Open a file, readable only by its owner if it is new: memories are private.
 
-    Errors: `InputError` where it cannot be written.
+    Errors: `InputError` if it cannot be written.
     """
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), mode)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): name a file in a folder of yours") from None
+        raise InputError(
+            f"cannot write {path} ({error.strerror}); name a file in a folder that you can write"
+        ) from None
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[IO[bytes]]:
-    """Have ``FILE.part``, which is left by a process that dies, and taken over by the next that writes *path*."""
+def _write_part(path: Path) -> Iterator[IO[bytes]]:
+    """Yield ``FILE.part``, which a process that dies leaves behind, and the next export to *path* overwrites."""
     part = path.with_name(f"{path.name}.part")
     with _open(part, "ab") as file:
-        _alone(file, path)
+        _lock(file, path)
         try:
             yield file
             file.flush()
@@ -122,20 +124,20 @@ def _beside(path: Path) -> Iterator[IO[bytes]]:
             raise
 
 
-def _alone(file: IO[bytes], path: Path) -> None:
+def _lock(file: IO[bytes], path: Path) -> None:
     if os.name != "nt":
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"{path} is being written by another export: wait for it, or name another file") from None
+            raise InputError(f"another export is writing {path}; wait for it, or name another file") from None
 
 
 @contextmanager
-def zipped(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
-    """Have *file* from its beginning, emptied; what is written is compressed where *target* is called ``.gz``."""
+def compress(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
+    """Empty *file* and yield it; what is written is compressed if *target* is named ``.gz``."""
     file.seek(0)
     file.truncate()
-    if not str(target).endswith(ZIPPED):
+    if not str(target).endswith(GZIP_SUFFIX):
         yield file
         return
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
@@ -143,26 +145,26 @@ def zipped(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def opened(source: Target) -> Iterator[Reading]:
-    """Have the lines of *source*.
+def open_lines(source: Target) -> Iterator[LineReader]:
+    """Yield a reader of the lines of *source*.
 
-    Errors: `InputError` where it cannot be read.
+    Errors: `InputError` if it cannot be read.
     """
     if not isinstance(source, str | Path):
-        yield Reading(source, "the file")
-    elif str(source) == PIPE:
-        yield Reading(_standard("stdin"), "the standard input")
+        yield LineReader(source, "the file")
+    elif str(source) == STANDARD:
+        yield LineReader(_standard("stdin"), "the standard input")
     else:
         try:
-            file = Path(source).open("rb")  # noqa: SIM115 - what fails behind it is not that it cannot be opened
+            file = Path(source).open("rb")  # noqa: SIM115 - errors inside the block are others
         except OSError as error:
-            raise InputError(f"{source} cannot be read ({error.strerror}): check its name and permissions") from None
+            raise InputError(f"cannot read {source} ({error.strerror}); check its name and permissions") from None
         with file:
-            yield Reading(file, str(source), os.fstat(file.fileno()).st_size)
+            yield LineReader(file, str(source), os.fstat(file.fileno()).st_size)
 
 
-class Reading:
-    """Reads a file of lines, compressed or not; `name` is what its errors call it, `size` its bytes if known."""
+class LineReader:
+    """Reads a file of lines, compressed or not; `name` is its name in errors, `size` its bytes, 0 if unknown."""
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
         self._raw = file
@@ -175,58 +177,60 @@ class Reading:
 
     @property
     def place(self) -> int:
-        """How many bytes of the file were read."""
+        """The number of bytes read so far."""
         return self._raw.tell() if self.size else 0
 
     def header(self) -> Header:
         """Return the first line.
 
-        Errors: `InputError` where this is no export, or one of a later version.
+        Errors: `InputError` if the file is not an export, or one of a later version.
         """
         self._sum = hashlib.sha256()
         data = self._next()
-        if _record(data) != "kg-memory":
-            raise InputError(f"{self.name} is no export of kg-memory: give one, or say --from for what it is of")
+        if _record_of(data) != "kg-memory":
+            raise InputError(f"{self.name} is not an export of kg-memory; pass one, or name its origin with --from")
         self._sum.update(data)
         header = self._read(Header, data)
         if header.format > FORMAT:
-            raise InputError(f"{self.name} has format {header.format}, this package knows {FORMAT}: upgrade kg-memory")
+            raise InputError(
+                f"{self.name} has format {header.format}, this package supports {FORMAT}; upgrade kg-memory"
+            )
         return header
 
     def lines(self, records: Collection[str]) -> Iterator[tuple[int, Line]]:
-        """Yield each line with its number, all of them of some *records*.
+        """Yield each line, which must be one of *records*, with its number.
 
-        Errors: `InputError` for one that is wrong, or where they are not all there.
+        Errors: `InputError` for an invalid line, or if the file is incomplete or was changed.
         """
         counts: Counter[str] = Counter()
         while True:
             data = self._next()
-            kind = _record(data)
-            if kind == "end":
+            record = _record_of(data)
+            if record == "end":
                 break
-            if kind not in records:
-                raise self.error(self._number, f"there is no record {kind!r:.60}: upgrade kg-memory, or take it out")
+            if record not in records:
+                raise self.error(self._number, f"unknown record {record!r:.60}; upgrade kg-memory, or remove the line")
             self._sum.update(data)
-            counts[kind] += 1
-            yield self._number, self._read(LINES[kind], data)
+            counts[record] += 1
+            yield self._number, self._read(LINES[record], data)
         end = self._read(End, data)
         if end.counts != counts or end.sha256 != self._sum.hexdigest():
-            raise InputError(f"{self.name} is not as it was written (its checksum differs): export it anew")
+            raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
-    def error(self, number: int, what: str) -> InputError:
-        """Return the error that *what* is wrong with a line."""
-        return InputError(f"{self.name}:{number}: {what}")
+    def error(self, number: int, problem: str) -> InputError:
+        """Return the error for a line with a *problem*."""
+        return InputError(f"{self.name}:{number}: {problem}")
 
     def _next(self) -> bytes:
         self._number += 1
         try:
             data: bytes = self._stream.readline(LONGEST_LINE + 1)
-        except BROKEN as error:
-            raise InputError(f"{self.name} is no whole gzip file ({error}): copy or export it anew") from None
+        except GZIP_ERRORS as error:
+            raise InputError(f"{self.name} is not a complete gzip file ({error}); copy or export it again") from None
         if len(data) > LONGEST_LINE:
-            raise self.error(self._number, f"the line is longer than {LONGEST_LINE} bytes: export it anew")
+            raise self.error(self._number, f"the line is longer than {LONGEST_LINE} bytes; export it again")
         if not data.endswith(b"\n") and b'"end"' not in data[:40]:
-            raise self.error(self._number, "the file ends before its last line: copy or export it anew")
+            raise self.error(self._number, "the file ends before its last line; copy or export it again")
         return data
 
     def _read(self, model: type[M], data: bytes) -> M:
@@ -234,13 +238,13 @@ class Reading:
             return model.model_validate_json(data)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(str(each) for each in first["loc"][:2])
-            said = first["msg"].removeprefix("Value error, ")
-            raise self.error(self._number, f"{where}: {said}" if where else said) from None
+            field = ".".join(str(part) for part in first["loc"][:2])
+            problem = first["msg"].removeprefix("Value error, ")
+            raise self.error(self._number, f"{field}: {problem}" if field else problem) from None
 
 
-def _record(data: bytes) -> str:
-    """Return which record a line is of: what it begins with, as each of ours does."""
+def _record_of(data: bytes) -> str:
+    """Return the record of a line, which stands at its beginning."""
     begin = data[:80].replace(b" ", b"")
     if not begin.startswith(b'{"record":"'):
         return "?"
@@ -248,7 +252,7 @@ def _record(data: bytes) -> str:
 
 
 def _standard(name: str) -> IO[bytes]:
-    import sys  # noqa: PLC0415 - as it is when it is asked for: programs change it
+    import sys  # noqa: PLC0415 - looked up late: programs replace it
 
     stream: IO[bytes] = getattr(sys, name).buffer
     return stream

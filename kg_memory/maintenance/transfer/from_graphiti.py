@@ -1,18 +1,19 @@
-"""Graphiti's graph as the lines of an export: its facts become beliefs with both clocks, without asking a model.
+"""Convert Graphiti's graph to the lines of an export: facts become beliefs with both clocks, without a model.
 
-An edge that Graphiti expired was believed to go on until then, and to have ended since. Where another edge of the same
-entity begins where it ended, and came at that time, that is what ended it: a verdict says so.
+An edge that Graphiti expired was believed to be open-ended until then, and to have ended since. If another edge of the
+same entity begins where it ended, and was created when it expired, that edge ended it, and a verdict records so.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from kg_memory.falkor.wire import Row
 from kg_memory.ingestion.receive import indexed
 from kg_memory.maintenance.transfer.graphiti import Edge, Episode, Graph
 from kg_memory.maintenance.transfer.lines import LINES, Line
@@ -36,14 +37,14 @@ from kg_memory.text.identity import (
 )
 
 SOURCE = "graphiti"
-SOON = 3600 * 1_000_000
-"""Microseconds within which Graphiti writes down an edge and what it ends."""
-_SPOKEN = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
+SAME_UPDATE = 3600 * 1_000_000
+"""Microseconds within which Graphiti creates an edge and expires those that it ends."""
+_SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 @dataclass(slots=True)
 class _Fact:
-    """A fact, the edges that tell it, and the episodes that state it."""
+    """A fact, its edges, and the episodes that state it."""
 
     subject: str
     object: str
@@ -56,204 +57,242 @@ class _Fact:
 
 @dataclass(slots=True)
 class Conversion:
-    """The lines of *graph* in *namespace*; `left_out` counts what has no place there."""
+    """The conversion of *graph* to *namespace*; `left_out` counts elements that have no counterpart there."""
 
     graph: Graph
     namespace: str
     left_out: Counter[str] = field(default_factory=Counter)
+    _keys: dict[str, str] = field(default_factory=dict)
+    """The keys of entities by Graphiti's ids."""
     _entities: dict[str, str] = field(default_factory=dict)
-    """Our ids by Graphiti's."""
-    _episodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Our ids of entities by Graphiti's."""
+    _episodes: dict[str, Row] = field(default_factory=dict)
+    """The fields of episodes by our ids."""
+    _episode_ids: dict[str, str] = field(default_factory=dict)
+    """Our ids of episodes by Graphiti's."""
     _facts: dict[str, _Fact] = field(default_factory=dict)
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
-    _ended: dict[str, int] = field(default_factory=dict)
+    _expired: dict[str, int] = field(default_factory=dict)
+    """When facts that another ended expired."""
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines in the order of an export."""
-        keyed = {each.uuid: entity_key(display_name(each.name), each.type) for each in self.graph.entities}
-        self._entities = {uuid: entity_id(self.namespace, key) for uuid, key in keyed.items()}
-        self._read_episodes()
-        self._read_facts(keyed)
-        self._link()
-        mentions = self._mentions()
-        yield from self._entity_lines(keyed, mentions)
+        self._keys = {entity.uuid: entity_key(display_name(entity.name), entity.type) for entity in self.graph.entities}
+        self._entities = {uuid: entity_id(self.namespace, key) for uuid, key in self._keys.items()}
+        self._convert_episodes()
+        self._convert_edges()
+        self._derive_verdicts()
+        mentions = list(self._mentions())
+        yield from self._entity_lines(mentions)
         yield from self._episode_lines()
         for episode, entity in dict.fromkeys(mentions):
             yield _line("mention", episode=episode, entity=entity)
-        ids = list(self._episodes)
-        for before, after in pairwise(ids):
+        for before, after in pairwise(self._episodes):
             yield _line("next", before=before, after=after)
         yield from self._fact_lines()
         yield from self._community_lines()
 
-    def _read_episodes(self) -> None:
-        told = [_episode(each, self.namespace) for each in self.graph.episodes if (each.content or "").strip()]
-        self.left_out["Episodic"] += len(self.graph.episodes) - len(told)
-        known = {each["source_id"] for each in told}
-        told += [_made_up(edge, self.namespace) for edge in self.graph.edges if not known & {*edge.episodes}]
-        told.sort(key=lambda each: (each["at"], each["created_at"], each["id"]))
-        self._episodes = {each["id"]: each for each in told}
+    def _convert_episodes(self) -> None:
+        episodes = [
+            _from_episode(episode, self.namespace) for episode in self.graph.episodes if (episode.content or "").strip()
+        ]
+        self.left_out["Episodic"] += len(self.graph.episodes) - len(episodes)
+        uuids = {episode["source_id"] for episode in episodes}
+        episodes += [_from_edge(edge, self.namespace) for edge in self.graph.edges if not uuids & {*edge.episodes}]
+        episodes.sort(key=lambda episode: (episode["at"], episode["created_at"], episode["id"]))
+        self._episodes = {episode["id"]: episode for episode in episodes}
+        self._episode_ids = {episode["source_id"]: id_ for id_, episode in self._episodes.items()}
 
-    def _read_facts(self, keyed: Mapping[str, str]) -> None:
-        ours = {each["source_id"]: id_ for id_, each in self._episodes.items()}
+    def _convert_edges(self) -> None:
+        keys, ids = self._keys, self._episode_ids
         for edge in self.graph.edges:
-            if edge.one not in keyed or edge.other not in keyed:
+            if edge.source not in keys or edge.target not in keys:
                 self.left_out["RELATES_TO"] += 1
                 continue
             wording = predicates.predicate_name(edge.name or "")
-            known = predicates.canonical_predicate(wording) or predicates.Predicate(wording, None, None)
+            predicate = predicates.canonical_predicate(wording) or predicates.Predicate(wording, None, None)
             sentence = " ".join((edge.fact or edge.name or wording).split())
-            id_ = fact_id(self.namespace, keyed[edge.one], known.name, [keyed[edge.other]], sentence)
-            ends = (self._entities[edge.one], self._entities[edge.other])
-            fact = self._facts.setdefault(id_, _Fact(*ends, known, wording, sentence))
+            id_ = fact_id(self.namespace, keys[edge.source], predicate.name, [keys[edge.target]], sentence)
+            ends = (self._entities[edge.source], self._entities[edge.target])
+            fact = self._facts.setdefault(id_, _Fact(*ends, predicate, wording, sentence))
             fact.edges.append(edge)
-            stating = [ours[uuid] for uuid in edge.episodes if uuid in ours] or [ours[edge.uuid]]
+            stating = [ids[uuid] for uuid in edge.episodes if uuid in ids] or [ids[edge.uuid]]
             fact.sources |= dict.fromkeys(stating)
 
-    def _link(self) -> None:
-        """Find what ended what."""
-        begun: defaultdict[tuple[str, int], list[tuple[str, Edge]]] = defaultdict(list)
+    def _derive_verdicts(self) -> None:
+        """Find the facts that ended others."""
+        beginning: defaultdict[tuple[str, int], list[tuple[str, Edge]]] = defaultdict(list)
         for id_, fact in self._facts.items():
             for edge in fact.edges:
                 for end in {fact.subject, fact.object}:
                     if edge.valid_at is not None:
-                        begun[end, edge.valid_at].append((id_, edge))
+                        beginning[end, edge.valid_at].append((id_, edge))
         for id_, fact in self._facts.items():
             edge = fact.edges[0]
             until, expired = edge.invalid_at, edge.expired_at
             if len(fact.edges) > 1 or until is None or expired is None or (edge.valid_at or OPEN_START) >= until:
                 continue
-            new = {other: abs(each.created_at - expired)
-                   for end in (fact.subject, fact.object) for other, each in begun[end, until]}  # fmt: skip
-            near = [(apart, other) for other, apart in new.items() if other != id_ and apart < SOON]
-            if near:
-                by = min(near)[1]
-                self._verdicts[verdict_id(self.namespace, by, id_)] = Verdict(by, id_, "supersedes", by)
-                self._ended[id_] = expired
+            delays: dict[str, int] = {}
+            for new_id, new_edge in (*beginning[fact.subject, until], *beginning[fact.object, until]):
+                delays[new_id] = abs(new_edge.created_at - expired)
+            candidates = [(delay, new_id) for new_id, delay in delays.items() if new_id != id_ and delay < SAME_UPDATE]
+            if candidates:
+                new_id = min(candidates)[1]
+                self._verdicts[verdict_id(self.namespace, new_id, id_)] = Verdict(new_id, id_, "supersedes", new_id)
+                self._expired[id_] = expired
 
-    def _mentions(self) -> list[tuple[str, str]]:
-        ours = {each["source_id"]: id_ for id_, each in self._episodes.items()}
-        told = [(ours[each.one], self._entities[each.other]) for each in self.graph.mentions
-                if each.one in ours and each.other in self._entities]  # fmt: skip
-        stated = [(source, end) for fact in self._facts.values() for source in fact.sources
-                  for end in (fact.subject, fact.object)]  # fmt: skip
-        return [*told, *stated]
+    def _mentions(self) -> Iterator[tuple[str, str]]:
+        """Yield the episode and the entity of each mention: Graphiti's, and those of facts."""
+        for mention in self.graph.mentions:
+            if mention.source in self._episode_ids and mention.target in self._entities:
+                yield self._episode_ids[mention.source], self._entities[mention.target]
+        for fact in self._facts.values():
+            for source in fact.sources:
+                yield source, fact.subject
+                yield source, fact.object
 
-    def _entity_lines(self, keyed: Mapping[str, str], mentions: list[tuple[str, str]]) -> Iterator[Line]:
-        seen: defaultdict[str, list[int]] = defaultdict(list)
+    def _entity_lines(self, mentions: list[tuple[str, str]]) -> Iterator[Line]:
+        times: defaultdict[str, list[int]] = defaultdict(list)
         for episode, entity in mentions:
-            seen[entity].append(self._episodes[episode]["at"])
-        written: dict[str, str] = {}
-        for each in self.graph.entities:
-            id_ = self._entities[each.uuid]
-            if id_ in written:
+            times[entity].append(self._episodes[episode]["at"])
+        aliases: dict[str, str] = {}
+        for node in self.graph.entities:
+            id_, name = self._entities[node.uuid], display_name(node.name)
+            if id_ in aliases:
                 continue  # Graphiti has it twice: same name, same type
-            if id_ not in seen or not display_name(each.name):
+            if id_ not in times or not name:
                 self.left_out["Entity"] += 1
                 continue
-            written[id_] = alias_key(display_name(each.name))
+            aliases[id_] = alias_key(name)
             yield _line(
-                "entity", id=id_, key=keyed[each.uuid],
-                name=display_name(each.name), type=display_name(each.type), aliases=[],
-                summary=each.summary or "", first_seen=min(seen[id_]), last_seen=max(seen[id_]),
-                created_at=each.created_at, revision=0, embedding=True,
-            )  # fmt: skip
-        for id_, key in written.items():
+                "entity",
+                id=id_,
+                key=self._keys[node.uuid],
+                name=name,
+                type=display_name(node.type),
+                aliases=[],
+                summary=node.summary or "",
+                first_seen=min(times[id_]),
+                last_seen=max(times[id_]),
+                created_at=node.created_at,
+                revision=0,
+                embedding=True,
+            )
+        for id_, key in aliases.items():
             yield _line("alias", key=key, entity=id_)
 
     def _episode_lines(self) -> Iterator[Line]:
         words: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        told = list(self._episodes.values())
-        for place, each in enumerate(told):
-            _, postings = indexed(each, told[max(place - 2, 0) : place][::-1], ())
+        episodes = list(self._episodes.values())
+        for place, episode in enumerate(episodes):
+            _, postings = indexed(episode, episodes[max(place - 2, 0) : place][::-1], ())
             for posting in postings:
-                for there in posting["in"]:
-                    words[there["id"]][posting["term"]] += there["f"]
-        for each in told:
-            fields = {name: value for name, value in each.items() if value is not None}
-            yield _line("episode", **fields, words=dict(sorted(words[each["id"]].items())), embedding=True)
+                for occurrence in posting["in"]:
+                    words[occurrence["id"]][posting["term"]] += occurrence["f"]
+        for episode in episodes:
+            fields = {name: value for name, value in episode.items() if value is not None}
+            yield _line("episode", **fields, words=dict(sorted(words[episode["id"]].items())), embedding=True)
 
     def _fact_lines(self) -> Iterator[Line]:
-        stated = {id_: list(self._statements(id_, fact)) for id_, fact in self._facts.items()}
-        held = truths((each for own in stated.values() for each in own), [*self._verdicts.values()])
+        statements = {id_: list(self._statements(id_, fact)) for id_, fact in self._facts.items()}
+        truth = truths((statement for own in statements.values() for statement in own), [*self._verdicts.values()])
         for id_, fact in self._facts.items():
-            first = min(stated[id_], key=lambda each: each.order)
-            optional = {} if fact.predicate.family is None else {"family": fact.predicate.family}
-            yield _line(
-                "fact", id=id_, subject=fact.subject, objects=[fact.object], predicate=fact.predicate.name,
-                wording=fact.wording, sentence=fact.sentence, confidence=1.0, edge_type="semantic",
-                created_at=min(each.created_at for each in fact.edges), told_at=first.stated_at, told_by=first.id,
-                said_at=max(each.stated_at for each in stated[id_]), told_end=False, embedding=True, **optional,
-            )  # fmt: skip
-        for id_, own in stated.items():
-            for each in own:
+            yield _fact_line(id_, fact, statements[id_])
+        for id_, own in statements.items():
+            for statement in own:
                 yield _line(
-                    "statement", episode=each.id, fact=id_, start=0, end=len(self._episodes[each.id]["content"]),
-                    valid_at=each.valid_at, invalid_at=each.invalid_at, latest=each.valid_at, confidence=1.0,
-                    corrects=False, refuted=False, precision="instant", end_precision="instant",
-                )  # fmt: skip
+                    "statement",
+                    episode=statement.id,
+                    fact=id_,
+                    start=0,
+                    end=len(self._episodes[statement.id]["content"]),
+                    valid_at=statement.valid_at,
+                    invalid_at=statement.invalid_at,
+                    latest=statement.valid_at,
+                    confidence=1.0,
+                    corrects=False,
+                    refuted=False,
+                    precision="instant",
+                    end_precision="instant",
+                )
         for id_, fact in self._facts.items():
-            yield from self._beliefs(id_, fact, held[id_].periods, stated[id_])
+            yield from self._belief_lines(id_, fact, truth[id_].periods, statements[id_])
         for id_, verdict in self._verdicts.items():
             yield _line(
-                "verdict", id=id_, new=verdict.new, known=verdict.existing, kind="supersedes", ruling="supersedes",
-                created_at=self._ended[verdict.existing], confidence=1.0, holds="new",
+                "verdict",
+                id=id_,
+                new=verdict.new,
+                known=verdict.existing,
+                kind="supersedes",
+                ruling="supersedes",
+                created_at=self._expired[verdict.existing],
+                confidence=1.0,
+                holds="new",
                 reason="Graphiti expired it then",
                 episode=next(iter(self._facts[verdict.new].sources)),
-            )  # fmt: skip
+            )
 
     def _statements(self, id_: str, fact: _Fact) -> Iterator[Statement]:
-        """Yield what the episodes say; an end that another fact brought is not what they said."""
-        for since, until in dict.fromkeys(_dates(each) for each in fact.edges):
+        """Yield the statements of episodes; they did not state an end that another fact brought."""
+        for since, until in dict.fromkeys(map(_dates, fact.edges)):
             for source in fact.sources:
-                said_at = self._episodes[source]["at"]
-                yield Statement(id_, source, said_at, since, OPEN_END if id_ in self._ended else until)
+                stated_at = self._episodes[source]["at"]
+                yield Statement(id_, source, stated_at, since, OPEN_END if id_ in self._expired else until)
 
-    def _beliefs(
-        self, id_: str, fact: _Fact, periods: tuple[Period, ...], stated: list[Statement]
-    ) -> Iterator[Line]:  # fmt: skip
-        """Yield what was believed before Graphiti expired the fact, and what is now."""
-        created = min(each.created_at for each in fact.edges)
-        expired = [each.expired_at for each in fact.edges if each.expired_at is not None]
+    def _belief_lines(
+        self, id_: str, fact: _Fact, periods: tuple[Period, ...], statements: list[Statement]
+    ) -> Iterator[Line]:
+        """Yield the beliefs before Graphiti expired the fact, and those of now."""
+        created = min(edge.created_at for edge in fact.edges)
+        expired = [edge.expired_at for edge in fact.edges if edge.expired_at is not None]
         changed = min(expired) if len(expired) == len(fact.edges) and min(expired) > created else None
         if changed is not None:
             since = _dates(fact.edges[0])[0]
-            known = min(each.stated_at for each in stated) if since == OPEN_START else since
-            said_at = max(each.stated_at for each in stated)
-            yield self._belief(id_, stated, Period(since, OPEN_END, said_at, known), (created, changed))
+            stated = [statement.stated_at for statement in statements]
+            known_from = min(stated) if since == OPEN_START else since
+            former = Period(since, OPEN_END, max(stated), known_from)
+            yield self._belief_line(id_, statements, former, (created, changed))
         for period in periods:
-            yield self._belief(id_, stated, period, (changed or created, OPEN_END))
+            yield self._belief_line(id_, statements, period, (changed or created, OPEN_END))
 
-    def _belief(self, id_: str, stated: list[Statement], period: Period, clock: tuple[int, int]) -> Line:
-        cause = min(stated, key=lambda each: each.order).id
+    def _belief_line(self, id_: str, statements: list[Statement], period: Period, believed: tuple[int, int]) -> Line:
+        cause = _first(statements).id
         return _line(
-            "belief", id=belief_id(self.namespace, id_, cause, period.valid_at, period.invalid_at, *clock), fact=id_,
-            proposed=False, valid_at=period.valid_at, invalid_at=period.invalid_at, known_from=period.known_from,
-            said_at=period.stated_at, precision=period.precision, end_precision=period.end_precision,
-            created_at=clock[0], expired_at=clock[1], cause=cause,
-        )  # fmt: skip
+            "belief",
+            id=belief_id(self.namespace, id_, cause, period.valid_at, period.invalid_at, *believed),
+            fact=id_,
+            proposed=False,
+            valid_at=period.valid_at,
+            invalid_at=period.invalid_at,
+            known_from=period.known_from,
+            said_at=period.stated_at,
+            precision=period.precision,
+            end_precision=period.end_precision,
+            created_at=believed[0],
+            expired_at=believed[1],
+            cause=cause,
+        )
 
     def _community_lines(self) -> Iterator[Line]:
         members: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        known = {end for fact in self._facts.values() for end in (fact.subject, fact.object)}
-        for each in self.graph.members:
-            if self._entities.get(each.other) in known:
-                members[each.one][self._entities[each.other]] = None
-        created = {self._entities[each.uuid]: each.created_at for each in reversed(self.graph.entities)}
-        taken: dict[str, str] = {}
-        told: dict[str, list[str]] = {}
+        linked = {end for fact in self._facts.values() for end in (fact.subject, fact.object)}
+        for membership in self.graph.members:
+            if self._entities.get(membership.target) in linked:
+                members[membership.source][self._entities[membership.target]] = None
+        created = {self._entities[entity.uuid]: entity.created_at for entity in reversed(self.graph.entities)}
+        assigned: set[str] = set()
+        communities: dict[str, list[str]] = {}
         for community in self.graph.communities:
-            own = [each for each in members[community.uuid] if each not in taken]
+            own = [entity for entity in members[community.uuid] if entity not in assigned]
             if not own or not display_name(community.name):
                 self.left_out["Community"] += 1
                 continue
-            id_ = community_id(self.namespace, min(own, key=lambda each: (created[each], each)))
-            taken |= dict.fromkeys(own, id_)
-            told[id_] = own
-            summary = " ".join((community.summary or "").split())
-            yield _line("community", id=id_, name=display_name(community.name), summary=summary, fingerprint="",
-                        embedding=True)  # fmt: skip
-        for id_, own in told.items():
+            id_ = community_id(self.namespace, min(own, key=lambda entity: (created[entity], entity)))
+            assigned |= {*own}
+            communities[id_] = own
+            summary, name = " ".join((community.summary or "").split()), display_name(community.name)
+            yield _line("community", id=id_, name=name, summary=summary, fingerprint="", embedding=True)
+        for id_, own in communities.items():
             for entity in own:
                 yield _line("member", community=id_, entity=entity)
 
@@ -262,34 +301,72 @@ def _line(record: str, **fields: Any) -> Line:
     return LINES[record].model_construct(record=record, **fields)
 
 
-def _episode(each: Episode, namespace: str) -> dict[str, Any]:
-    kind = each.source if each.source in ("text", "json") else "message"
-    content, spoken = replace_unstorable(each.content or ""), _SPOKEN.fullmatch((each.content or "").strip())
-    speaker = None
-    if kind == "message" and spoken and not _SPOKEN.search(spoken[2]):
-        speaker, content = " ".join(spoken[1].split()), spoken[2]
-    return _stored(each.uuid, content, each.valid_at, namespace) | {
-        "kind": kind, "speaker": speaker, "created_at": each.created_at,
-    }  # fmt: skip
+def _fact_line(id_: str, fact: _Fact, statements: list[Statement]) -> Line:
+    first = _first(statements)
+    optional = {} if fact.predicate.family is None else {"family": fact.predicate.family}
+    return _line(
+        "fact",
+        id=id_,
+        subject=fact.subject,
+        objects=[fact.object],
+        predicate=fact.predicate.name,
+        wording=fact.wording,
+        sentence=fact.sentence,
+        confidence=1.0,
+        edge_type="semantic",
+        created_at=min(edge.created_at for edge in fact.edges),
+        told_at=first.stated_at,
+        told_by=first.id,
+        said_at=max(statement.stated_at for statement in statements),
+        told_end=False,
+        embedding=True,
+        **optional,
+    )
 
 
-def _made_up(edge: Edge, namespace: str) -> dict[str, Any]:
-    """Return an episode that states a fact for which Graphiti has none."""
+def _first(statements: list[Statement]) -> Statement:
+    return min(statements, key=lambda statement: statement.order)
+
+
+def _from_episode(episode: Episode, namespace: str) -> Row:
+    kind = episode.source if episode.source in ("text", "json") else "message"
+    content = episode.content or ""
+    speaker, match = None, _SPEAKER.fullmatch(content.strip())
+    content = replace_unstorable(content)
+    if kind == "message" and match and not _SPEAKER.search(match[2]):
+        speaker, content = " ".join(match[1].split()), match[2]
+    fields = {"kind": kind, "speaker": speaker, "created_at": episode.created_at}
+    return _episode_fields(episode.uuid, content, episode.valid_at, namespace) | fields
+
+
+def _from_edge(edge: Edge, namespace: str) -> Row:
+    """Return an episode that states a fact for which Graphiti has no episode."""
     at = edge.created_at if edge.valid_at is None else edge.valid_at
     content = edge.fact or edge.name or predicates.predicate_name("")
-    return _stored(edge.uuid, content, at, namespace) | {"kind": "text", "created_at": edge.created_at}
+    fields = {"kind": "text", "created_at": edge.created_at}
+    return _episode_fields(edge.uuid, content, at, namespace) | fields
 
 
-def _stored(uuid: str, content: str, at: int, namespace: str) -> dict[str, Any]:
+def _episode_fields(uuid: str, content: str, at: int, namespace: str) -> Row:
     return {
-        "id": episode_id(namespace, ("id", SOURCE, uuid)), "content": content, "speaker": None, "at": at, "offset": 0,
-        "source": SOURCE, "source_id": uuid, "thread_key": thread_key(None), "status": "done", "plan": SOURCE,
-        "trust": 1.0, "attempts": 0, "flags": [],
-    }  # fmt: skip
+        "id": episode_id(namespace, ("id", SOURCE, uuid)),
+        "content": content,
+        "speaker": None,
+        "at": at,
+        "offset": 0,
+        "source": SOURCE,
+        "source_id": uuid,
+        "thread_key": thread_key(None),
+        "status": "done",
+        "plan": SOURCE,
+        "trust": 1.0,
+        "attempts": 0,
+        "flags": [],
+    }
 
 
 def _dates(edge: Edge) -> tuple[int, int]:
-    """Return when the fact was so; one that was expired without an end ended then."""
+    """Return when the fact was true; one that expired without an end ended when it expired."""
     until = edge.invalid_at if edge.invalid_at is not None else edge.expired_at
     since = OPEN_START if edge.valid_at is None else edge.valid_at
     if until is not None and until <= since:

@@ -1,43 +1,72 @@
-"""Bring an export in: into a graph aside, which takes the place of the namespace once all of it is there."""
+"""Import an export, or a graph of Graphiti, into a shadow graph that replaces the namespace once it is complete."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import base64
+import binascii
+import math
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
 
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
-from kg_memory.falkor import schema
-from kg_memory.falkor import store_schema as items
-from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor import schema, store_schema
+from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_swap import ShadowGraph, shadow_graph
+from kg_memory.falkor.wire import EncodedVector, Row
+from kg_memory.ingestion.receive import indexed, line
+from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.maintenance.transfer import cypher
-from kg_memory.maintenance.transfer.export import PREFIXES
-from kg_memory.maintenance.transfer.file import Target, opened
+from kg_memory.maintenance.transfer.export import PREFIXES, Progress
+from kg_memory.maintenance.transfer.file import Target, open_lines
 from kg_memory.maintenance.transfer.from_graphiti import Conversion
 from kg_memory.maintenance.transfer.graphiti import Graph
-from kg_memory.maintenance.transfer.lines import RECORDS, Header
-from kg_memory.maintenance.transfer.load import Filling
-from kg_memory.maintenance.transfer.renaming import Renaming
+from kg_memory.maintenance.transfer.lines import RECORDS, Entity, Episode, Fact, Header, Item, Line, Verdict
 from kg_memory.models.transfers import ImportResult
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
+<<<<<<< HEAD
 from kg_memory.validation import validate_namespace
+=======
+from kg_memory.text.identity import entity_id, episode_id, fact_id, validate_namespace, verdict_id
+>>>>>>> d261808 (Rebuild transfer in ten modules with typed options and plain errors)
 
-HOLDS = """
+HAS_CONTENTS = """
 MATCH (n)
 WHERE NOT n:Meta
 WITH n LIMIT 1
 RETURN count(n) AS some
 """
+BATCH = 500
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "entity": ("id", "key"),
+    "predicate": ("name",),
+    "answer": ("key",),
+    "spent": ("day",),
+    **dict.fromkeys(("episode", "fact", "belief", "verdict", "decision", "community", "item"), ("id",)),
+}
+"""The fields that identify a record: no two may share a value."""
+REFERENCES = (
+    *("episode", "before", "after", "entity", "other", "subject", "fact", "new", "known", "holds", "refused"),
+    *("told_by", "cause", "verdict"),
+)
+"""The fields that may hold the id of an entity, an episode, a fact or a verdict."""
+NumberedLine = tuple[int, Line]
+MakeError = Callable[[int, str], InputError]
 
 
-class Wish(NamedTuple):
-    """How to import: the namespace, the export's own if ``None``, and whether what it holds may go.
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """The target of an import: a namespace, by default the export's own, and whether to replace its contents.
 
-    Without *embeddings* those of the export are not taken, and all are made anew.
+    Without *embeddings* the vectors of the export are ignored, and computed again.
     """
 
     namespace: str | None = None
@@ -45,117 +74,327 @@ class Wish(NamedTuple):
     embeddings: bool = True
 
 
-def bring_in(
-    driver: Driver, source: Target, wish: Wish, progress: Callable[[int, int], None] | None = None
-) -> ImportResult:  # fmt: skip
-    """Bring the export *source* in, and return what came; *progress* is told how many of its bytes were read.
+def import_export(
+    driver: Driver, source: Target, options: ImportOptions, progress: Progress | None = None
+) -> ImportResult:
+    """Import the export *source*, and return what it held; *progress* gets (bytes read, bytes).
 
-    Errors: `InputError` for a file that is wrong, and where the namespace holds something and is not to be replaced;
+    Errors: `InputError` for an invalid file, and for a namespace that is not empty and not to be replaced;
     `EmbeddingMismatch`, `SchemaError`.
     """
-    with opened(source) as reading:
-        header = reading.header()
-        _check(driver, header, reading.name, embeddings=wish.embeddings)
-        target = validate_namespace(header.namespace if wish.namespace is None else wish.namespace)
+    with open_lines(source) as reader:
+        header = reader.header()
+        _check_header(driver, header, reader.name, embeddings=options.embeddings)
+        target = validate_namespace(header.namespace if options.namespace is None else options.namespace)
         key = graph_key(target, PREFIXES[header.holds])
-        with _reserved(driver, target, key, replace=wish.replace) as (made, held):
-            how: dict[str, Any] = {"renaming": Renaming(header.namespace, target), "anew": not wish.embeddings}
-            filling = (_filling if header.holds == "memory" else _filling_store)(driver, made, target, header, **how)
-            for _ in filling.take(reading.lines(RECORDS[header.holds]), reading.error):
+        with _replace_graph(driver, target, key, replace=options.replace) as (shadow, replaced):
+            renaming = Renaming(header.namespace, target)
+            prepare = _prepare_memory if header.holds == "memory" else _prepare_store
+            writer = prepare(driver, shadow, renaming, header, ignore_vectors=not options.embeddings)
+            for _ in writer.write(reader.lines(RECORDS[header.holds]), reader.error):
                 if progress:
-                    progress(reading.place, reading.size)
+                    progress(reader.place, reader.size)
             if header.holds == "memory":
-                _finish(driver, made, header)
-    return ImportResult(namespace=target, records=dict(filling.counts), embedded=filling.embedded, replaced=held)
+                _write_meta(driver, shadow, header)
+    return ImportResult(namespace=target, records=dict(writer.counts), embedded=writer.embedded, replaced=replaced)
 
 
-def bring_in_graphiti(
-    driver: Driver, graph: Graph, wish: Wish, progress: Callable[[int, int], None] | None = None
-) -> ImportResult:  # fmt: skip
-    """Bring Graphiti's *graph* in, and return what came; *progress* is told how many records were written.
+def import_graphiti(
+    driver: Driver, graph: Graph, options: ImportOptions, progress: Progress | None = None
+) -> ImportResult:
+    """Import Graphiti's *graph*, and return what it held; *progress* gets (records written, 0).
 
-    Errors: `InputError` where the namespace holds something and is not to be replaced.
+    Errors: `InputError` for a namespace that is not empty and not to be replaced.
     """
-    target = validate_namespace(wish.namespace)
+    target = validate_namespace(options.namespace)
     conversion = Conversion(graph, target)
-    with _reserved(driver, target, graph_key(target), replace=wish.replace) as (made, held):
-        filling = _filling(driver, made, target, None, renaming=Renaming(target, target), anew=True)
-        for count in filling.take(enumerate(conversion.lines(), start=1), _unfit):
+    with _replace_graph(driver, target, graph_key(target), replace=options.replace) as (shadow, replaced):
+        writer = _prepare_memory(driver, shadow, Renaming(target, target), None, ignore_vectors=True)
+        for count in writer.write(enumerate(conversion.lines(), start=1), _graphiti_error):
             if progress:
                 progress(count, 0)
-    left = {name: count for name, count in conversion.left_out.items() if count}
     return ImportResult(
-        namespace=target, records=dict(filling.counts), embedded=filling.embedded, replaced=held, left_out=left
-    )  # fmt: skip
+        namespace=target,
+        records=dict(writer.counts),
+        embedded=writer.embedded,
+        replaced=replaced,
+        left_out={name: count for name, count in conversion.left_out.items() if count},
+    )
 
 
-def _unfit(number: int, what: str) -> InputError:
-    return InputError(f"record {number} of Graphiti's graph: {what}")
+def _graphiti_error(number: int, problem: str) -> InputError:
+    return InputError(f"record {number} of Graphiti's graph: {problem}")
 
 
 @contextmanager
-def _reserved(driver: Driver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Have a graph aside that takes the place of *key*, the graph of *target*, and whether that holds something.
+def _replace_graph(driver: Driver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
+    """Yield a shadow graph that replaces *key*, the graph of *target*, at the end, and whether that has contents.
 
-    Errors: `InputError` where it does, and is not to be replaced, or is written meanwhile.
+    Errors: `InputError` if it has contents that are not to be replaced, or was written meanwhile.
     """
-    with shadow_graph(driver.database) as made:
+    database = driver.database
+    with shadow_graph(database) as shadow:
         if not replace:
-            made.watch(key)
-        held = any(row["some"] for row in driver.database.query(key, HOLDS, {}, write=False))
-        if held and not replace:
-            raise InputError(f"{target!r} holds something: name another, or replace it (--replace)")
-        yield made, held
-        # What was removed from it, and is not in the log of that yet, is noted in the graph itself.
-        [notes] = driver.database.query(key, cypher.NOTES, {}, write=False) or [{"notes": None}]
+            shadow.watch(key)
+        has_contents = any(row["some"] for row in database.query(key, HAS_CONTENTS, {}, write=False))
+        if has_contents and not replace:
+            raise InputError(f"{target!r} is not empty; choose another namespace, or replace it (--replace)")
+        yield shadow, has_contents
+        # Removals that are not in the audit log yet are noted in the graph itself.
+        [notes] = database.query(key, cypher.NOTES, {}, write=False) or [{"notes": None}]
         if notes["notes"]:
-            driver.database.query(made.key, cypher.KEEP_NOTES, notes, write=True)
-        if not made.replace(key):
-            raise InputError(f"{target!r} was written meanwhile: name another, or replace it (--replace)")
+            database.query(shadow.key, cypher.KEEP_NOTES, notes, write=True)
+        if not shadow.replace(key):
+            raise InputError(f"{target!r} was written meanwhile; choose another namespace, or replace it (--replace)")
 
 
-def _check(driver: Driver, header: Header, name: str, *, embeddings: bool) -> None:
-    known = schema.VERSION if header.holds == "memory" else items.VERSION
-    if header.schema_ > known or header.words > tokenise.VERSION:
-        raise SchemaError(f"{name} has schema {header.schema_}, this package knows {known}: upgrade kg-memory")
+def _check_header(driver: Driver, header: Header, name: str, *, embeddings: bool) -> None:
+    supported = schema.VERSION if header.holds == "memory" else store_schema.VERSION
+    if header.schema_ > supported or header.words > tokenise.VERSION:
+        raise SchemaError(f"{name} has schema {header.schema_}, this package supports {supported}; upgrade kg-memory")
     model = vector_model_name(driver.embeddings)
     if embeddings and header.embeddings and header.model not in (model, None):
         raise EmbeddingMismatch(
-            f"{name} has vectors of {header.model!r}, not of {model!r}: import with that model, or without the "
-            "embeddings of the file (--no-embeddings): those of a memory are then made anew"
+            f"{name} has vectors of {header.model!r}, not of {model!r}; import with that model, or without the "
+            "embeddings of the file (--no-embeddings), so that those of a memory are computed again"
         )
 
 
-def _filling(
-    driver: Driver, made: ShadowGraph, target: str, header: Header | None, *, renaming: Renaming, anew: bool
-) -> Filling:  # fmt: skip
-    """Return what fills the graph aside, once that is ready to be written."""
+def _prepare_memory(
+    driver: Driver, shadow: ShadowGraph, renaming: Renaming, header: Header | None, *, ignore_vectors: bool
+) -> GraphWriter:
     model = vector_model_name(driver.embeddings)
-    known = header.dimension if header is not None and header.model == model else None
-    length = driver.dimension() if known is None else known
-    schema.ensure(driver.database, made.key, length, model)
+    dimension = header.dimension if header is not None and header.model == model else None
+    if dimension is None:
+        dimension = driver.dimension()
+    schema.ensure(driver.database, shadow.key, dimension, model)
 
-    def embedded(texts: list[str]) -> list[Vector]:
-        return driver.run(embed(texts), target)
+    def embed_texts(texts: list[str]) -> list[Vector]:
+        return driver.run(embed(texts), renaming.target)
 
-    return Filling(driver.database, made.key, embedded, dimension=length, anew=anew, renaming=renaming)
-
-
-def _filling_store(
-    driver: Driver, made: ShadowGraph, target: str, header: Header, *, renaming: Renaming, anew: bool
-) -> Filling:  # fmt: skip
-    """`_filling` for the items of a store; their texts are not known here, so their vectors are not made anew."""
-    del target
-    items.ensure(driver.database, made.key, items.ITEMS)
-    if header.model is not None and not anew:
-        items.fit_vectors(driver.database, made.key, header.model, header.dimension)
-    # Vectors of items have one number more than the model's, see `kg_memory.adapters.store.items.driver`.
-    length = (header.dimension or 0) + 1
-    return Filling(driver.database, made.key, lambda _: [], dimension=length, anew=anew, renaming=renaming)
+    vectors = VectorReader(embed_texts, dimension, ignore=ignore_vectors)
+    return GraphWriter(driver.database, shadow.key, vectors, renaming)
 
 
-def _finish(driver: Driver, made: ShadowGraph, header: Header) -> None:
-    """Give the graph the counters of the export; bring one of an earlier version to the present."""
+def _prepare_store(
+    driver: Driver, shadow: ShadowGraph, renaming: Renaming, header: Header, *, ignore_vectors: bool
+) -> GraphWriter:
+    """Prepare the graph of a store's items; their texts are unknown here, so their vectors are not computed."""
+    store_schema.ensure(driver.database, shadow.key, store_schema.ITEMS)
+    if header.model is not None and not ignore_vectors:
+        store_schema.fit_vectors(driver.database, shadow.key, header.model, header.dimension)
+    vectors = VectorReader(lambda _: [], (header.dimension or 0) + 1, ignore=ignore_vectors)  # see `store_schema`
+    return GraphWriter(driver.database, shadow.key, vectors, renaming)
+
+
+def _write_meta(driver: Driver, shadow: ShadowGraph, header: Header) -> None:
+    """Give the graph the counters of the export, and migrate one of an earlier version."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
-    driver.database.query(made.key, cypher.SET_META, {"meta": meta}, write=True)
-    schema.check(driver.database, made.key, None, vector_model_name(driver.embeddings))
+    driver.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
+    schema.check(driver.database, shadow.key, None, vector_model_name(driver.embeddings))
+
+
+@dataclass(frozen=True, slots=True)
+class VectorReader:
+    """Reads the vectors of lines, of *dimension*, or computes them with *embed*: all of them to *ignore* the file's."""
+
+    embed: Callable[[list[str]], list[Vector]]
+    dimension: int
+    ignore: bool
+
+    def unpack(self, packed: str) -> EncodedVector:
+        """Return the vector that was packed as base64.
+
+        Errors: `ValueError` for invalid and zero vectors: a search would always return the latter first.
+        """
+        try:
+            data = base64.b64decode(packed, validate=True)
+            numbers = struct.unpack(f"<{self.dimension}f", data)
+        except (binascii.Error, struct.error):
+            raise ValueError(f"embedding must be base64 of {self.dimension} singles; export it again") from None
+        if not all(map(math.isfinite, numbers)) or not any(numbers):
+            raise ValueError("embedding must be finite and not a zero vector; set it to true to compute it again")
+        return _ExactVector(numbers)
+
+
+class _ExactVector(EncodedVector):
+    """A vector that is sent with all digits of its single precision."""
+
+    @cached_property
+    def text(self) -> str:
+        return f"[{','.join(f'{number:.9g}' for number in self)}]"
+
+
+class GraphWriter:
+    """Writes lines into the graph *key*, which nobody reads yet."""
+
+    def __init__(self, database: Database, key: str, vectors: VectorReader, renaming: Renaming) -> None:
+        self._database = database
+        self._key = key
+        self._vectors = vectors
+        self._renaming = renaming
+        self.counts: Counter[str] = Counter()
+        self.embedded = 0
+
+    def write(self, lines: Iterable[NumberedLine], make_error: MakeError) -> Iterator[int]:
+        """Write *lines* in batches, and yield how many were written so far; *make_error* makes the error of a line."""
+        for record, group in groupby(lines, key=lambda numbered: numbered[1].record):
+            for batch in _batches(group):
+                self._write_batch(record, batch, make_error)
+                self.counts[record] += len(batch)
+                yield self.counts.total()
+
+    def _write_batch(self, record: str, batch: list[NumberedLine], make_error: MakeError) -> None:
+        rows = []
+        for number, item in batch:
+            try:
+                rows.append({"line": number, **self._to_row(record, item)})
+            except ValueError as error:
+                raise make_error(number, str(error)) from None
+        if record in cypher.INDEXED:
+            self._embed_texts(rows)
+        if record == "alias":
+            self._query(cypher.ALIASES, keys=list(dict.fromkeys(row["key"] for row in rows)))
+        words = [row.pop("words", {}) for row in rows]
+        written = {row["line"] for row in self._query(cypher.WRITE[record], rows=rows)}
+        for row in rows:
+            if row["line"] not in written:
+                problem = f"this {record} is there twice, or refers to something that no earlier line has"
+                raise make_error(row["line"], problem)
+        if record in cypher.INDEXED:
+            self._write_words(record, [row["properties"]["id"] for row in rows], words)
+
+    def _to_row(self, record: str, item: Line) -> Row:
+        item = self._renaming.rename(item)
+        ends, properties = _fields_beside_properties(item), item.to_properties()
+        if isinstance(item, Item):
+            vectors = [] if self._vectors.ignore else list(map(self._vectors.unpack, item.embeddings))
+            properties["vectors"] = len(vectors)
+            return {**ends, "within": item.prefixes[-1], "properties": properties, "embeddings": vectors}
+        if record not in cypher.INDEXED:
+            return {**ends, "properties": properties}
+        words = item.words if item.words is not None else _count_words(record, properties)  # type: ignore[attr-defined]
+        packed: str | bool | None = item.embedding  # type: ignore[attr-defined]
+        has_vector = isinstance(packed, str) and not self._vectors.ignore
+        vector = self._vectors.unpack(str(packed)) if has_vector else None
+        text = TEXTS[record](properties) if packed is not None and vector is None else None
+        if "n" not in item.model_fields_set:
+            properties["n"] = sum(words.values())
+        return {**ends, "properties": properties, "words": words, "embedding": vector, "text": text}
+
+    def _embed_texts(self, rows: list[Row]) -> None:
+        """Compute the vectors that the file does not have."""
+        texts = [row.pop("text") for row in rows]
+        missing = [row for row, text in zip(rows, texts, strict=True) if text is not None]
+        if missing:
+            vectors = self._vectors.embed([text for text in texts if text is not None])
+            for row, vector in zip(missing, vectors, strict=True):
+                row["embedding"] = vector
+            self.embedded += len(missing)
+
+    def _write_words(self, record: str, ids: list[str], words: list[dict[str, int]]) -> None:
+        terms = sorted(set().union(*words))
+        if not terms:
+            return
+        self._query(cypher.TERMS, terms=terms)
+        rows = []
+        for id_, counts in zip(ids, words, strict=True):
+            rows.append({"id": id_, "words": [{"term": term, "f": count} for term, count in counts.items()]})
+        self._query(cypher.POSTINGS[record], rows=rows)
+
+    def _query(self, query: str, **params: Any) -> list[Row]:
+        return self._database.query(self._key, query, params, write=True)
+
+
+def _batches(lines: Iterable[NumberedLine]) -> Iterator[list[NumberedLine]]:
+    """Yield lines in batches without duplicates: a query does not see what it writes itself."""
+    batch: list[NumberedLine] = []
+    batch_keys: set[Any] = set()
+    for number, item in lines:
+        keys = {getattr(item, name) for name in KEYS.get(item.record, ())}
+        if len(batch) == BATCH or keys & batch_keys:
+            yield batch
+            batch, batch_keys = [], set()
+        batch.append((number, item))
+        batch_keys |= keys
+    if batch:
+        yield batch
+
+
+def _fields_beside_properties(item: Line) -> Row:
+    return {name: getattr(item, name) for name in item.own - {"record", "words", "embedding"}}
+
+
+def _count_words(record: str, properties: Row) -> dict[str, int]:
+    """Return the words of a record as ingestion counts them; those of an episode without its neighbours'."""
+    if record == "episode":
+        _, postings = indexed({"speaker": None, **properties}, (), ())
+        return {posting["term"]: posting["in"][0]["f"] for posting in postings}
+    if record == "fact":
+        return dict(tokenise.count_terms(properties["sentence"]))
+    names = " ".join(dict.fromkeys((properties["name"], *properties.get("aliases", ()))))
+    return dict(tokenise.count_terms(properties.get("summary", "")) + tokenise.count_terms(names, NAME_WEIGHT))
+
+
+TEXTS: Mapping[str, Callable[[Row], str]] = {
+    "entity": lambda properties: str(properties["name"]),
+    "community": lambda properties: str(properties["name"]),
+    "fact": lambda properties: str(properties["sentence"]),
+    "episode": lambda properties: line({"speaker": None, **properties}),
+}
+"""The text that the vector of each record is of."""
+
+
+class Renaming:
+    """Derives new ids for lines that move to another namespace, so that the same content keeps the same identity.
+
+    An id is derived from the namespace and the content. Ids that were not derived so stay.
+    """
+
+    def __init__(self, source: str, target: str) -> None:
+        self.target = target
+        self._source = source
+        self._ids: dict[str, str] = {}
+        self._keys: dict[str, str] = {}
+
+    def rename(self, item: Line) -> Line:
+        """Return the line as it is to be stored."""
+        if self._source == self.target:
+            return item
+        self._learn(item)
+        changes: dict[str, Any] = {}
+        for name in ("id", *REFERENCES):
+            value = getattr(item, name, None)
+            if isinstance(value, str) and value in self._ids:
+                changes[name] = self._ids[value]
+        if isinstance(item, Fact):
+            changes["objects"] = [self._ids.get(id_, id_) for id_ in item.objects]
+        return item.model_copy(update=changes) if changes else item
+
+    def _learn(self, item: Line) -> None:
+        """Remember the new id of the thing that a line defines."""
+        namespaces = (self._source, self.target)
+        match item:
+            case Entity():
+                self._keys[item.id] = item.key
+                old, new = (entity_id(namespace, item.key) for namespace in namespaces)
+            case Episode():
+                parts = _identifying_parts(item)
+                old, new = (episode_id(namespace, parts) for namespace in namespaces)
+            case Fact():
+                subject, *objects = (self._keys.get(id_, "") for id_ in (item.subject, *item.objects))
+                content = (subject, item.predicate, objects, item.sentence)
+                old, new = (fact_id(namespace, *content) for namespace in namespaces)
+            case Verdict():
+                old = verdict_id(self._source, item.new, item.known)
+                new = verdict_id(self.target, *(self._ids.get(id_, id_) for id_ in (item.new, item.known)))
+            case _:
+                return
+        if item.id == old:
+            self._ids[item.id] = new
+
+
+def _identifying_parts(episode: Episode) -> tuple[str | None, ...]:
+    if episode.source_id:
+        return "id", episode.source, episode.source_id
+    return episode.kind, episode.content, episode.speaker, episode.thread, str(episode.at)

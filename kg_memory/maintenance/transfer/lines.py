@@ -1,7 +1,7 @@
-"""The lines of an export: what each says of a namespace, checked.
+"""The lines of an export, validated: one record of a namespace each.
 
-Times are ISO 8601 texts in UTC (microseconds since the epoch where the calendar ends); ``null`` is an open end. What a
-line does not name is not stored. Fields that are not listed here are kept as they are: later versions have more.
+Times are ISO 8601 in UTC, or microseconds since the epoch beyond the calendar; ``null`` is an open end. Fields that a
+line lacks are not stored. Fields that are not listed here are stored as they are: later versions have more.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _storable(text: str) -> str:
+def _validate_storable(text: str) -> str:
     if _UNSTORABLE.search(text):
-        raise ValueError("it has a NUL or half a character, which no database holds: take it out")
+        raise ValueError("the text must have no NUL and no lone surrogate; remove them")
     return text
 
 
-def _findable(text: str) -> str:
-    """Return *text*, which the database's indices find: they find no empty, padded or very long one."""
+def _validate_key(text: str) -> str:
+    """Return *text* if the database's indices can find it: they miss empty, padded and very long texts."""
     if not text or text != text.strip() or len(text.encode()) > LONGEST_KEY:
-        raise ValueError(f"it is empty, padded or longer than {LONGEST_KEY} bytes: give another")
-    return _storable(text)
+        raise ValueError(f"a key must have 1 to {LONGEST_KEY} bytes and no spaces around it; choose another")
+    return _validate_storable(text)
 
 
-def _at(value: object, opened: int | None = None) -> object:
-    """Return an instant in microseconds, *opened* for an open end."""
-    if value is None and opened is not None:
-        return opened
+def _parse_time(value: object, open_end: int | None = None) -> object:
+    """Return an instant in microseconds, *open_end* for ``None``."""
+    if value is None and open_end is not None:
+        return open_end
     if isinstance(value, str):
         try:
-            told = datetime.fromisoformat(value)
-            return micros(told.astimezone(UTC) if told.tzinfo else told.replace(tzinfo=UTC), default=0)
+            moment = datetime.fromisoformat(value)
+            return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
         except (ValueError, OverflowError):
-            raise ValueError("it is no date: write it as in 2024-05-01T10:00:00Z") from None
+            raise ValueError("the value must be a time; write it as 2024-05-01T10:00:00Z") from None
     return value
 
 
-def _told(value: int, opened: int | None = None) -> str | int | None:
-    if value == opened:
+def _format_time(value: int, open_end: int | None = None) -> str | int | None:
+    if value == open_end:
         return None
     try:
         return datetime.fromtimestamp(value // 1_000_000, UTC).replace(microsecond=value % 1_000_000).isoformat()
@@ -57,57 +57,57 @@ def _told(value: int, opened: int | None = None) -> str | int | None:
         return value
 
 
-def _time(opened: int | None) -> tuple[BeforeValidator, PlainSerializer]:
-    check: Callable[[Any], Any] = partial(_at, opened=opened)
-    return BeforeValidator(check), PlainSerializer(partial(_told, opened=opened))
+def _time_field(open_end: int | None) -> tuple[BeforeValidator, PlainSerializer]:
+    check: Callable[[Any], Any] = partial(_parse_time, open_end=open_end)
+    return BeforeValidator(check), PlainSerializer(partial(_format_time, open_end=open_end))
 
 
 _WHOLE = Field(ge=-(2**63), lt=2**63)
 Whole = Annotated[int, _WHOLE]
-Text = Annotated[str, AfterValidator(_storable)]
-Key = Annotated[str, AfterValidator(_findable)]
-At = Annotated[int, _WHOLE, *_time(None)]
-Since = Annotated[int, _WHOLE, *_time(OPEN_START)]
-Until = Annotated[int, _WHOLE, *_time(OPEN_END)]
+Text = Annotated[str, AfterValidator(_validate_storable)]
+Key = Annotated[str, AfterValidator(_validate_key)]
+At = Annotated[int, _WHOLE, *_time_field(None)]
+Since = Annotated[int, _WHOLE, *_time_field(OPEN_START)]
+Until = Annotated[int, _WHOLE, *_time_field(OPEN_END)]
 Scalar = bool | Whole | float | Text
 Plain = Scalar | list[Scalar]
 
 
 class Line(BaseModel):
-    """One line: its `record` is what it tells of."""
+    """One line: a node or relation of the graph, of the kind `record`."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False)
     __pydantic_extra__: dict[str, Plain] = Field(init=False)
 
     own: ClassVar[frozenset[str]] = frozenset({"record"})
-    """Fields that are no property of what is stored."""
+    """Fields that are not stored as properties."""
 
     record: str
 
     def model_post_init(self, _: object) -> None:
-        wrong = [name for name in self.__pydantic_extra__ if not _NAME.fullmatch(name)]
-        if wrong:
-            raise ValueError(f"{wrong[0]!r:.80} is no name of a field: use letters, digits and underscores")
+        invalid = [name for name in self.__pydantic_extra__ if not _NAME.fullmatch(name)]
+        if invalid:
+            raise ValueError(f"a field name must have letters, digits and underscores, got {invalid[0]!r:.80}")
 
-    def told(self) -> dict[str, Any]:
-        """Return the properties that are stored."""
-        given = {name: getattr(self, name) for name in {*self.model_fields_set, *self.__pydantic_extra__} - self.own}
-        return {name: value for name, value in given.items() if value is not None}
+    def to_properties(self) -> dict[str, Any]:
+        """Return the properties to store."""
+        names = {*self.model_fields_set, *self.__pydantic_extra__} - self.own
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 Count = Annotated[int, Field(ge=0, lt=2**31)] | Annotated[float, Field(ge=0, lt=2**31)]
-"""A number of words; the database makes some of them floats."""
+"""A number of words; the database turns some into floats."""
 Words = dict[Key, Count] | None
-"""How often the word index counts each word; counted anew where it is left out."""
+"""The count of each word in the word index; computed from the text if absent."""
 Vector = str | Literal[True] | None
-"""The vector as base64 of its numbers in single precision, the lowest byte first; ``true`` to make it anew."""
-WORDED = frozenset({"record", "words", "embedding"})
+"""The vector as base64 of little-endian single precision numbers; ``true`` to compute it again."""
+INDEXED = frozenset({"record", "words", "embedding"})
 
 
 class Entity(Line):
-    """A person, place, thing or idea; `key` is what it was first called, with its type."""
+    """A person, place, thing or idea; `key` is made of its first name and its type."""
 
-    own = WORDED
+    own = INDEXED
 
     id: Key
     key: Key
@@ -135,9 +135,9 @@ class Alias(Line):
 
 
 class Episode(Line):
-    """A message, text or record as it came in."""
+    """A message, text or record as it was added."""
 
-    own = WORDED
+    own = INDEXED
 
     id: Key
     kind: Literal["message", "text", "json"] = "message"
@@ -158,7 +158,7 @@ class Episode(Line):
 
 
 class Mention(Line):
-    """That an episode mentions an entity."""
+    """A mention of an entity in an episode."""
 
     own = frozenset({"record", "episode", "entity"})
 
@@ -167,7 +167,7 @@ class Mention(Line):
 
 
 class Next(Line):
-    """That an episode follows another in its thread."""
+    """The order of two episodes in a thread."""
 
     own = frozenset({"record", "before", "after"})
 
@@ -176,9 +176,9 @@ class Next(Line):
 
 
 class Fact(Line):
-    """What is said of a subject and one or more objects, by the ids of these."""
+    """A fact about a subject and one or more objects, by their ids."""
 
-    own = WORDED | {"subject", "objects"}
+    own = INDEXED | {"subject", "objects"}
 
     id: Key
     subject: Key
@@ -198,7 +198,7 @@ class Fact(Line):
 
 
 class Statement(Line):
-    """The evidence: that an episode states a fact, with the characters that do, and for which time."""
+    """The evidence of a fact: the characters of an episode that state it, and for which time."""
 
     own = frozenset({"record", "episode", "fact"})
 
@@ -211,7 +211,7 @@ class Statement(Line):
 
 
 class Belief(Line):
-    """A period in which a fact was so, as it was believed from `created_at` to `expired_at`."""
+    """A period in which a fact was true, as believed from `created_at` to `expired_at`."""
 
     own = frozenset({"record", "fact", "proposed"})
 
@@ -227,7 +227,7 @@ class Belief(Line):
 
 
 class Verdict(Line):
-    """What two facts have to do with each other."""
+    """The relation between two facts."""
 
     id: Key
     new: Key
@@ -238,7 +238,7 @@ class Verdict(Line):
 
 
 class Decision(Line):
-    """What a person decided about a verdict."""
+    """A person's decision about a verdict."""
 
     own = frozenset({"record", "verdict"})
 
@@ -250,16 +250,16 @@ class Decision(Line):
 
 
 class Predicate(Line):
-    """What a predicate means."""
+    """The meaning of a predicate."""
 
     name: Key
     canonical: Text
 
 
 class Community(Line):
-    """A cluster of entities, and what it is about."""
+    """A cluster of entities, with a summary."""
 
-    own = WORDED
+    own = INDEXED
 
     id: Key
     name: Text
@@ -270,7 +270,7 @@ class Community(Line):
 
 
 class Member(Line):
-    """That an entity belongs to a community."""
+    """The membership of an entity in a community."""
 
     own = frozenset({"record", "community", "entity"})
 
@@ -280,7 +280,7 @@ class Member(Line):
 
 
 class Part(Line):
-    """That a community is a part of a larger one."""
+    """The membership of a community in a larger one."""
 
     own = frozenset({"record", "community", "whole"})
 
@@ -289,7 +289,7 @@ class Part(Line):
 
 
 class Similar(Line):
-    """That two entities are near in meaning."""
+    """A link between two entities with similar names."""
 
     own = frozenset({"record", "entity", "other"})
 
@@ -298,14 +298,14 @@ class Similar(Line):
 
 
 class Answer(Line):
-    """What a model answered that is not used yet: it is not to be paid twice."""
+    """A cached answer of a model that was not used yet."""
 
     key: Key
     answer: Text
 
 
 class Spent(Line):
-    """What was spent on a day, in days since the epoch."""
+    """The usage of a day, in days since the epoch."""
 
     day: Annotated[int, Field(ge=0, lt=10**9)]
 
@@ -329,9 +329,9 @@ class Item(Line):
 
 
 class Header(BaseModel):
-    """The first line: what follows, and what it was made by. `meta` are counters of the graph.
+    """The first line: the contents, the embedding model, and the counters of the graph in `meta`.
 
-    What `holds` items is the store of that name; one that has no vectors yet has no model.
+    An export that `holds` items is of the store named by `namespace`; without vectors it has no model.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -349,7 +349,7 @@ class Header(BaseModel):
 
 
 class End(BaseModel):
-    """The last line: how many there are of each record, and the SHA-256 of all lines before it."""
+    """The last line: the number of each record, and the SHA-256 of all lines before it."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -358,13 +358,11 @@ class End(BaseModel):
     sha256: str
 
 
-LINES: dict[str, type[Line]] = {
-    each.__name__.lower(): each
-    for each in (
-        Entity, Alias, Episode, Mention, Next, Fact, Statement, Belief, Verdict, Decision, Predicate, Community, Member,
-        Part, Similar, Answer, Spent, Item,
-    )
-}  # fmt: skip
-"""Each record's line, in the order in which they stand in an export: what is referred to comes first."""
-RECORDS = {"memory": [each for each in LINES if each != "item"], "items": ["item"]}
-"""The records of what an export may hold."""
+_RECORDS: tuple[type[Line], ...] = (
+    *(Entity, Alias, Episode, Mention, Next, Fact, Statement, Belief, Verdict, Decision, Predicate),
+    *(Community, Member, Part, Similar, Answer, Spent, Item),
+)
+LINES: dict[str, type[Line]] = {line.__name__.lower(): line for line in _RECORDS}
+"""The line of each record, in the order of an export: references point to earlier lines."""
+RECORDS = {"memory": [record for record in LINES if record != "item"], "items": ["item"]}
+"""The records of each kind of export."""

@@ -111,10 +111,10 @@ def test_cytoscape_json_is_as_its_schema_has_it(drawn: GraphMemory, namespace: s
 
 
 def test_a_picture_is_no_export_and_of_nothing_there_is_none(drawn: GraphMemory, namespace: str):
-    with pytest.raises(InputError, match="no export of kg-memory"):
+    with pytest.raises(InputError, match="not an export of kg-memory"):
         drawn.data.import_(io.BytesIO(exported(drawn, namespace, form="cytoscape")))
     for form in ("graphml", "cytoscape"):
-        with pytest.raises(InputError, match="'nobody' holds nothing"):
+        with pytest.raises(InputError, match="'nobody' is empty or does not exist"):
             drawn.data.export(io.BytesIO(), namespace="nobody", form=form)
     with pytest.raises(InputError, match="the form is 'dot': use one of jsonl, graphml, cytoscape"):
         drawn.data.export(io.BytesIO(), namespace=namespace, form="dot")

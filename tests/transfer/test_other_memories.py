@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer import langmem, mem0
+from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0
 
 MEMORY = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "metadata": {"category": "home"}, "score": None,
@@ -44,7 +44,7 @@ def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(
         {"results": told, "relations": []} if form == "results" else told,
         a_line_each=form == "lines",
     )
-    first, second = mem0.episodes(path)
+    first, second = read_mem0(path)
     assert (first.content, first.speaker, first.thread, first.source, first.source_id) == (
         "Lives in Oslo",
         "ann",
@@ -59,7 +59,7 @@ def test_mem0_memories_are_dated_by_their_last_change_and_spoken_by_their_owner(
 
 
 def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: Path):
-    found = list(mem0.episodes(put(tmp_path / "h.json", HISTORY)))
+    found = list(read_mem0(put(tmp_path / "h.json", HISTORY)))
     assert [(each.content, each.at and each.at.month, each.source_id) for each in found] == [
         ("Likes jazz", 1, "h1"),
         ("Likes rock", 2, "h2"),
@@ -67,7 +67,7 @@ def test_mem0_history_tells_each_change_and_nothing_that_was_deleted(tmp_path: P
 
 
 def test_langmem_items_are_messages_or_records(tmp_path: Path):
-    found = list(langmem.episodes(put(tmp_path / "l.json", [ITEM, SAID, TYPED])))
+    found = list(read_langmem(put(tmp_path / "l.json", [ITEM, SAID, TYPED])))
     assert [each.content for each in found] == ["Ann lives in Oslo", "Ann knows Bob", '{"age": 40, "name": "Ann"}']
     assert [each.kind for each in found] == ["message", "message", "json"]
     assert {(each.thread, each.source, each.at and each.at.day) for each in found} == {("memories/ann", "langmem", 2)}
@@ -76,35 +76,35 @@ def test_langmem_items_are_messages_or_records(tmp_path: Path):
 
 def test_the_memories_of_several_are_not_mixed(tmp_path: Path):
     both = put(tmp_path / "m.json", [MEMORY, {**MEMORY, "id": "m3", "user_id": "bob", "memory": "Is Bob"}])
-    with pytest.raises(InputError, match=r"2 of them: say which user is meant \(--group\), such as \['ann', 'bob'\]"):
-        list(mem0.episodes(both))
-    assert [each.content for each in mem0.episodes(both, "bob")] == ["Is Bob"]
+    with pytest.raises(InputError, match=r"2 users; choose one of them with --group, such as \['ann', 'bob'\]"):
+        list(read_mem0(both))
+    assert [each.content for each in read_mem0(both, "bob")] == ["Is Bob"]
     with pytest.raises(InputError, match="no user 'eve'"):
-        list(mem0.episodes(both, "eve"))
+        list(read_mem0(both, "eve"))
     spaces = put(tmp_path / "l.json", [ITEM, {**SAID, "namespace": ["memories", "bob"]}])
-    assert [each.content for each in langmem.episodes(spaces, "memories/bob")] == ["Ann knows Bob"]
+    assert [each.content for each in read_langmem(spaces, "memories/bob")] == ["Ann knows Bob"]
 
 
 @pytest.mark.parametrize(
     ("read", "told", "said"),
     [
-        (mem0, [], "has no records"),
-        (mem0, ["text"], "record 1: no object"),
-        (mem0, [{"id": "x"}], "record 1: it has no memory: give what get_all or history returns"),
-        (mem0, [{**MEMORY, "created_at": "soon"}], "record 1: no time .*write it as 2024"),
-        (mem0, [{**MEMORY, "metadata": "x"}], "record 1: it has no memory"),
-        (langmem, [{"key": "x"}], "record 1: it has no value: give items as Item.dict"),
-        (langmem, [{**ITEM, "updated_at": []}, {**ITEM, "updated_at": "x"}], "record 2: no time"),
+        (read_mem0, [], "has no records"),
+        (read_mem0, ["text"], "record 1: a record must be an object"),
+        (read_mem0, [{"id": "x"}], "record 1: there is no memory; pass the result of get_all or history"),
+        (read_mem0, [{**MEMORY, "created_at": "soon"}], "record 1: created_at is not a time .*write it as 2024"),
+        (read_mem0, [{**MEMORY, "metadata": "x"}], "record 1: there is no memory"),
+        (read_langmem, [{"key": "x"}], "record 1: there is no value; pass items as Item.dict"),
+        (read_langmem, [{**ITEM, "updated_at": []}, {**ITEM, "updated_at": "x"}], "record 2: updated_at is not a time"),
     ],
 )  # fmt: skip
 def test_a_wrong_record_is_named(tmp_path: Path, read: Any, told: Any, said: str):
     with pytest.raises(InputError, match=said):
-        list(read.episodes(put(tmp_path / "x.json", told)))
+        list(read(put(tmp_path / "x.json", told)))
 
 
 def test_a_line_that_is_no_json_is_named(tmp_path: Path):
     (tmp_path / "x.json").write_text(f"{json.dumps(MEMORY)}\nnonsense\n", "utf-8")
-    with pytest.raises(InputError, match=r"x.json:2: no JSON .*mend the line"):
-        list(mem0.episodes(tmp_path / "x.json"))
-    with pytest.raises(InputError, match="cannot be read"):
-        list(mem0.episodes(tmp_path / "none.json"))
+    with pytest.raises(InputError, match=r"x.json:2: not JSON .*fix or remove the line"):
+        list(read_mem0(tmp_path / "x.json"))
+    with pytest.raises(InputError, match="cannot read"):
+        list(read_mem0(tmp_path / "none.json"))
