@@ -81,7 +81,9 @@ class Data(Group):
         file has none. *progress* is called with how many bytes of how many were read. Errors: `InputError` for a wrong
         line, with its number; `EmbeddingMismatch` where the vectors are of another model; `DatabaseError`.
         """
-        return work(lambda: import_export(self._engine.driver, source, ImportOptions(namespace, replace, embeddings), progress))
+        return work(
+            lambda: import_export(self._engine.driver, source, ImportOptions(namespace, replace, embeddings), progress)
+        )
 
     import_, aimport_ = verb(_import_)
 
@@ -104,7 +106,9 @@ class Data(Group):
 
         def bring() -> ImportResult:
             options = ImportOptions(namespace, replace)
-            return import_graphiti(self._engine.driver, select_group(_read_graphiti(source, graph), group), options, progress)
+            return import_graphiti(
+                self._engine.driver, select_group(_read_graphiti(source, graph), group), options, progress
+            )
 
         return work(bring)
 

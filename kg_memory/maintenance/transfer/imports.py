@@ -32,11 +32,8 @@ from kg_memory.models.transfers import ImportResult
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
-<<<<<<< HEAD
+from kg_memory.text.identity import entity_id, episode_id, fact_id, verdict_id
 from kg_memory.validation import validate_namespace
-=======
-from kg_memory.text.identity import entity_id, episode_id, fact_id, validate_namespace, verdict_id
->>>>>>> d261808 (Rebuild transfer in ten modules with typed options and plain errors)
 
 HAS_CONTENTS = """
 MATCH (n)
