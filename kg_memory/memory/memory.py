@@ -97,7 +97,13 @@ class GraphMemory(Group, Closing):
         vectors = opening.embeddings(embeddings, settings, chosen)
         scorer = opening.scorer(reranker, settings, chosen)
         driver = Driver(
-            chosen, vectors, self._database, scorer=scorer, side_by_side=settings.parallel, budget=settings.budget
+            chosen,
+            vectors,
+            self._database,
+            scorer=scorer,
+            side_by_side=settings.parallel,
+            budget=settings.budget,
+            rules=opening.RULES,
         )
         engine = Engine(driver, opening.plan(opening.thresholds(settings, vectors), chosen))
         super().__init__(engine)

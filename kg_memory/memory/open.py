@@ -22,6 +22,7 @@ from kg_memory.settings import OFFLINE, Settings
 
 logger = logging.getLogger("kg_memory")
 
+RULES: Model = OfflineModel()
 AGAIN = "the next call starts it anew, so try again"
 OPENAI_MODEL = "gpt-4.1-mini"
 OPENAI_EMBEDDINGS = "text-embedding-3-small"
@@ -121,7 +122,7 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
     if name is None or name == OFFLINE:
         if name is None:
             logger.warning("no model and no OPENAI_API_KEY: reading offline, by rules; set KG_MEMORY_MODEL to choose")
-        return OfflineModel()
+        return RULES
     return _chat(name, settings)
 
 
@@ -160,7 +161,7 @@ def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEnc
         from kg_memory.llm.cross_encoders import RerankServer  # noqa: PLC0415 - its client takes 0.2 s to import
 
         return RerankServer(named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout)
-    return ModelCrossEncoder(OfflineModel() if named == OFFLINE else _chat(named, settings))
+    return ModelCrossEncoder(RULES if named == OFFLINE else _chat(named, settings))
 
 
 def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:

@@ -27,7 +27,6 @@ from kg_memory.llm.budget import BudgetMeter, Ledger
 from kg_memory.llm.cross_encoders import CrossEncoder, ModelCrossEncoder, check_scores
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.offline import OfflineModel
 from kg_memory.runtime.clock import Clock
 from kg_memory.runtime.effects import (
     Ask,
@@ -48,7 +47,6 @@ from kg_memory.runtime.lifecycle import clear_with_all, renew_in_children
 from kg_memory.settings import OFFLINE
 
 T = TypeVar("T")
-_RULES = OfflineModel()
 V = TypeVar("V")
 REMEMBERED_VECTORS = 4096
 REMEMBERED_SCORES = 8192
@@ -61,7 +59,10 @@ REFUSALS = (QueryError, EmbeddingMismatch)
 
 
 class Driver:
-    """Performs effects with one model, one embedding model, one database and one cross-encoder, else the model."""
+    """Performs effects with one model, one embedding model, one database and one cross-encoder, else the model.
+
+    *rules* answers the questions that have an answer by rules, where the budget has no room to ask the model.
+    """
 
     def __init__(
         self,
@@ -73,8 +74,10 @@ class Driver:
         scorer: CrossEncoder | None = None,
         side_by_side: int = SIDE_BY_SIDE,
         budget: Budget = NO_BUDGET,
+        rules: Model | None = None,
     ) -> None:
         self.model = model
+        self._rules = rules or model
         self.budget = budget
         self._ledger = Ledger()
         self.clock = clock or Clock()
@@ -135,7 +138,7 @@ class Driver:
         """Return *flow* with what it asks counted, and kept within the budget; rules cost nothing."""
         if self.model.name == OFFLINE:
             return flow
-        return BudgetMeter(self._ledger.account(namespace), self.budget, _RULES).meter(flow)
+        return BudgetMeter(self._ledger.account(namespace), self.budget, self._rules).meter(flow)
 
     def _check_open(self) -> None:
         if self._closed or self.database.closed:
