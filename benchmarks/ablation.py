@@ -16,12 +16,9 @@ from kg_memory import GraphMemory
 from kg_memory.errors import KGMemoryError
 from kg_memory.models.graph import KINDS
 from kg_memory.offline.embeddings import LocalEmbeddings
-from kg_memory.retrieval.recipe import (
-    DEFAULT,
-    HYBRID,
-    MEANING,
-    OVERVIEW,
-    WORDS,
+from kg_memory.retrieval.fuse import Retriever
+from kg_memory.retrieval.recipe import DEFAULT, HYBRID, MEANING, OVERVIEW, WORDS, Recipe
+from kg_memory.retrieval.rerankers import (
     ByConfidence,
     ByCrossEncoder,
     ByDistance,
@@ -30,17 +27,14 @@ from kg_memory.retrieval.recipe import (
     ByRecency,
     ByTrust,
     ByUse,
-    PageRank,
-    Recipe,
-    Synapse,
-    Way,
 )
+from kg_memory.retrieval.walks import PageRank, Synapse
 
 MIDDLE = 10
 """The depth at which the table tells each category."""
 
 
-def without(way: Way) -> Recipe:
+def without(way: Retriever) -> Recipe:
     """Return the default without one way of searching."""
     left = {kind: DEFAULT.weights(kind).model_copy(update={way: 0.0}) for kind in KINDS}
     return DEFAULT.with_(name=f"without {way}", **left)
@@ -61,18 +55,18 @@ ROWS: Mapping[str, Recipe | None] = {
     "without walk (BFS)": without_walk(),
     "with communities": OVERVIEW,
     "only episodes": DEFAULT.with_(kinds=("episodes",)),
-    "graph by synapse": DEFAULT.with_(along=Synapse()),
-    "graph by pagerank": DEFAULT.with_(along=PageRank()),
+    "graph by synapse": DEFAULT.with_(traversal=Synapse()),
+    "graph by pagerank": DEFAULT.with_(traversal=PageRank()),
     "fused by ranks k=10": DEFAULT.with_(fusion="rrf", rank_constant=10),
     "fused by ranks k=60": DEFAULT.with_(fusion="rrf", rank_constant=60),
-    "+ mentions": DEFAULT.with_(rerank=(ByMentions(),)),
-    "+ distance": DEFAULT.with_(rerank=(ByDistance(),)),
-    "+ recency": DEFAULT.with_(rerank=(ByRecency(),)),
-    "+ confidence": DEFAULT.with_(rerank=(ByConfidence(),)),
-    "+ trust": DEFAULT.with_(rerank=(ByTrust(),)),
-    "+ diversity": DEFAULT.with_(rerank=(ByDiversity(),)),
-    "+ cross-encoder": DEFAULT.with_(rerank=(ByCrossEncoder(),)),
-    "+ use": DEFAULT.with_(rerank=(ByUse(),)),
+    "+ mentions": DEFAULT.with_(rerankers=(ByMentions(),)),
+    "+ distance": DEFAULT.with_(rerankers=(ByDistance(),)),
+    "+ recency": DEFAULT.with_(rerankers=(ByRecency(),)),
+    "+ confidence": DEFAULT.with_(rerankers=(ByConfidence(),)),
+    "+ trust": DEFAULT.with_(rerankers=(ByTrust(),)),
+    "+ diversity": DEFAULT.with_(rerankers=(ByDiversity(),)),
+    "+ cross-encoder": DEFAULT.with_(rerankers=(ByCrossEncoder(),)),
+    "+ use": DEFAULT.with_(rerankers=(ByUse(),)),
     "BM25 only": WORDS,
     "dense only": MEANING,
     "plain hybrid": HYBRID,

@@ -5,7 +5,7 @@
 
 Each LoCoMo conversation (Maharana et al. 2024) is asked its own questions, and those of others with the names of its
 own speakers put in: who is asked about is known, only what is asked is not. Some of these it may answer by chance. A
-logistic regression on the features of `kg_memory.retrieval.relevance` predicts each conversation from the others; as
+logistic regression on the evidence of `kg_memory.retrieval.search` predicts each conversation from the others; as
 much weight is on both sides, so 0.5 is where a question is as likely to be answered as not if half of all are.
 ``--beam`` tests the constants that are in use on chats that were not used to choose them (Tavakoli et al. 2025): their
 questions with evidence, beside those of other chats, and those that ask for a detail which the chat never tells.
@@ -35,9 +35,9 @@ from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.queries import search as cypher
+from kg_memory.retrieval.graph import decode_request, decode_search, search
 from kg_memory.retrieval.records import RetrievalState
-from kg_memory.retrieval.relevance import features, probability
-from kg_memory.retrieval.search import counts_of, frequencies_of, search
+from kg_memory.retrieval.search import counts_of, evidence, frequencies_of, probability
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import terms as tokens
@@ -120,17 +120,18 @@ def beam_untold(data: Path, wanted: str | None) -> Iterator[Asked]:
 
 
 def seen(memory: GraphMemory, asked: Sequence[Asked]) -> np.ndarray:
-    """Return the features of each question, a row for each."""
+    """Return the evidence of each question, a row for each."""
     return np.array([memory.driver.run(_features(memory, each.text), each.namespace) for each in asked])
 
 
 def _features(memory: GraphMemory, question: str) -> Flow[tuple[float, float]]:
-    """Take the first step of retrieval, and return the features of what it finds."""
+    """Take the first step of retrieval, and return the evidence of what it finds."""
     state: RetrievalState = {"question": question}
     state |= yield from search(state, memory.settings)
     terms = list(dict.fromkeys(tokens(question)))
     [row] = yield from read(cypher.WORD_STATISTICS, terms=terms)
-    return features(state["hits"], frequencies_of(row), terms, counts_of(row))
+    hits = decode_search(decode_request(state), state).hits
+    return evidence(hits, frequencies_of(row), terms, counts_of(row))
 
 
 def fitted(asked: Sequence[Asked], rows: np.ndarray) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def tested(asked: Sequence[Asked], rows: np.ndarray) -> dict[str, Any]:
 
 
 def predicted(rows: np.ndarray) -> np.ndarray:
-    """Return what the constants in use say of each row of features."""
+    """Return what the constants in use say of each row of evidence."""
     return np.array([probability(*map(float, row)) for row in rows])
 
 

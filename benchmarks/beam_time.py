@@ -25,7 +25,7 @@ from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
 from kg_memory.cli.readers import read
-from kg_memory.retrieval.context.render import estimate
+from kg_memory.text.tokenise import estimate_tokens
 
 DEPTH = 20
 """How many episodes of a search are looked at."""
@@ -127,7 +127,7 @@ def ask(memory: GraphMemory, chats: Iterable[Path], tokens: int) -> dict[str, Ta
             found = memory.search(question.text, namespace=beam_namespace(chat), limit=DEPTH)
             turns = tuple(turn(each.source_id) for each in found.episodes)
             tally = tallies[question.kind]
-            tally.tokens.append(estimate(context))
+            tally.tokens.append(estimate_tokens(context))
             shown = lines(context)
             tally.lines += len(shown)
             tally.marked += sum(line.marked for line in shown)

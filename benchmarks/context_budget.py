@@ -27,7 +27,7 @@ from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.retrieval.context.render import estimate
+from kg_memory.text.tokenise import estimate_tokens
 
 BUDGETS = (350, 500, 750, 1400, 2000)
 QUICK = 3
@@ -82,7 +82,7 @@ def main() -> None:
 
 def measure(memory: GraphMemory, conversations: Sequence[Conversation], step: int) -> list[dict[str, Any]]:
     """Return a row for each budget and each of the three ways: mean tokens, and recall overall and by category."""
-    counts = {ESTIMATE: estimate, **exact()}
+    counts = {ESTIMATE: estimate_tokens, **exact()}
     told: defaultdict[tuple[int, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for conversation in conversations:
         raw = RawTurns(conversation)
@@ -121,7 +121,7 @@ class RawTurns:
         there: list[str] = []
         room = budget
         for place in best(self._scores(question)):
-            room -= estimate(self._lines[place])
+            room -= estimate_tokens(self._lines[place])
             if room < 0:
                 break
             kept.append(self._lines[place])

@@ -29,8 +29,8 @@ from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.offline.model import OfflineModel
-from kg_memory.retrieval.context.render import estimate
 from kg_memory.runtime.effects import Ask
+from kg_memory.text.tokenise import estimate_tokens
 from tests.chat_server import fenced, prompt_of
 
 ENCODING = "o200k_base"
@@ -292,5 +292,5 @@ def _tokens() -> Callable[[str], int]:
 
         encoding = tiktoken.get_encoding(ENCODING)
     except (ImportError, OSError, ValueError):
-        return estimate
+        return estimate_tokens
     return lambda text: len(encoding.encode(text, disallowed_special=()))

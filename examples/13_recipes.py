@@ -4,7 +4,8 @@ Runs offline, without a key: ``python examples/13_recipes.py``
 """
 
 from kg_memory import GraphMemory, SearchResults
-from kg_memory.retrieval.recipe import DEFAULT, SYNAPSE, WORDS, ByDiversity, ByRecency
+from kg_memory.retrieval.recipe import DEFAULT, RECIPES, WORDS
+from kg_memory.retrieval.rerankers import ByDiversity, ByRecency
 
 SAID = (
     ("Ann", "2022-03-01", "I live in Bergen and I work at Fjord Labs."),
@@ -14,7 +15,7 @@ SAID = (
     ("Tom", "2024-02-10", "I play the violin, and Ann sings."),
 )
 QUESTION = "What does Ann do at weekends?"
-NEW_AND_DIVERSE = DEFAULT.with_(name="new and diverse", rerank=(ByRecency(rate=0.1), ByDiversity(balance=0.7)))
+NEW_AND_DIVERSE = DEFAULT.with_(name="new and diverse", rerankers=(ByRecency(rate=0.1), ByDiversity(balance=0.7)))
 
 with GraphMemory.open(model="offline") as memory:
     memory.add_many(
@@ -26,7 +27,7 @@ with GraphMemory.open(model="offline") as memory:
         for each in found.episodes:
             print(f"    {each.speaker}: {each.content}  {each.score:.2f}")
 
-    for recipe in (DEFAULT, WORDS, SYNAPSE, NEW_AND_DIVERSE):
+    for recipe in (DEFAULT, WORDS, RECIPES["synapse"], NEW_AND_DIVERSE):
         show(
             f"By the recipe {recipe.name}", memory.search(QUESTION, recipe=recipe, limit=2, namespace="example-recipes")
         )

@@ -19,7 +19,7 @@ from kg_memory.errors import (
     ModelUnavailable,
 )
 from kg_memory.memory.memory import question_state
-from kg_memory.retrieval.recipe import RECIPES, recipe
+from kg_memory.retrieval.recipe import RECIPES, find_recipe
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
 from tests.test_memory import AT
@@ -179,7 +179,7 @@ def test_a_question_is_plain_json_however_it_is_to_be_searched():
     where = {"said_at": {"$gt": datetime(2024, 1, 1, tzinfo=UTC)}, "speaker": ("Ann", "Bob")}
     given = asked(recipe=RECIPES["synapse"], where=where, center="Ann", explain=True, template="xml")
     assert json.loads(json.dumps(given)) == given
-    assert recipe(given["recipe"]) == RECIPES["synapse"]
+    assert find_recipe(given["recipe"]) == RECIPES["synapse"]
     assert given["where"] == {"said_at": {"$gt": "2024-01-01T00:00:00+00:00"}, "speaker": {"$in": ["Ann", "Bob"]}}
     assert (given["center"], given["explain"], given["template"]) == ("Ann", True, "xml")
 

@@ -64,7 +64,7 @@ def test_a_filter_a_center_and_a_recipe_reach_the_search(run: Run, told: str) ->
     found = result(run, "ask", "Who works somewhere?", "--near", "Tom", "--recipe", "near", "--explain", "-n", told)
     assert {step for each in found["why"] for step, _ in each["scores"]} == {"fused", "distance"}
     code, _, err = run("ask", QUESTION, "--near", "Nobody", "-n", told)
-    assert (code, "nothing here is called that" in err) == (1, True)
+    assert (code, "center must be the name of an entity" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 
 from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval import recipe
+from kg_memory.retrieval import rerankers as rerankers_of_the_package
 from kg_memory.retrieval.context.templates import TEMPLATES
 from tests.bound import Verbs
 
@@ -113,7 +114,7 @@ def test_the_page_about_searching_names_every_recipe_reranker_field_and_template
     text = (ROOT / "docs" / "retrieval.md").read_text(encoding="utf-8")
     rerankers = {
         each.__name__
-        for each in vars(recipe).values()
+        for each in vars(rerankers_of_the_package).values()
         if isinstance(each, type) and "by" in getattr(each, "model_fields", {})
     }
     assert len(rerankers) == 8

@@ -18,7 +18,8 @@ from kg_memory.falkor.embedded import Server
 from kg_memory.models.graph import KINDS, SearchResults
 from kg_memory.retrieval.context.render import NO_SECTION, UNLIKELY
 from kg_memory.retrieval.context.templates import PLAIN
-from kg_memory.retrieval.recipe import DEFAULT, ByDistance
+from kg_memory.retrieval.recipe import DEFAULT
+from kg_memory.retrieval.rerankers import ByDistance
 from kg_memory.settings import Settings
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted
@@ -110,9 +111,9 @@ def test_only_what_passes_where_is_found(verbs):
     [
         ({"where": {"speakers": "Ann"}}, "did you mean speaker"),
         ({"where": "Ann"}, "a filter is a str"),
-        ({"recipe": "best"}, "there is no recipe 'best'"),
-        ({"recipe": 5}, "the recipe is a int"),
-        ({"center": "Nobody"}, "the center is 'Nobody'"),
+        ({"recipe": "best"}, "recipe must be one of .*, got 'best'"),
+        ({"recipe": 5}, "recipe must be .*, got int"),
+        ({"center": "Nobody"}, "center must be the name of .*, got 'Nobody'"),
         ({"center": " "}, "center must be a non-empty string, got ' '"),
         ({"center": 5}, "center must be a non-empty string, got 5"),
         ({"thread": 5}, "thread must be a string, got 5"),
@@ -125,7 +126,7 @@ def test_what_is_of_no_use_is_told(verbs, given, told):
 
 
 def test_a_center_brings_near_what_lies_about_it(verbs):
-    near = DEFAULT.with_(rerank=(ByDistance(weight=1),))
+    near = DEFAULT.with_(rerankers=(ByDistance(weight=1),))
     found = verbs.search("who is where?", center="bob", recipe=near)
     assert found.entities[0].name == "Bob"
     assert "Bob" in {found.facts[0].subject, *found.facts[0].objects}
@@ -162,7 +163,7 @@ def test_a_template_is_given_by_name_or_as_itself(verbs):
     assert (own[:2], own[-2:]) == ("<<", ">>")
     assert {line.kind for line in own.lines} == {"facts"}
     assert NO_SECTION in {each.left_out for each in own.left_out}
-    with pytest.raises(InputError, match="there is no template 'best'"):
+    with pytest.raises(InputError, match=r"template must be one of .*, got 'best'"):
         verbs.context(QUESTION, template="best")
 
 
@@ -235,7 +236,7 @@ def test_no_text_of_a_filter_a_thread_or_a_center_breaks_a_search(story, hostile
     for where in ({"speaker": hostile}, {"name": [hostile]}, {"$not": {"thread": hostile}}):
         found = story.search(QUESTION, namespace=NAMESPACE, where=where, thread=hostile)
         assert bool(found.episodes) is ("$not" in where)
-    with pytest.raises(InputError, match="nothing here is called that"):
+    with pytest.raises(InputError, match="center must be the name of an entity"):
         story.search(QUESTION, namespace=NAMESPACE, center=hostile)
 
 

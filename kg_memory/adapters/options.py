@@ -7,9 +7,9 @@ from typing import Any
 
 from kg_memory.models import filters
 from kg_memory.retrieval.context.templates import Template
-from kg_memory.retrieval.context.templates import template as checked_template
+from kg_memory.retrieval.context.templates import find_template as checked_template
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.recipe import recipe as checked_recipe
+from kg_memory.retrieval.recipe import find_recipe as checked_recipe
 
 Where = Mapping[str, Any]
 """A filter of `kg_memory.models.filters`."""

@@ -21,7 +21,7 @@ from kg_memory.cli.wording import (
     with_ids,
 )
 from kg_memory.models.graph import Change, Fact, Review, TimelineEvent
-from kg_memory.retrieval.context.render import coarse, held
+from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
 
 RECENT = timedelta(days=7)
 """How far `changes` looks back when it is not told."""
@@ -101,7 +101,7 @@ def _sides(review: Review) -> tuple[str, str]:
 
 def _at(moment: TimelineEvent) -> str:
     """Return when it was, as exactly as it is known."""
-    return coarse(moment.at, moment.precision)
+    return date_in_figures(moment.at, moment.precision)
 
 
 def _told(change: Change) -> Fact:
@@ -113,5 +113,5 @@ def _told(change: Change) -> Fact:
 
 
 def _held(change: Change) -> tuple[str, str]:
-    before, after = (held(each) if each else _NOTHING for each in (change.before, change.after))
+    before, after = (period_in_figures(each) if each else _NOTHING for each in (change.before, change.after))
     return before, after

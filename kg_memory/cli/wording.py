@@ -7,7 +7,7 @@ from datetime import datetime
 
 from kg_memory.cli.screen import Cell, counted
 from kg_memory.models.graph import Episode, Fact, Remark
-from kg_memory.retrieval.context.render import coarse, day, held
+from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures
 
 SHORT = 8
 """Characters of an id that are shown, and mostly enough to name it."""
@@ -47,17 +47,17 @@ def since(fact: Fact) -> str:
 
 def until(fact: Fact) -> str:
     """Return the end of *fact* as exactly as it is known, and nothing for one that is open."""
-    return coarse(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
+    return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
 def standing(fact: Fact) -> str:
     """Return when *fact* was so as it is believed today, if it is."""
-    return "not believed" if fact.expired_at is not None else held(fact)
+    return "not believed" if fact.expired_at is not None else period_in_figures(fact)
 
 
 def proposed(fact: Fact) -> str:
     """Return when *fact*, which waits for review, would be believed to be so."""
-    return held(fact.model_copy(update={"reviewed": True}))
+    return period_in_figures(fact.model_copy(update={"reviewed": True}))
 
 
 def said(fact: Fact) -> str:
@@ -88,7 +88,7 @@ def line(episode: Episode) -> str:
 
 def when(moment: datetime | None) -> str:
     """Return a date, with the time of day where it has one, and nothing for an open end."""
-    return "" if moment is None else day(moment)
+    return "" if moment is None else day_in_figures(moment)
 
 
 def _mark(remark: Remark) -> str:
@@ -96,6 +96,6 @@ def _mark(remark: Remark) -> str:
     if remark.kind == "contradicts":
         return f"contradicts {other}"
     what = {"ended": "not so", "refused": "not accepted"}.get(remark.kind, remark.kind)
-    return f"{what}{f' since {coarse(remark.at, remark.precision)}' if remark.at else ''}" + (
+    return f"{what}{f' since {date_in_figures(remark.at, remark.precision)}' if remark.at else ''}" + (
         f": see {other}" if other else ""
     )

@@ -13,7 +13,7 @@ from kg_memory.falkor.queries import facts as queries
 from kg_memory.ingestion.revise import read_history
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
-from kg_memory.retrieval.time_window import EVER, Window, asked_window, moment
+from kg_memory.retrieval.time_window import EVER, Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
@@ -101,8 +101,8 @@ class Facts(Group):
         These are times of the system's clock: when the memory came to believe it.
         """
         time = yield from now()
-        end = None if until is None else moment("until", until, time)
-        return (yield from read_changes(moment("since", since, time), end, limit))
+        end = None if until is None else parse_moment("until", until, time)
+        return (yield from read_changes(parse_moment("since", since, time), end, limit))
 
     changes, achanges = verb(_changes)
 
@@ -121,7 +121,7 @@ def read_times(
 ) -> Flow[tuple[Window | None, int | None]]:
     """Return the window that the arguments ask about, and the instant of belief, both in microseconds."""
     time = yield from now()
-    return asked_window(as_of, during, time), moment("believed_at", believed_at, time)
+    return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def facts_about(

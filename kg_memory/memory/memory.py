@@ -43,8 +43,7 @@ from kg_memory.models.context import Context
 from kg_memory.models.graph import AddResult, EpisodeKind, SearchResults, Stats
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
-from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.recipe import recipe as named_recipe
+from kg_memory.retrieval.recipe import Recipe, find_recipe
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Model, run_graph
@@ -345,7 +344,7 @@ def _options(how: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recipe, filter and so on as JSON; what is not set is left out."""
     options = {name: value for name, value in how.items() if value is not None and value is not False}
     if "recipe" in options and not isinstance(options["recipe"], str):
-        options["recipe"] = named_recipe(options["recipe"]).model_dump(mode="json")
+        options["recipe"] = find_recipe(options["recipe"]).as_state()
     if "where" in options:
         where = filters.checked(options["where"])
         options["where"] = None if where is None else filters.plain(where)
@@ -356,7 +355,7 @@ def _options(how: Mapping[str, Any]) -> dict[str, Any]:
 
 def search_results(state: Mapping[str, Any]) -> SearchResults:
     """Return the results of a question that went through the retrieval graph."""
-    return SearchResults.model_validate(state["found"])
+    return SearchResults.model_validate(state["results"])
 
 
 def _lines_within(max_tokens: Any) -> int:

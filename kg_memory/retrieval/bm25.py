@@ -1,4 +1,4 @@
-"""By words: Okapi BM25 over the postings in the graph (Zep 3.1)."""
+"""The first retriever: Okapi BM25 over the postings in the graph (Zep 3.1)."""
 
 from __future__ import annotations
 
@@ -9,90 +9,95 @@ from typing import Any
 
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.graph import Kind
-from kg_memory.retrieval.records import Scored
+from kg_memory.retrieval.fuse import Scored
 from kg_memory.retrieval.scope import Scope
 from kg_memory.runtime.flow import Flow
 
 MOST_POSTINGS = 6000
-"""Rare words first, until so many postings are read: common words cost much, and tell little of where to look."""
+"""The postings that are read, of rare words first: common words cost much, and hardly say where to look."""
 LOOKED_AT, WEIGHED = 200, 2000
-"""How many texts are looked at, at least, and more for few words: about so many times a word is weighed in a text."""
+"""The least texts that are looked at, more for few words: about so many times a word is weighed in a text."""
 CHECKS, PAIR = 2, 20
 """How many lookups of whether a text has a word cost as much as a posting that is counted, and how many a pair does."""
 MOST_WEIGHED = 64
-"""How many words are weighed: the rarest of a long text that is asked with."""
+"""The words that are weighed: the rarest of a long question."""
 # k1 and b did best on turns of conversation.
 K1, B = 0.9, 0.4
 
-Frequencies = Sequence[Mapping[str, Any]]
-"""A row a term: in how many of each kind that is asked about it is."""
+Frequencies = Mapping[Kind, Mapping[str, int]]
+"""The number of nodes of each kind that have a term; a term that none has is missing."""
 
 
-def by_words(scope: Scope, frequencies: Frequencies, documents: int, average: float | None) -> Flow[list[Scored]]:
-    """Return what has the words of a question, by BM25; *average* is the length of *documents* of the kind."""
-    terms = weighed(frequencies, scope.kind, documents)
+def search_words(
+    scope: Scope, frequencies: Mapping[str, int], documents: int, average: float | None
+) -> Flow[list[Scored]]:
+    """Return the nodes that have the words of a question, by BM25; *average* is the length of *documents*."""
+    terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
         return []
-    constants: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
-    sifting = scope.sifting("d", "score")
+    params: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
+    sifting = scope.sift_step("d", "score")
     if scope.few is not None:
-        constants |= {"weights": {each["term"]: each["idf"] for each in terms}, **scope.few.params}
+        weights = {term["term"]: term["idf"] for term in terms}
         query = cypher.bm25_among(scope.kind, scope.few.cypher, sifting.cypher)
-        hits = yield from scope.best(query, scope.count, **constants)
+        hits = yield from scope.best(query, scope.count, weights=weights, **params, **scope.few.params)
         return hits
-    constants |= {"terms": terms[:MOST_WEIGHED], **sifting.params}
-    looked = max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED))
-    count, postings = leading(frequencies, scope.kind)
-    rare, pairs = telling(frequencies, scope.kind, looked)
+    params |= {"terms": terms[:MOST_WEIGHED], **sifting.params}
+    texts = max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED))
+    count, postings = measure_leading(frequencies)
+    rare, pairs = pick_rare(frequencies, texts)
     if rare:
         query = cypher.bm25(scope.kind, cypher.find_by_rare_words(scope.kind), sifting.cypher)
         are_all = len(rare) == count
-        hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **constants)
+        hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **params)
         if are_all or len(hits) >= scope.wanted:
             return hits
     query = cypher.bm25(scope.kind, cypher.find_by_most_words(scope.kind, tied=count == 1), sifting.cypher)
-    hits = yield from scope.best(query, postings, looked=looked, leading=terms[:count], **constants)
+    hits = yield from scope.best(query, postings, least=texts, leading=terms[:count], **params)
     return hits
 
 
-def weighed(frequencies: Frequencies, kind: Kind, documents: int) -> list[dict[str, Any]]:
-    """Return the terms that *kind* has with their BM25 weights, rare ones first."""
-    return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies, kind)]
+def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[dict[str, Any]]:
+    """Return the terms with their BM25 weights, rare ones first, as queries take them."""
+    return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
-def leading(frequencies: Frequencies, kind: Kind) -> tuple[int, int]:
-    """Return how many of the rarest terms tell where to look, and how many postings these have in all.
+def measure_leading(frequencies: Mapping[str, int]) -> tuple[int, int]:
+    """Return how many of the rarest terms say where to look, and how many postings these have in all.
 
     These are `MOST_POSTINGS` at most, where one term alone has not more.
     """
     count = postings = 0
-    for often, _ in _rarest_first(frequencies, kind)[:MOST_WEIGHED]:
+    for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
         if count and postings + often > MOST_POSTINGS:
             break
         count, postings = count + 1, postings + often
     return count, postings
 
 
-def telling(frequencies: Frequencies, kind: Kind, looked: int) -> tuple[list[str], list[list[str]]]:
-    """Return the leading terms that are so rare that *looked* have them all together, and all pairs of the others.
+def pick_rare(frequencies: Mapping[str, int], texts: int) -> tuple[list[str], list[list[str]]]:
+    """Return the leading terms that are so rare that *texts* have them all together, and all pairs of the others.
 
-    What has one of the first, or two of the others, has the best chances, and that is looked up much faster than who
-    has most of them. There are none where the rarest term is not rare, or the pairs would take longer after all.
+    A text with one of the first, or two of the others, has the best chances, and that is looked up much faster than
+    which texts have most of them. There are none where the rarest term is not rare, or the pairs would take longer
+    after all.
     """
-    count, postings = leading(frequencies, kind)
-    terms = _rarest_first(frequencies, kind)[:count]
-    having = list(accumulate(often for often, _ in terms))
-    place = sum(each <= looked for each in having)
+    count, postings = measure_leading(frequencies)
+    terms = _rarest_first(frequencies)[:count]
+    totals = list(accumulate(often for often, _ in terms))
+    place = sum(total <= texts for total in totals)
     others = terms[place:]
     checks = sum((often + PAIR) * (len(others) - 1 - rank) for rank, (often, _) in enumerate(others))
     if not place or checks > CHECKS * postings:
         return [], []
-    return [term for _, term in terms[:place]], [[one, other] for (_, one), (_, other) in combinations(others, 2)]
+    terms_of_others = [term for _, term in others]
+    pairs = [list(pair) for pair in combinations(terms_of_others, 2)]
+    return [term for _, term in terms[:place]], pairs
 
 
-def _rarest_first(frequencies: Frequencies, kind: Kind) -> list[tuple[int, str]]:
-    """Return the terms that *kind* has, with in how many of it they are."""
-    return sorted((row[kind], row["term"]) for row in frequencies if row[kind])
+def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Return the terms with their frequencies, rare ones first."""
+    return sorted((often, term) for term, often in frequencies.items())
 
 
 def rarity(frequency: int, documents: int) -> float:
@@ -101,8 +106,7 @@ def rarity(frequency: int, documents: int) -> float:
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
-def coverage(best: float, frequencies: Frequencies, terms: Sequence[str], kind: Kind, documents: int) -> float:
-    """Return how much of what the *terms* of a question could score the *best* hit by words has, 0 to 1."""
-    counts = {row["term"]: row[kind] for row in frequencies}
-    most = sum(rarity(counts.get(term, 0), documents) for term in terms)
+def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
+    """Return the *best* score as a share of the most that a text with all *terms* of a question could have, 0 to 1."""
+    most = sum(rarity(frequencies.get(term, 0), documents) for term in terms)
     return min(best / most, 1.0) if most else 0.0

@@ -3,157 +3,174 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as beliefs
 from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
 from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, QueryTime, Remark, SearchResults, Value
+from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, Remark, SearchResults, Value
 from kg_memory.retrieval.context.lines import text_of
-from kg_memory.retrieval.context.render import abstained, plain_lines, render
-from kg_memory.retrieval.context.templates import template
-from kg_memory.retrieval.explain import FURTHER, explained, limit_of
-from kg_memory.retrieval.recipe import WAYS, ByUse, recipe
-from kg_memory.retrieval.records import DEFAULT_TOKENS, RetrievalState
-from kg_memory.retrieval.rerankers.use import count_use
+from kg_memory.retrieval.context.render import abstain, render
+from kg_memory.retrieval.context.templates import find_template
+from kg_memory.retrieval.explain import FURTHER, explain
+from kg_memory.retrieval.fuse import RETRIEVERS
+from kg_memory.retrieval.plugins import ServedReranker
+from kg_memory.retrieval.records import Ranked, Request, Search
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
-BY_ID: Mapping[Kind, tuple[str, str, Callable[[Mapping[str, Any], float | None], Value]]] = {
-    "facts": (cypher.FACTS_BY_ID, "fact", rows.to_fact),
-    "entities": (cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
-    "communities": (cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
-    "episodes": (cypher.EPISODES_BY_ID, "episode", rows.to_episode),
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the values of one kind: by a *query*, whose column *name* has the properties."""
+
+    query: str
+    name: str
+    value: Callable[[Row, float | None], Value]
+
+
+READERS: Mapping[Kind, Reader] = {
+    "facts": Reader(cypher.FACTS_BY_ID, "fact", rows.to_fact),
+    "entities": Reader(cypher.ENTITIES_BY_ID, "entity", rows.to_entity),
+    "communities": Reader(cypher.COMMUNITIES_BY_ID, "community", rows.to_community),
+    "episodes": Reader(cypher.EPISODES_BY_ID, "episode", rows.to_episode),
 }
-KNOWN_SINCE: tuple[Kind, ...] = ("entities", "episodes")
-"""The kinds that tell when they were saved."""
-Rows = dict[str, list[dict[str, Any]]]
-"""Rows by the id of what they tell: of a fact one for each of its periods that fit, the latest first."""
+HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
+"""The kinds whose nodes have the time when they were saved."""
+RowsById = dict[str, list[Row]]
+"""Rows by id: of a fact one for each of its periods that fit, the latest first."""
 Remarks = dict[str, list[Remark]]
 
 
-def construct(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:
-    """Fetch the winners by id, and write the best of them down within `max_tokens`, or nothing where it abstains.
+def construct_context(request: Request, search: Search, ranked: Ranked, settings: Settings) -> Flow[Context]:
+    """Read the winners by id, and write the best of them within `max_tokens`, or nothing where it abstains.
 
-    Errors: `InputError` for the name of a template that there is not.
+    Errors: `InputError` for the name of a template that does not exist.
     """
-    form = template(state.get("template"))
-    stored, remarks = yield from _stored(state)
-    told: dict[Kind, Any] = {kind: _values(kind, stored[kind], state) for kind in KINDS}
-    told["episodes"] = yield from _remarked(told["episodes"], remarks, state)
-    asked = QueryTime(**state["asked"])
-    found = SearchResults(question=state.get("question") or "", asked=asked, relevance=state.get("relevance"), **told)
-    if state["past"] or _is_about_sayings(state.get("where")):
-        found = _without_summaries(found)
-    most = state.get("max_tokens")
-    context = Context(found=found) if most == 0 else render(found, DEFAULT_TOKENS if most is None else most, form)
-    if found.relevance is not None and found.relevance < settings.abstain_below:
-        context = abstained(context)
-    if state.get("explain"):
-        texts = {kind: {id_: text_of(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
-        found = found.model_copy(update={"why": explained(context, texts, state)})
-    yield from _counted(found, state)
-    return {"found": found.model_dump(mode="json"), "context": str(context), "lines": plain_lines(context)}
+    form = find_template(request.template)
+    stored, remarks = yield from _read_winners(request, search, ranked)
+    values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
+    values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)
+    results = SearchResults(question=request.question, asked=search.time, relevance=search.relevance, **values)
+    if search.question.past or _filters_episodes_or_facts(request):
+        results = _without_summaries(results)
+    context = render(results, request.max_tokens, form) if request.max_tokens else Context(found=results)
+    if results.relevance is not None and results.relevance < settings.abstain_below:
+        context = abstain(context)
+    if request.explain:
+        explanations = explain(context, _texts(stored), search, ranked, request.limit)
+        results = results.model_copy(update={"why": explanations})
+        context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
+    for reranker in request.recipe.rerankers:
+        if isinstance(reranker, ServedReranker):
+            yield from reranker.record(list(dict.fromkeys(fact.id for fact in results.facts)))
+    return context
 
 
-def _stored(state: RetrievalState) -> Flow[tuple[dict[Kind, Rows], Remarks]]:
+def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[tuple[dict[Kind, RowsById], Remarks]]:
     """Return the rows of the winners, and the remarks on those that are episodes, all at once.
 
-    Where it is to explain itself, those behind the winners have rows too.
+    For an explanation, those behind the winners have rows too.
     """
-    further = FURTHER if state.get("explain") else 0
-    ids = {kind: [id_ for id_, _ in state["ranked"].get(kind, [])[: limit_of(state) + further]] for kind in KINDS}
-    reads = [_rows(kind, ids[kind], state) for kind in KINDS]
-    *found, disputed, ended = yield from in_step([*reads, *_remarks(ids["episodes"][: limit_of(state)], state)])
-    return dict(zip(KINDS, found, strict=True)), _joined(disputed, ended)
+    most = request.limit + (FURTHER if request.explain else 0)
+    ids = {}
+    for kind in KINDS:
+        ids[kind] = [id_ for id_, _ in ranked.candidates.get(kind, [])[:most]]
+    reads = [_read_rows(kind, ids[kind], search) for kind in KINDS]
+    *answers, disputed, ended = yield from in_step([*reads, *_read_remarks(ids["episodes"][: request.limit], search)])
+    return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended)
 
 
-def _rows(kind: Kind, ids: Sequence[str], state: RetrievalState) -> Flow[Rows]:
-    """Return what is stored of *ids*; what is deleted by now, or was not yet known then, has no rows."""
+def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]:
+    """Return the rows of *ids*; a node that is deleted by now, or was not yet known then, has none."""
     if not ids:
         return {}
-    query, name, _ = BY_ID[kind]
-    extra = {**state["instants"], "sources": SOURCES} if kind == "facts" else {}
-    told = yield from read(query, ids=list(ids), **extra)
-    by_id: Rows = {}
-    for row in reversed(told):
-        if kind not in KNOWN_SINCE or (row[name]["created_at"] or 0) <= state["instants"]["believed_at"]:
-            by_id.setdefault(row[name]["id"], []).append(row)
+    reader, instants = READERS[kind], search.question.instants
+    extra = {**instants.params, "sources": SOURCES} if kind == "facts" else {}
+    answers = yield from read(reader.query, ids=list(ids), **extra)
+    by_id: RowsById = {}
+    for row in reversed(answers):
+        if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:
+            by_id.setdefault(row[reader.name]["id"], []).append(row)
     return by_id
 
 
-def _values(kind: Kind, stored: Rows, state: RetrievalState) -> tuple[Any, ...]:
+def _values(kind: Kind, stored: RowsById, ranked: Ranked, limit: int) -> tuple[Any, ...]:
     """Return the winners of one kind, best first; a fact once for each of its periods that fit, the latest first."""
-    limit = limit_of(state)
-    ranked = state["ranked"].get(kind, [])[:limit]
-    return tuple(_value(kind, row, score) for id_, score in ranked for row in stored.get(id_, ()))[:limit]
+    winners = ranked.candidates.get(kind, [])[:limit]
+    return tuple(_value(kind, row, score) for id_, score in winners for row in stored.get(id_, ()))[:limit]
 
 
-def _value(kind: Kind, row: Mapping[str, Any], score: float | None = None) -> Any:
-    _, name, value = BY_ID[kind]
-    return value(row if kind == "facts" else row[name], score)
+def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
+    reader = READERS[kind]
+    return reader.value(row if kind == "facts" else row[reader.name], score)
 
 
-def _remarked(episodes: Sequence[Episode], remarks: Remarks, state: RetrievalState) -> Flow[tuple[Episode, ...]]:
-    """Return *episodes* with what became of what they state, each followed by those that say so; as many as before."""
-    referred = {each.by for one in episodes for each in remarks.get(one.id, ()) if each.by}
-    if state.get("where"):  # only what the search itself found is known to pass the filter
-        referred &= {id_ for way in WAYS for id_, _ in state["hits"]["episodes"][way]}
-    missing = sorted(referred - {each.id for each in episodes})
-    others, disputed, ended = yield from in_step([_rows("episodes", missing, state), *_remarks(missing, state)])
-    remarks = remarks | _joined(disputed, ended)
+def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
+    texts = {}
+    for kind in KINDS:
+        texts[kind] = {id_: text_of(_value(kind, first)) for id_, (first, *_) in stored[kind].items()}
+    return texts
+
+
+def _add_remarks(
+    episodes: Sequence[Episode], remarks: Remarks, request: Request, search: Search
+) -> Flow[tuple[Episode, ...]]:
+    """Return *episodes* with remarks, each followed by the episodes that its remarks refer to; as many as before."""
+    referred = {remark.by for episode in episodes for remark in remarks.get(episode.id, ()) if remark.by}
+    if request.where:  # only the hits of the search itself are known to pass the filter
+        hits = search.hits["episodes"]
+        referred &= {id_ for retriever in RETRIEVERS for id_, _ in hits.of(retriever)}
+    missing = sorted(referred - {episode.id for episode in episodes})
+    others, disputed, ended = yield from in_step(
+        [_read_rows("episodes", missing, search), *_read_remarks(missing, search)]
+    )
+    remarks = remarks | _join(disputed, ended)
     lines: dict[str, Episode] = {}
-    for each in episodes:
-        lines.setdefault(each.id, each)
-        for remark in remarks.get(each.id, ()):
+    for episode in episodes:
+        lines.setdefault(episode.id, episode)
+        for remark in remarks.get(episode.id, ()):
             for row in others.get(remark.by or "", ()):
-                lines.setdefault(row["episode"]["id"], rows.to_episode(row["episode"], each.score))
+                lines.setdefault(row["episode"]["id"], rows.to_episode(row["episode"], episode.score))
     kept = list(lines.values())[: len(episodes)]
-    return tuple(each.model_copy(update={"remarks": tuple(remarks.get(each.id, ()))}) for each in kept)
+    return tuple(episode.model_copy(update={"remarks": tuple(remarks.get(episode.id, ()))}) for episode in kept)
 
 
-def _remarks(ids: Sequence[str], state: RetrievalState) -> tuple[Flow[Remarks], Flow[Remarks]]:
-    """Return how to read what is disputed of what the episodes of *ids* state, and what of it is over."""
-    believed_at, until = state["instants"]["believed_at"], state["instants"]["until"]
-    disputed = _remarks_by(beliefs.REMARKS, ids=list(ids), believed_at=believed_at)
-    return disputed, _remarks_by(beliefs.ENDED, ids=list(ids), believed_at=believed_at, until=until)
+def _read_remarks(ids: Sequence[str], search: Search) -> tuple[Flow[Remarks], Flow[Remarks]]:
+    """Return how to read the remarks on the episodes of *ids*: statements that are disputed, and that are over."""
+    believed_at, until = search.question.instants.believed_at, search.question.instants.until
+    disputed = _read_remarks_by(beliefs.REMARKS, ids=list(ids), believed_at=believed_at)
+    return disputed, _read_remarks_by(beliefs.ENDED, ids=list(ids), believed_at=believed_at, until=until)
 
 
-def _remarks_by(query: str, ids: list[str], **params: int) -> Flow[Remarks]:
+def _read_remarks_by(query: str, ids: list[str], **params: int) -> Flow[Remarks]:
     if not ids:
         return {}
-    told = yield from read(query, ids=ids, **params)
+    answers = yield from read(query, ids=ids, **params)
     remarks: Remarks = {}
-    for row in told:
+    for row in answers:
         remarks.setdefault(row["id"], []).append(rows.to_remark(row))
     return remarks
 
 
-def _joined(one: Remarks, other: Remarks) -> Remarks:
-    return {id_: [*one.get(id_, ()), *other.get(id_, ())] for id_ in one.keys() | other.keys()}
+def _join(disputed: Remarks, ended: Remarks) -> Remarks:
+    return {id_: [*disputed.get(id_, ()), *ended.get(id_, ())] for id_ in disputed.keys() | ended.keys()}
 
 
-def _counted(found: SearchResults, state: RetrievalState) -> Flow[None]:
-    """Count the facts that are served, where the recipe goes by that."""
-    by = next((each for each in recipe(state.get("recipe")).rerank if isinstance(each, ByUse)), None)
-    if by:
-        yield from count_use(list(dict.fromkeys(fact.id for fact in found.facts)), by)
+def _filters_episodes_or_facts(request: Request) -> bool:
+    """Return whether the filter is about more than kinds of entities: a summary also tells what other episodes say."""
+    if request.where is None:
+        return False
+    return any(filters.FIELDS[comparison.field].of != "entity" for comparison in filters.compared(request.where))
 
 
-def _is_about_sayings(where: Mapping[str, Any] | None) -> bool:
-    """Tell whether a filter asks for more than a kind of entity: a summary tells what other episodes say too."""
-    given = filters.checked(where)
-    return given is not None and any(filters.FIELDS[each.field].of != "entity" for each in filters.compared(given))
-
-
-def _without_summaries(found: SearchResults) -> SearchResults:
+def _without_summaries(results: SearchResults) -> SearchResults:
     """Leave the summaries out: they tell what is so now, by all that was ever said."""
-    return found.model_copy(
-        update={
-            "entities": tuple(each.model_copy(update={"summary": ""}) for each in found.entities),
-            "communities": tuple(each.model_copy(update={"summary": ""}) for each in found.communities),
-        }
-    )
+    entities = tuple(entity.model_copy(update={"summary": ""}) for entity in results.entities)
+    communities = tuple(community.model_copy(update={"summary": ""}) for community in results.communities)
+    return results.model_copy(update={"entities": entities, "communities": communities})

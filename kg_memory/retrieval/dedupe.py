@@ -1,4 +1,7 @@
-"""What says the same as something else, purely; in doubt nothing does: a line word for word is evidence."""
+"""Deduplication of results: values that say the same as another; pure.
+
+In doubt nothing does: a line word for word is evidence.
+"""
 
 from __future__ import annotations
 
@@ -9,83 +12,83 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, SearchResults, Value
-from kg_memory.retrieval.context.times import in_words, midnight
+from kg_memory.retrieval.context.lines import midnight, period_in_words
 from kg_memory.text.tokenise import terms
 
 V = TypeVar("V")
-Alike = tuple[Value, ...]
+Group = tuple[Value, ...]
 """Values that say the same, the best first."""
 Repeats = Mapping[tuple[Kind, str], frozenset[str]]
-"""What adds nothing to facts, by its kind and id, with the ids of those facts."""
+"""Entities and episodes that add nothing to some facts, by kind and id, with the ids of those facts."""
 # Not the question mark, nor signs of number and money: they change what is said.
 _AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『』《》"
 _DENIAL = re.compile(r"\b(?:not|no|never|nor|cannot|without)\b|n['’]t\b|[不没沒無无非别別]", re.IGNORECASE)
 
 
-def grouped(found: SearchResults) -> dict[Kind, list[Alike]]:
-    """Return what was found, with what says the same in one group: the same words, of the same time and speaker."""
-    return {kind: alike(getattr(found, kind), _key) for kind in KINDS}
+def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
+    """Return the results, with those in one group that have the same words, of the same time and speaker."""
+    return {kind: group_by(getattr(results, kind), _key) for kind in KINDS}
 
 
-def alike(values: Iterable[V], key: Callable[[V], Hashable]) -> list[tuple[V, ...]]:
+def group_by(values: Iterable[V], key: Callable[[V], Hashable]) -> list[tuple[V, ...]]:
     """Return *values* in groups that share a *key*, each at the place of its first."""
     groups: dict[Hashable, list[V]] = {}
-    for each in values:
-        groups.setdefault(key(each), []).append(each)
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
     return [tuple(group) for group in groups.values()]
 
 
-def folded(text: str) -> tuple[str, ...]:
+def fold(text: str) -> tuple[str, ...]:
     """Return the words of *text* without case and punctuation; unlike tokens they keep "not", tenses and "-5"."""
     words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
     return tuple(filter(None, words)) or (text,)
 
 
-def repeats(found: SearchResults) -> Repeats:
-    """Return what adds nothing to certain facts, once they are told.
+def find_repeats(results: SearchResults) -> Repeats:
+    """Return the entities and episodes that add nothing to certain facts beside them.
 
     An entity adds nothing to a fact that names it and has all of its summary. An episode adds nothing to a fact that
     its speaker states of themselves with all its words, and that begins on that day; unless a remark warns of it.
     """
-    told: dict[tuple[Kind, str], frozenset[str]] = {}
-    sentences = [(fact, _joined(fact.sentence)) for fact in found.facts]
-    for entity in found.entities:
-        summary = _joined(entity.summary) if entity.summary else " "
+    repeats: dict[tuple[Kind, str], frozenset[str]] = {}
+    sentences = [(fact, _join(fact.sentence)) for fact in results.facts]
+    for entity in results.entities:
+        summary = _join(entity.summary) if entity.summary else " "
         facts = (fact.id for fact, sentence in sentences if summary in sentence and _names(fact, entity))
-        told["entities", entity.id] = frozenset(facts)
-    stated = _stated(found.facts)
-    for episode in found.episodes:
+        repeats["entities", entity.id] = frozenset(facts)
+    stated = _facts_by_episode(results.facts)
+    for episode in results.episodes:
         if not episode.remarks:
-            facts = (each.id for each, quote in stated.get(episode.id, ()) if _adds_nothing(episode, each, quote))
-            told["episodes", episode.id] = frozenset(facts)
-    return told
+            facts = (fact.id for fact, quote in stated.get(episode.id, ()) if _adds_nothing(episode, fact, quote))
+            repeats["episodes", episode.id] = frozenset(facts)
+    return repeats
 
 
 def _names(fact: Fact, entity: Entity) -> bool:
     return entity.name in (fact.subject, *fact.objects)
 
 
-def _joined(text: str) -> str:
+def _join(text: str) -> str:
     """Return the words of *text* so that one text has another's only as whole words."""
-    return f" {' '.join(folded(text))} "
+    return f" {' '.join(fold(text))} "
 
 
 def _key(value: Value) -> Hashable:
-    """Return what is the same of values that say the same."""
+    """Return the parts that are the same in values that say the same."""
     match value:
         case Fact():
-            return folded(value.sentence), in_words(value)
+            return fold(value.sentence), period_in_words(value)
         case Episode():
-            remarks = tuple((each.kind, each.at, each.by) for each in value.remarks)
-            return folded(value.content), value.speaker, midnight(value.at), remarks
+            remarks = tuple((remark.kind, remark.at, remark.by) for remark in value.remarks)
+            return fold(value.content), value.speaker, midnight(value.at), remarks
         case Entity():
-            return folded(value.name), value.type, value.summary
+            return fold(value.name), value.type, value.summary
         case Community():
-            return folded(value.name), value.summary
+            return fold(value.name), value.summary
     return value
 
 
-def _stated(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, str]]]:
+def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, str]]]:
     """Return the facts that each episode states, with the words that state them."""
     stated: dict[str, list[tuple[Fact, str]]] = {}
     for fact in facts:
@@ -100,7 +103,7 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
         episode.speaker in (None, fact.subject)
         and begin is not None
         and midnight(begin) == midnight(episode.at)
-        and folded(quote) == folded(episode.content)
+        and fold(quote) == fold(episode.content)
         and Counter(terms(quote)) <= Counter(terms(fact.sentence))
         and len(_DENIAL.findall(quote)) == len(_DENIAL.findall(fact.sentence))
     )

@@ -1,12 +1,18 @@
-"""What one question carries through the retrieval graph: small and JSON-plain, never an embedding."""
+"""The values that pass between the steps of retrieval, and the states of the graph that hold them as plain JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Required
 
 from typing_extensions import TypedDict
 
-from kg_memory.models.graph import Kind
+from kg_memory.models.filters import Filter
+from kg_memory.models.graph import Kind, QueryTime
+from kg_memory.retrieval.fuse import Hits, Retriever, Scored
+from kg_memory.retrieval.plugins import Instants, Question
+from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.config import Context, setting
 from kg_memory.runtime.forms import shown
 from kg_memory.validation import DEFAULT_NAMESPACE
@@ -14,20 +20,72 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 2000
 
-Scored = list[Any]
-"""``[id, score]``."""
+Stage = tuple[str, float]
+"""The name of a stage of ranking, and the score after it."""
+Stages = Mapping[Kind, Mapping[str, list[Stage]]]
+"""The stages of each candidate, by kind and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The input of the graph, checked."""
+
+    question: str
+    recipe: Recipe
+    where: Filter | None
+    limit: int
+    """The number of results of each kind, at most."""
+    max_tokens: int
+    as_of: Any
+    during: Any
+    believed_at: Any
+    """Times as users give them; `time_window` reads them."""
+    unreviewed: bool
+    thread: str | None
+    center: str | None
+    template: str | None
+    explain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTime:
+    """The time that a question is about: for queries, and for the user; `past` says that it is over."""
+
+    instants: Instants
+    shown: QueryTime
+    past: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The results of the step search: the question with its time and names, and hits of each kind.
+
+    `relevance` is how likely the memory holds an answer; a search without words does not know.
+    """
+
+    question: Question
+    time: QueryTime
+    hits: Mapping[Kind, Hits]
+    relevance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The candidates of each kind in one order, and, for an explanation, their scores after each stage."""
+
+    candidates: Mapping[Kind, list[Scored]]
+    stages: Stages
 
 
 class RetrievalInput(TypedDict, total=False):
-    """What to look for, and where; only `question` is needed.
+    """The question, and where to look; only `question` is needed.
 
     `as_of` asks what was true at that instant, `during` what was at some time between two, or in a period in words;
     `believed_at` what was believed then. All are ISO 8601 or plain words such as "last March". Where neither `as_of`
     nor `during` is given, time words in the question count. `unreviewed` takes in what waits for review. `thread` is
     the conversation in which the question is asked: what it last spoke of is found more easily.
     `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, `where` a filter of `kg_memory.models.filters`,
-    `center` the name of
-    an entity near which to look, `template` how the context is written.
+    `center` the name of an entity near which to look, `template` how the context is written.
     """
 
     question: Required[Annotated[str, shown("What is to be found out.", examples=["Where does Ann live?"])]]
@@ -68,49 +126,29 @@ class RetrievalContext(Context):
     )
 
 
-class Hits(TypedDict):
-    """What each way of searching found of one kind, as ids with scores, best first."""
-
-    words: list[Scored]
-    meaning: list[Scored]
-    graph: list[Scored]
-
-
-class Instants(TypedDict):
-    """What was so at some instant in ``[since, until)``, as believed at `believed_at`; all in microseconds.
-
-    A `lenient` question takes in what may have been so already; `unreviewed` what waits for review.
-    """
-
-    since: int
-    until: int
-    believed_at: int
-    lenient: bool
-    unreviewed: bool
+PlainHits = dict[Kind, dict[Retriever, list[list[Any]]]]
+PlainScores = dict[Kind, list[list[Any]]]
 
 
 class RetrievalState(RetrievalInput, total=False):
-    """The input, and what each step adds to it.
+    """The input, and the results of each step.
 
-    `instants` are what queries are told of the time that is asked about, `asked` is the same as a dumped
-    `kg_memory.models.graph.QueryTime`; `past` tells that it is over, so that summaries, which tell of now, do not
-    answer.
-    `named` are the ids of the entities that the question names, `relevance` is how likely anything here answers it.
-    `parts` are, where it is to explain itself, the scores of each id after each step of ranking: ``[step, score]``, and
-    `ranked` then has all that was found, not only the best. `found` is a `kg_memory.models.graph.SearchResults`,
-    dumped.
-    `lines` are
-    those of the context.
+    search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.graph.QueryTime`; `past`, whether
+    it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids of the
+    entities that the question names; `relevance`.
+    rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
+    each stage in `stages` as ``[stage, score]``.
+    construct: `results`, a `kg_memory.models.graph.SearchResults`; `context`, the text; and its `lines`.
     """
 
-    instants: Instants
-    asked: dict[str, Any]
+    instants: dict[str, Any]
+    time: dict[str, Any]
     past: bool
-    hits: dict[Kind, Hits]
+    hits: PlainHits
     named: list[str]
-    ranked: dict[Kind, list[Scored]]
     relevance: float | None
-    parts: dict[Kind, dict[str, list[list[Any]]]]
-    found: dict[str, Any]
+    ranked: PlainScores
+    stages: dict[Kind, dict[str, list[list[Any]]]]
+    results: dict[str, Any]
     context: str
     lines: list[dict[str, Any]]

@@ -1,193 +1,258 @@
-"""Step 1, search: by words, by meaning and along the graph, over all four kinds (Zep 3.1).
+"""Step 1, search: candidates of each kind by words, by meaning and along the graph (Zep 3.1).
 
-Only what was so at the time that is asked about is found of facts. Words are ranked by Okapi BM25 over the postings in
-the graph, meaning by cosine similarity. The graph is walked from the entities that the question names or the search is
-to be near to, those that the other ways found, and those that the conversation last spoke of.
+Only facts that hold at the time of the question are found. Words are ranked by Okapi BM25 over the postings in the
+graph, meaning by cosine similarity. The walk starts from the entities that the question names or the search is to be
+near to, those that the other retrievers found, and those that the conversation last spoke of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import fmean
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.queries.filters import Names, read_names
-from kg_memory.models.filters import Filter, checked
+from kg_memory.falkor.rows import Row
+from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.bm25 import by_words
-from kg_memory.retrieval.names import name_keys
-from kg_memory.retrieval.question_time import when
-from kg_memory.retrieval.recipe import ByDistance, Recipe, recipe
-from kg_memory.retrieval.records import Hits, RetrievalState, Scored
-from kg_memory.retrieval.relevance import EVIDENCE, relevance
-from kg_memory.retrieval.scope import Scope, sized
-from kg_memory.retrieval.traversal import along_the_graph
-from kg_memory.retrieval.vector import by_meaning
+from kg_memory.retrieval.bm25 import Frequencies, coverage, search_words
+from kg_memory.retrieval.fuse import NO_HITS, Hits, Scored, relative_shares
+from kg_memory.retrieval.plugins import Question
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.retrieval.records import QuestionTime, Request, Search
+from kg_memory.retrieval.scope import Scope, measure
+from kg_memory.retrieval.traversal import add_graph_hits
+from kg_memory.retrieval.vector import search_meaning
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
-from kg_memory.text.tokenise import terms as tokens
+from kg_memory.text.tokenise import terms
 
 LONGEST_QUESTION = 2000
 MOST_TERMS = 256
 DEPTH: Mapping[Kind, int] = {"facts": 60, "entities": 20, "communities": 20, "episodes": 60}
-"""How many hits of each way of searching are fused, at least."""
+"""The hits of each retriever that are fused, at least."""
 DEEPEST = 1000
 RECENT = 4
-"""How many last episodes of the conversation are walked from (Zep 3.1: recent episodes as seeds)."""
+"""The last episodes of the conversation whose entities the walk starts from (Zep 3.1: recent episodes as seeds)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What was looked up of a question before anything is searched for."""
+class Lookup:
+    """What is read of the graph for a question before anything is searched for."""
 
     terms: list[str]
     vector: Vector | None
     counts: Mapping[Kind, int]
     lengths: Mapping[Kind, float | None]
-    frequencies: list[dict[str, Any]]
-    named: list[dict[str, Any]]
-    recent: list[dict[str, Any]]
+    frequencies: Frequencies
+    named: Sequence[Row]
+    recent: Sequence[Row]
     names: Names
 
 
-def search(state: RetrievalState, settings: Settings) -> Flow[dict[str, Any]]:  # noqa: ARG001 - steps have one shape
-    """Find which time is asked about, and candidates of each kind; a question without a letter or digit has none.
+def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
+    """Return candidates of each kind; a question without a letter or digit has none.
 
-    `named` are the entities that it names, where the recipe goes by them. The `relevance` of a search that does not go
-    by words is not known.
-    Errors: `InputError` for a time, recipe, filter or center that is none.
+    The entities that the question names are found where the recipe needs them; the relevance where it goes by words.
+    Errors: `InputError` for a center that is unknown.
     """
-    chosen, where = recipe(state.get("recipe")), checked(state.get("where"))
-    timed = yield from when(state)
-    found = yield from _found(chosen, where, {**state, **timed})  # type: ignore[typeddict-item]
-    return {**timed, **found}
-
-
-def _found(chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[dict[str, Any]]:
-    hits: dict[Kind, Hits] = {kind: {"words": [], "meaning": [], "graph": []} for kind in KINDS}
-    nothing = {"hits": hits, "named": [], "relevance": 0.0}
-    question = replace_unstorable(state["question"])[:LONGEST_QUESTION]
-    if not any(char.isalnum() for char in question):
+    question = Question(request.question, time.instants, time.past, request.thread, request.center)
+    nothing = Search(question, time.shown, dict.fromkeys(KINDS, NO_HITS), relevance=0.0)
+    text = replace_unstorable(request.question)[:LONGEST_QUESTION]
+    if not any(char.isalnum() for char in text):
         return nothing
-    looked = yield from _looked_up(question, chosen, where, state)
-    if looked is None:
+    lookup = yield from _look_up(text, request)
+    if lookup is None:
         return nothing  # nothing was ever stored here
-    scopes = yield from _scopes(looked, chosen, where, state)
-    found = yield from in_step((*_by_words(scopes, looked, chosen), *_by_meaning(scopes, looked, chosen)))
-    for kind, words, meaning in zip(scopes, found[: len(scopes)], found[len(scopes) :], strict=True):
-        hits[kind]["words"], hits[kind]["meaning"] = words, meaning
-    yield from along_the_graph(hits, chosen, scopes, looked.named, looked.recent, looked.counts["episodes"])
-    goes_by_words = any(chosen.weights(kind).words for kind in EVIDENCE)
-    likely = relevance(hits, looked.frequencies, looked.terms, looked.counts) if goes_by_words else None
-    return {"hits": hits, "named": [row["id"] for row in looked.named], "relevance": likely}
+    recipe = request.recipe
+    scopes = yield from _measure_scopes(lookup, request, time)
+    results = yield from in_step((*_search_words(scopes, lookup, recipe), *_search_meaning(scopes, lookup, recipe)))
+    hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
+    for kind, words, meaning in zip(scopes, results[: len(scopes)], results[len(scopes) :], strict=True):
+        hits[kind] = Hits(words, meaning, [])
+    hits = yield from add_graph_hits(hits, recipe, scopes, lookup.named, lookup.recent, lookup.counts["episodes"])
+    by_words = any(recipe.weights(kind).words for kind in EVIDENCE)
+    likely = relevance(hits, lookup.frequencies, lookup.terms, lookup.counts) if by_words else None
+    named = tuple(row["id"] for row in lookup.named)
+    return Search(replace(question, named=named), time.shown, hits, likely)
 
 
-def _looked_up(question: str, chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[Looked | None]:
+def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     """Embed the question, and look its words and names up; ``None`` where nothing was ever stored."""
-    terms = list(dict.fromkeys(tokens(question)))[:MOST_TERMS]
-    center = state.get("center")
-    keys = name_keys(question) if _goes_by_names(chosen) else []
-    keys += [alias_key(replace_unstorable(center))] if center else []
-    means = any(chosen.weights(kind).meaning for kind in KINDS)
-    worded = [kind for kind in KINDS if chosen.weights(kind).words]
+    recipe, center = request.recipe, replace_unstorable(request.center) if request.center else ""
+    words = list(dict.fromkeys(terms(text)))[:MOST_TERMS]
+    keys = name_keys(text) if _needs_names(recipe) else []
+    keys += [alias_key(center)] if center else []
+    by_words = [kind for kind in KINDS if recipe.weights(kind).words]
+    by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
     rows, named, recent, names = yield from in_step(
-        (read(cypher.word_statistics(worded), terms=terms), _named(keys), _recent(state.get("thread")), _names(where))
+        (
+            read(cypher.word_statistics(by_words), terms=words),
+            _read_named(keys),
+            _read_recent(request.thread),
+            _read_names(request.where),
+        )
     )
     if not rows:
         return None
     [row] = rows
-    if center and not any(alias_key(replace_unstorable(center)) in each["keys"] for each in named):
-        raise InputError(
-            f"the center is {center!r}, and nothing here is called that: give a name that `entities` lists"
-        )
-    vectors = yield from embed([question] if means else [], role="query")
-    return Looked(
-        terms,
-        vectors[0] if vectors else None,
-        counts_of(row),
-        row["lengths"],
-        frequencies_of(row),
-        named,
-        recent,
-        names,
-    )
+    if center and not any(alias_key(center) in entity["keys"] for entity in named):
+        raise InputError(f"center must be the name of an entity that `entities` lists, got {request.center!r}")
+    vectors = yield from embed([text] if by_meaning else [], role="query")
+    vector = vectors[0] if vectors else None
+    return Lookup(words, vector, counts_of(row), row["lengths"], frequencies_of(row), named, recent, names)
 
 
-def counts_of(row: Mapping[str, Any]) -> dict[Kind, int]:
-    """Return how many there are of each kind, by the row of `search_cypher.looked_up`."""
+def counts_of(row: Row) -> dict[Kind, int]:
+    """Return the number of nodes of each kind, by the row of `queries.search.word_statistics`."""
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
-def frequencies_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a row a term, with in how many of each kind it is, by the row of `search_cypher.looked_up`."""
-    found: dict[str, dict[str, Any]] = {}
-    for kind, pairs in row["often"].items():
-        for term, often in pairs:
-            found.setdefault(term, {"term": term, **dict.fromkeys(row["often"], 0)})[kind] = often
-    return list(found.values())
+def frequencies_of(row: Row) -> Frequencies:
+    """Return the number of nodes of each kind that have a term, by the row of `queries.search.word_statistics`."""
+    return {kind: {term: often for term, often in pairs if often} for kind, pairs in row["often"].items()}
 
 
-def _goes_by_names(chosen: Recipe) -> bool:
-    """Tell whether it matters which entities a question names: they are walked from, or to be near to."""
-    return any(chosen.weights(kind).graph for kind in KINDS) or any(
-        isinstance(each, ByDistance) for each in chosen.rerank
-    )
+def _needs_names(recipe: Recipe) -> bool:
+    """Return whether it matters which entities a question names: they are walked from, or to be near to."""
+    walks = any(recipe.weights(kind).graph for kind in KINDS)
+    return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
 
-def _named(keys: list[str]) -> Flow[list[dict[str, Any]]]:
-    rows = (yield from read(cypher.NAMED_ENTITIES, keys=keys)) if keys else []
+def _read_named(keys: list[str]) -> Flow[list[Row]]:
+    rows: list[Row] = []
+    if keys:
+        rows += yield from read(cypher.NAMED_ENTITIES, keys=keys)
     return rows
 
 
-def _recent(thread: str | None) -> Flow[list[dict[str, Any]]]:
-    if not thread:
-        return []
-    rows = yield from read(cypher.RECENT_ENTITIES, thread_key=thread_key(replace_unstorable(thread)), limit=RECENT)
+def _read_recent(thread: str | None) -> Flow[list[Row]]:
+    rows: list[Row] = []
+    if thread:
+        rows += yield from read(cypher.RECENT_ENTITIES, thread_key=thread_key(replace_unstorable(thread)), limit=RECENT)
     return rows
 
 
-def _names(where: Filter | None) -> Flow[Names]:
+def _read_names(where: Filter | None) -> Flow[Names]:
     if where is None:
         return {}
     names = yield from read_names(where)
     return names
 
 
-def _scopes(looked: Looked, chosen: Recipe, where: Filter | None, state: RetrievalState) -> Flow[dict[Kind, Scope]]:
-    """Return what may be found of the kinds that count."""
-    scopes = [
-        Scope(kind, looked.counts[kind], _wanted(kind, state), state["instants"], where, looked.names)
-        for kind in KINDS
-        if kind in chosen.kinds
-    ]
-    found = yield from in_step(sized(scope) for scope in scopes)
-    return {scope.kind: scope for scope in found}
+def _measure_scopes(lookup: Lookup, request: Request, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
+    """Return the scopes of the kinds that count."""
+    scopes = []
+    for kind in KINDS:
+        if kind in request.recipe.kinds:
+            wanted = min(max(DEPTH[kind], request.limit), DEEPEST)
+            scopes.append(Scope(kind, lookup.counts[kind], wanted, time.instants, request.where, lookup.names))
+    measured = yield from in_step(map(measure, scopes))
+    return {scope.kind: scope for scope in measured}
 
 
-def _wanted(kind: Kind, state: RetrievalState) -> int:
-    return min(max(DEPTH[kind], state.get("limit") or 0), DEEPEST)
-
-
-def _by_words(scopes: Mapping[Kind, Scope], looked: Looked, chosen: Recipe) -> Iterable[Flow[list[Scored]]]:
+def _search_words(scopes: Mapping[Kind, Scope], lookup: Lookup, recipe: Recipe) -> list[Flow[list[Scored]]]:
+    flows = []
     for kind, scope in scopes.items():
-        if chosen.weights(kind).words:
-            yield by_words(scope, looked.frequencies, looked.counts[kind], looked.lengths[kind])
-        else:
-            yield _none()
+        by_words = recipe.weights(kind).words
+        frequencies = lookup.frequencies[kind] if by_words else {}
+        length = lookup.lengths[kind] if by_words else None
+        flows.append(search_words(scope, frequencies, lookup.counts[kind], length))
+    return flows
 
 
-def _by_meaning(scopes: Mapping[Kind, Scope], looked: Looked, chosen: Recipe) -> Iterable[Flow[list[Scored]]]:
+def _search_meaning(scopes: Mapping[Kind, Scope], lookup: Lookup, recipe: Recipe) -> list[Flow[list[Scored]]]:
+    flows = []
     for kind, scope in scopes.items():
-        if looked.vector is not None and chosen.weights(kind).meaning:
-            yield by_meaning(scope, looked.vector)
-        else:
-            yield _none()
+        vector = lookup.vector if recipe.weights(kind).meaning else None
+        flows.append(search_meaning(scope, vector))
+    return flows
 
 
-def _none() -> Flow[list[Scored]]:
-    yield from ()
-    return []
+# The names that a question may contain
+
+LONGEST_NAME = 5
+"""The words of a name."""
+LONGEST_UNSPACED = 8
+"""The characters of a name in a script without spaces."""
+MOST_WORDS = 200
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_POSSESSIVE = re.compile(r"['’]s?$")
+
+
+def name_keys(text: str) -> list[str]:
+    """Return the alias keys of all stretches of *text* that could be a name, without repeats."""
+    return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
+
+
+def _possible_names(text: str) -> list[str]:
+    words = text.split()[:MOST_WORDS]
+    stretches: list[str] = []
+    for length in range(1, LONGEST_NAME + 1):
+        for start in range(len(words) - length + 1):
+            stretches += _forms(" ".join(words[start : start + length]))
+    for run in _UNSPACED.findall(text[: MOST_WORDS * LONGEST_NAME]):
+        for start in range(len(run)):
+            stretches += [run[start:end] for end in range(start + 1, start + LONGEST_UNSPACED + 1)]
+    return [name for name in dict.fromkeys(stretches) if any(map(_has_terms, name.split()))]
+
+
+@lru_cache(maxsize=4096)
+def _has_terms(word: str) -> bool:
+    """Return whether *word* is more than a stop word."""
+    return bool(terms(word))
+
+
+def _forms(stretch: str) -> list[str]:
+    """Return *stretch* without the punctuation around it, and without a possessive ending."""
+    bare = _EDGES.sub("", stretch)
+    return [form for form in dict.fromkeys((stretch, bare, _POSSESSIVE.sub("", bare))) if form]
+
+
+# How likely the memory holds an answer
+
+EVIDENCE: tuple[Kind, ...] = ("episodes", "facts")
+# By logistic regression on questions of which half have an answer: `benchmarks/abstention.py` prints these.
+BIAS, COVERED, AGREED = -9.0, 6.1, 8.0
+USUALLY_AGREED = 0.8
+"""The mean of these questions, for a search that does not go by meaning."""
+
+
+def relevance(
+    hits: Mapping[Kind, Hits], frequencies: Frequencies, terms: Sequence[str], counts: Mapping[Kind, int]
+) -> float:
+    """Return how likely the *hits* of a search by words hold an answer, 0 to 1, if half of all questions have one."""
+    return round(probability(*evidence(hits, frequencies, terms, counts)), 4)
+
+
+def evidence(
+    hits: Mapping[Kind, Hits], frequencies: Frequencies, terms: Sequence[str], counts: Mapping[Kind, int]
+) -> tuple[float, float]:
+    """Return how much of the question's rare words the best hit covers, and how far words and meaning agree.
+
+    Both are from 0 to 1 and mean the same for every embedding model.
+    """
+    covered, agreed = [], []
+    for kind in EVIDENCE:
+        if hits[kind].words:
+            covered.append(coverage(hits[kind].words[0][1], frequencies[kind], terms, counts[kind]))
+        if hits[kind].meaning:
+            agreed.append(agreement(hits[kind]))
+    return max(covered, default=0.0), fmean(agreed) if agreed else USUALLY_AGREED
+
+
+def agreement(hits: Hits) -> float:
+    """Return the score of the best by both: 1 for the first by words and by meaning, 0.5 for the first by one."""
+    return max(relative_shares([hits.words, hits.meaning], [1.0, 1.0]).values(), default=0.0)
+
+
+def probability(covered: float, agreed: float) -> float:
+    """Return the logistic of both."""
+    return 1 / (1 + math.exp(-(BIAS + COVERED * covered + AGREED * agreed)))

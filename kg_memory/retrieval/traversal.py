@@ -1,99 +1,140 @@
-"""Along the graph: what lies near the entities of a question, and what states the facts that fit it (Zep 3.1)."""
+"""The third retriever: candidates along the graph, around the entities of a question (Zep 3.1).
+
+The recipe's walk finds entities and facts; a fact counts what its entities count in all, so that facts which other
+searches found compare with those that the walk reached. An episode counts by the facts that it states, and by whom it
+is by or about.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
-from kg_memory.falkor.queries import search
+from kg_memory.falkor.queries import search as cypher
+from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.bm25 import rarity
-from kg_memory.retrieval.fuse import DIGITS, fused
-from kg_memory.retrieval.rank import ordered
+from kg_memory.retrieval.fuse import Hits, positive
+from kg_memory.retrieval.plugins import Instants, Links, Walk
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.records import Hits, Scored
-from kg_memory.retrieval.scope import Scope, left
-from kg_memory.retrieval.walk import along, fact_links, touching
+from kg_memory.retrieval.scope import Scope, filter_hits
+from kg_memory.retrieval.walks.bfs import links_of
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key
 
-FOUND_SEEDS = 3
-"""How many of the entities that each search found are walked from."""
-FOUND_WEIGHT = 0.25
-"""What an entity counts that was found or recently spoken of, one that is named counting 1."""
+HIT_SEEDS = 3
+"""The entities of each other search that are walked from."""
+HIT_WEIGHT = 0.25
+"""The weight of a start that was found or recently spoken of, beside 1 for one that is named."""
 STATED_SHARE = 0.5
-"""How much of an episode's score is how well the best fact that it states fits; the rest is whom it is by or about."""
+"""The share in an episode's score of the best fact that it states; the rest is whom it is by or about."""
 MENTIONED = 0.25
-"""What an episode counts that mentions a named entity, one that the entity itself spoke counting 1."""
-
-Rows = Sequence[Mapping[str, Any]]
+"""The weight of an episode that mentions a named entity, beside 1 for one that the entity itself spoke."""
 
 
-def along_the_graph(
-    hits: dict[Kind, Hits], chosen: Recipe, scopes: Mapping[Kind, Scope], named: Rows, recent: Rows, episodes: int
-) -> Flow[None]:
-    """Add to *hits* what the graph tells of *named*, *recent* and found entities, among so many *episodes*."""
-    counting = [kind for kind in scopes if chosen.weights(kind).graph]
-    if not counting:
-        return
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The facts and entities that a walk reached, with how much each has to do with where it started."""
+
+    facts: dict[str, float]
+    entities: dict[str, float]
+
+
+def add_graph_hits(
+    hits: Mapping[Kind, Hits],
+    recipe: Recipe,
+    scopes: Mapping[Kind, Scope],
+    named: Sequence[Row],
+    recent: Sequence[Row],
+    episodes: int,
+) -> Flow[dict[Kind, Hits]]:
+    """Return *hits* with those along the graph: from *named*, *recent* and found entities, of so many *episodes*."""
+    hits = dict(hits)
+    kinds = [kind for kind in scopes if recipe.weights(kind).graph]
+    if not kinds:
+        return hits
     rare = {row["id"]: rarity(row["mentions"], episodes) for row in (*recent, *named)}
-    start = seeds(rare, [row["id"] for row in named], hits["entities"])
+    start = find_seeds(rare, [row["id"] for row in named], hits["entities"])
     instants = next(iter(scopes.values())).instants
-    reached, links, groups = yield from in_step(
-        (along(chosen.along, start, instants), fact_links(ids_of(hits["facts"])), communities_of(start))
+    reached, links, communities = yield from in_step(
+        (walk_from(recipe.traversal, start, instants), read_links(hits["facts"].searched), find_communities(start))
     )
-    near = {
-        "facts": reached.facts | touching(links, reached.entities), "entities": reached.entities, "communities": groups,
-    }  # fmt: skip
-    found = {kind: best(near[kind]) for kind in counting if kind in near}
-    found = yield from left(scopes, found)
-    for kind, scored in found.items():
-        hits[kind]["graph"] = scored
-    if "episodes" in counting:
-        facts = dict(fused(chosen, "facts", hits["facts"])[: scopes["episodes"].wanted])
-        told = yield from episodes_of(facts, {row["id"]: row["keys"] for row in named}, ids_of(hits["episodes"]))
-        passed = yield from left(scopes, {"episodes": best(told)})
-        hits["episodes"]["graph"] = passed["episodes"]
+    near: dict[Kind, dict[str, float]] = {
+        "facts": reached.facts | weigh_facts(links, reached.entities),
+        "entities": reached.entities,
+        "communities": communities,
+    }
+    passed = yield from filter_hits(scopes, {kind: positive(near[kind]) for kind in kinds if kind in near})
+    hits |= {kind: replace(hits[kind], graph=scores) for kind, scores in passed.items()}
+    if "episodes" in kinds:
+        facts = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].wanted])
+        names = {row["id"]: row["keys"] for row in named}
+        scores = yield from score_episodes(facts, names, hits["episodes"].searched)
+        passed = yield from filter_hits(scopes, {"episodes": positive(scores)})
+        hits["episodes"] = replace(hits["episodes"], graph=passed["episodes"])
+    return hits
 
 
-def seeds(rare: Mapping[str, float], named: Iterable[str], entities: Hits) -> dict[str, float]:
+def find_seeds(rare: Mapping[str, float], named: Iterable[str], entities: Hits) -> dict[str, float]:
     """Return where to start, with weights: entities named (by their rarity), spoken of, and found."""
     named = set(named)
-    weights = {id_: weight * (1.0 if id_ in named else FOUND_WEIGHT) for id_, weight in rare.items()}
-    for way in (entities["words"], entities["meaning"]):
-        for id_, _ in way[:FOUND_SEEDS]:
-            weights.setdefault(id_, FOUND_WEIGHT)
+    weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
+    for id_, _ in (*entities.words[:HIT_SEEDS], *entities.meaning[:HIT_SEEDS]):
+        weights.setdefault(id_, HIT_WEIGHT)
     return weights
 
 
-def communities_of(start: Mapping[str, float]) -> Flow[dict[str, float]]:
+def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[Reached]:
+    """Return what *walk* reaches from the entities *start*, which have weights."""
+    if not start:
+        return Reached({}, {})
+    links, weights = yield from walk.walk(start, instants)
+    return Reached(weigh_facts(links, weights), weights)
+
+
+def read_links(facts: Sequence[str]) -> Flow[Links]:
+    """Return *facts*, which other searches found, with their entities."""
+    rows = yield from read(cypher.FACT_LINKS, ids=list(facts))
+    return links_of(rows)
+
+
+def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the facts that have an entity among *weights*, each with the sum of the weights of its entities."""
+    scores = {}
+    for id_, link in links.items():
+        score = sum(weights.get(entity, 0.0) for entity in link.entities)
+        if score > 0:
+            scores[id_] = score
+    return scores
+
+
+def find_communities(start: Mapping[str, float]) -> Flow[dict[str, float]]:
     """Return the communities that have members among *start*."""
-    rows = yield from read(search.COMMUNITIES_OF, ids=list(start))
-    return {row["id"]: sum(start[id_] for id_ in row["entities"]) for row in rows}
+    rows = yield from read(cypher.COMMUNITIES_OF, ids=list(start))
+    scores = {}
+    for row in rows:
+        scores[row["id"]] = sum(start[id_] for id_ in row["entities"])
+    return scores
 
 
-def episodes_of(
+def score_episodes(
     facts: Mapping[str, float], named: Mapping[str, Sequence[str]], candidates: Sequence[str]
 ) -> Flow[dict[str, float]]:
     """Return the episodes that state *facts*, and which *candidates* the entities *named* spoke, or are mentioned in.
 
     *facts* have scores from 0 to 1, *named* the alias keys of each entity.
     """
-    about = (
-        read(search.SPEAKERS, ids=list(candidates)),
-        read(search.MENTIONING, ids=list(candidates), entities=list(named)),
-    ) if named else ()  # fmt: skip
-    stating, *told = yield from in_step((read(search.STATING, ids=list(facts)), *about))
-    speakers, mentions = told or ([], [])
-    keys = {key for own in named.values() for key in own}
+    reads = [read(cypher.STATING, ids=list(facts))]
+    if named:
+        reads.append(read(cypher.SPEAKERS, ids=list(candidates)))
+        reads.append(read(cypher.MENTIONING, ids=list(candidates), entities=list(named)))
+    stating, speakers, mentions = [*(yield from in_step(reads)), [], []][:3]
     shares: dict[str, float] = {}
     for row in stating:
         shares[row["id"]] = max(shares.get(row["id"], 0.0), facts[row["fact"]])
     mentioning = {row["id"] for row in mentions}
-    lines = {row["id"]: row["speaker"] for row in (*stating, *speakers)}
-    ours = {speaker for speaker in set(lines.values()) if keys and speaker and alias_key(speaker) in keys}
-    spoken = {id_ for id_, speaker in lines.items() if speaker in ours}
+    spoken = _spoken_by(named, (*stating, *speakers))
     scores = {}
     for id_ in {*shares, *mentioning, *spoken}:
         by = 1.0 if id_ in spoken else MENTIONED if id_ in mentioning else 0.0
@@ -101,11 +142,9 @@ def episodes_of(
     return scores
 
 
-def ids_of(hits: Hits) -> list[str]:
-    """Return what was found by words or by meaning."""
-    return list(dict.fromkeys(id_ for way in (hits["words"], hits["meaning"]) for id_, _ in way))
-
-
-def best(scores: Mapping[str, float]) -> list[Scored]:
-    """Return the *scores* above 0, best first, ties in order of id."""
-    return [[id_, round(score, DIGITS)] for id_, score in ordered(scores.items()) if score > 0]
+def _spoken_by(named: Mapping[str, Sequence[str]], rows: Iterable[Row]) -> set[str]:
+    """Return the episodes of *rows* whose speaker is one of the entities *named*."""
+    keys = {key for own in named.values() for key in own}
+    speakers = {row["id"]: row["speaker"] for row in rows}
+    ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
+    return {id_ for id_, speaker in speakers.items() if speaker in ours}

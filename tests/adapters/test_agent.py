@@ -102,7 +102,7 @@ def test_a_recipe_a_filter_and_a_template_are_those_of_what_is_recalled(memory, 
     answer = str(graph.invoke(given, context=context)["messages"][-1].content)
     assert answer.startswith("[knowledge graph]\n- Ann lives in Rome")
     assert "Oslo" not in answer
-    with pytest.raises(InputError, match="there is no template"):
+    with pytest.raises(InputError, match="template must be one of"):
         build_agent(memory, template="no such")
 
 

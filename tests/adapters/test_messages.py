@@ -17,7 +17,7 @@ from langchain_core.messages import (
 
 from kg_memory.adapters.messages import episodes_of, last_question, messages_of, text_of
 from kg_memory.errors import InputError
-from kg_memory.retrieval.context.render import LONGEST_REFERENCE
+from kg_memory.retrieval.context.lines import LONGEST_REFERENCE
 
 CALL = {"name": "search", "args": {"q": "Oslo"}, "id": "c1", "type": "tool_call"}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

@@ -118,7 +118,7 @@ def test_a_recipe_a_filter_and_a_template_are_those_of_what_is_recalled(agent, m
     assert {type(turn["recalled"]) for turn in kept if turn} == {str}
     search = next(each for each in agent.memory.tools if each.name == "search_memory")
     assert "Oslo" not in search.invoke({"query": "Where does Ann live?"}, {"configurable": {"user_id": namespace}})
-    with pytest.raises(InputError, match="there is no recipe"):
+    with pytest.raises(InputError, match="recipe must be one of"):
         KGMemoryMiddleware(memory, recipe="no such")
 
 

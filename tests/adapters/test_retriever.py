@@ -209,7 +209,7 @@ def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_conf
     assert texts(find(by_words, "Where does Ann live?", kinds=["episodes"])) == ["Ann knows Will"]
     found = find(by_words, "lives", where={"source_id": ["m1", "m2"]}, kinds=["episodes"], recipe="meaning")
     assert {each.metadata["source_id"] for each in found} == {"m1", "m2"}
-    with pytest.raises(InputError, match="nothing here is called that"):
+    with pytest.raises(InputError, match="center must be the name of an entity"):
         find(retriever, "Ann", center="Nobody")
     assert texts(find(retriever, "Who?", center="Will", recipe="near", kinds=["facts"]))[0] == "Ann knows Will"
     chosen = retriever.configurable_fields(recipe=ConfigurableField(id="recipe"), where=ConfigurableField(id="where"))

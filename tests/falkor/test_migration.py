@@ -146,7 +146,7 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_read(old, driver):
     assert [each.id for each in chain] == [old.oslo, old.paris]
     assert {each.trust for each in driver.run(read_episodes(10, 0, None), old.namespace)} == {1.0}
     found = build_retrieval(driver, Settings()).compile().invoke({"question": "Ann Paris?", "namespace": old.namespace})
-    assert [each["objects"] for each in found["found"]["facts"]] == [["Paris"]]
+    assert [each["objects"] for each in found["results"]["facts"]] == [["Paris"]]
     assert "no longer so since 1 January 2022" in found["context"]
 
 

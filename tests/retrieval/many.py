@@ -10,13 +10,14 @@ from uuid import uuid4
 
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.retrieval.plugins import Instants
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
 NOW = 1000
-INSTANTS: Any = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
+INSTANTS = Instants(NOW, NOW + 1, NOW, lenient=False, unreviewed=False)
 DIMENSIONS = 4
 FACTS = """
 UNWIND $rows AS row

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory.retrieval.rerankers import distance
-from kg_memory.retrieval.rerankers.distance import called, distances, nearest
+from kg_memory.retrieval.plugins import Instants
+from kg_memory.retrieval.rerankers import features
+from kg_memory.retrieval.rerankers.features import count_hops, find_called, nearest
 from kg_memory.runtime.effects import Query, read
 from kg_memory.runtime.flow import run
 from tests.retrieval.conftest import Talk
@@ -17,12 +18,12 @@ FAR = ("nothing that there is",)
 
 
 def hops(talk: Talk, *start: str, most: int = 5, wanted: Any = FAR, at: int = NOW) -> dict[str, int]:
-    """The hops from the entities called *start*, by names."""
+    """The hops from the entities find_called *start*, by names."""
     rows = talk.driver.run(read("MATCH (e:Entity) RETURN e.id AS id, e.name AS name"), talk.namespace)
     names = {row["id"]: row["name"] for row in rows}
     ids = {name: id_ for id_, name in names.items()}
-    instants: Any = {"since": at, "until": at + 1, "believed_at": 2 * NOW, "lenient": False, "unreviewed": False}
-    flow = distances([ids[name] for name in start], [ids.get(name, name) for name in wanted], most, instants)
+    instants = Instants(at, at + 1, 2 * NOW, lenient=False, unreviewed=False)
+    flow = count_hops([ids[name] for name in start], [ids.get(name, name) for name in wanted], most, instants)
     return {names[id_]: far for id_, far in talk.driver.run(flow, talk.namespace).items()}
 
 
@@ -44,12 +45,14 @@ def test_it_stops_once_it_has_all_that_is_wanted(story: Talk) -> None:
 
 
 def test_it_walks_over_so_many_entities_and_no_more(story: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distance, "MOST_ENTITIES", 3)
+    monkeypatch.setattr(features, "MOST_ENTITIES", 3)
     assert hops(story, "Acme") == {"Acme": 0, "Mia": 1, "Ann": 2}
 
 
 def test_a_name_may_be_an_alias_in_any_spelling(story: Talk) -> None:
-    assert story.driver.run(called("ＡＣＭＥ"), story.namespace) == story.driver.run(called("acme"), story.namespace)
+    assert story.driver.run(find_called("ＡＣＭＥ"), story.namespace) == story.driver.run(
+        find_called("acme"), story.namespace
+    )
 
 
 def walked(graph: dict[str, str], start: list[str], most: int) -> tuple[dict[str, int], int]:
@@ -59,7 +62,7 @@ def walked(graph: dict[str, str], start: list[str], most: int) -> tuple[dict[str
         asked.append(query)
         return [{"entities": " ".join(graph[each] for each in query.params["ids"])}]
 
-    return run(distances(start, FAR, most, {}), perform), len(asked)  # type: ignore[typeddict-item]
+    return run(count_hops(start, FAR, most, Instants(0, 1, 0, lenient=False, unreviewed=False)), perform), len(asked)
 
 
 def test_a_circle_is_walked_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,28 +10,26 @@ import pytest
 from kg_memory.models.context import Context
 from kg_memory.models.graph import KINDS, Explanation, SearchResults
 from kg_memory.retrieval.context.render import context_of, render
-from kg_memory.retrieval.explain import FURTHER, GONE, explained
-from kg_memory.retrieval.records import DEFAULT_TOKENS
+from kg_memory.retrieval.explain import FURTHER, GONE, explain
+from kg_memory.retrieval.fuse import Hits
+from kg_memory.retrieval.records import DEFAULT_TOKENS, Ranked
 from tests.retrieval.findings import PLENTY, episode, fact
 
 NO_TEXTS: Any = {kind: {} for kind in KINDS}
 
 
-def state(ranked: list[str], **given: Any) -> Any:
-    """The state of a search that found facts by words and along the graph."""
-    words = [[id_, 9.0 - place] for place, id_ in enumerate(ranked)]
-    hits = {"facts": {"words": words, "meaning": [], "graph": words[::-1]}}
-    parts = {"facts": {id_: [["fused", 0.5], ["mentions", 0.25]] for id_ in ranked}}
-    return {"hits": hits, "ranked": {"facts": [[id_, 0.25] for id_ in ranked]}, "parts": parts, "limit": 2, **given}
-
-
-def of(context: Context, given: Any, texts: Any = NO_TEXTS) -> tuple[Explanation, ...]:
-    return explained(context, {**NO_TEXTS, **texts}, given)
+def of(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, limit: int = 2) -> tuple[Explanation, ...]:
+    """The explanations of a search that found the facts *ranked* by words and along the graph."""
+    words = [(id_, 9.0 - place) for place, id_ in enumerate(ranked)]
+    stages = {"facts": {id_: [("fused", 0.5), ("mentions", 0.25)] for id_ in ranked}}
+    search: Any = SimpleNamespace(hits={"facts": Hits(words, [], words[::-1])})
+    candidates = {"facts": [(id_, 0.25) for id_ in ranked]}
+    return explain(context, {**NO_TEXTS, **texts}, search, Ranked(candidates, stages), limit)
 
 
 def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> None:
     context = render(SearchResults(question="x", facts=(fact("one", id="a"), fact("two", id="b"))), PLENTY)
-    first, second = of(context, state(["a", "b"]))
+    first, second = of(context, ["a", "b"])
     assert (first.id, first.place, first.text) == ("a", 1, "- one (date unknown) [01234567]")
     assert [(each.way, each.rank, each.score) for each in first.hits] == [("words", 1, 9.0), ("graph", 2, 9.0)]
     assert first.scores == (("fused", 0.5), ("mentions", 0.25))
@@ -39,7 +38,7 @@ def test_what_is_found_tells_its_hits_its_scores_its_place_and_its_line() -> Non
 
 def test_what_has_no_line_keeps_its_place_and_tells_the_reason() -> None:
     found = SearchResults(question="x", facts=(fact("one", id="a"), fact("one", id="b"), fact("long " * 99, id="c")))
-    whys = of(render(found, 80), state(["a", "b", "c"], limit=3))
+    whys = of(render(found, 80), ["a", "b", "c"], limit=3)
     assert [(each.place, each.text[:5], each.left_out) for each in whys] == [
         (1, "- one", None), (2, "one", "same as a"), (3, "long ", "no room within max_tokens"),
     ]  # fmt: skip
@@ -47,7 +46,7 @@ def test_what_has_no_line_keeps_its_place_and_tells_the_reason() -> None:
 
 def test_candidates_that_are_not_served_tell_the_reason() -> None:
     context = render(SearchResults(question="x", facts=(fact("one", id="a"),)), PLENTY)
-    whys = of(context, state(["a", "b", "c"]), {"facts": {"a": "one", "c": "three"}})
+    whys = of(context, ["a", "b", "c"], {"facts": {"a": "one", "c": "three"}})
     assert [(each.id, each.place, each.text, each.left_out) for each in whys[1:]] == [
         ("b", None, "", GONE["facts"]), ("c", None, "three", "not among the first 2"),
     ]  # fmt: skip
@@ -56,18 +55,18 @@ def test_candidates_that_are_not_served_tell_the_reason() -> None:
 
 def test_each_period_of_a_fact_has_its_own_line() -> None:
     periods = (fact(id="a"), fact(id="a", reviewed=False))
-    whys = of(render(SearchResults(question="x", facts=periods), PLENTY), state(["a"]))
+    whys = of(render(SearchResults(question="x", facts=periods), PLENTY), ["a"])
     assert [(each.place, "not reviewed" in each.text) for each in whys] == [(1, False), (2, True)]
 
 
 def test_what_is_left_out_is_told_of_up_to_a_number() -> None:
     ids = [f"f{place}" for place in range(FURTHER * 3)]
-    assert len(of(render(SearchResults(question="x"), PLENTY), state(ids, limit=1))) == FURTHER + 1
+    assert len(of(render(SearchResults(question="x"), PLENTY), ids, limit=1)) == FURTHER + 1
 
 
 def test_a_template_without_a_section_says_so() -> None:
     context = render(SearchResults(question="x", episodes=(episode(),)), PLENTY, "zeph")
-    [why] = of(context, {**state([]), "ranked": {}, "hits": {}})
+    [why] = of(context, [])
     assert (why.kind, why.place, why.left_out) == ("episodes", 1, "the template has no section for it")
 
 
@@ -80,8 +79,8 @@ def told(story) -> dict[str, Any]:
 
 
 def test_a_search_explains_all_that_it_served_and_what_it_did_not(story, told) -> None:
-    found = SearchResults(**told["found"])
-    plain = SearchResults(**story.ask("Where does Ann live?", limit=2)["found"])
+    found = SearchResults(**told["results"])
+    plain = SearchResults(**story.ask("Where does Ann live?", limit=2)["results"])
     assert plain.why == ()
     asked = {"asked": plain.asked, "why": ()}
     assert found.model_copy(update=asked) == plain
@@ -100,9 +99,9 @@ def test_what_is_deleted_between_the_steps_is_told_as_gone(new_talk) -> None:
     talk = new_talk()
     talk.tell("Ann", "I live in Bergen, by the fjord.")
     told = talk.ask("Ann Bergen", explain=True)
-    assert GONE["facts"] not in {each["left_out"] for each in told["found"]["why"]}
+    assert GONE["facts"] not in {each["left_out"] for each in told["results"]["why"]}
     later = talk.ask("Ann Bergen", explain=True, believed_at="2000-01-01")
-    reasons = {(each["kind"], each["left_out"]) for each in later["found"]["why"]}
+    reasons = {(each["kind"], each["left_out"]) for each in later["results"]["why"]}
     assert reasons == {("entities", GONE["entities"]), ("episodes", GONE["episodes"])}
 
 

@@ -10,9 +10,11 @@ import pytest
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.recipe import DEFAULT, ByDistance, ByMentions, ByRecency, ByTrust
-from kg_memory.retrieval.rerankers.features import Features, features
-from kg_memory.retrieval.rerankers.rerank import rerank
+from kg_memory.retrieval.graph import rerank
+from kg_memory.retrieval.plugins import Instants, Question
+from kg_memory.retrieval.recipe import DEFAULT
+from kg_memory.retrieval.rerankers import ByDistance, ByMentions, ByRecency, ByTrust
+from kg_memory.retrieval.rerankers.features import FeatureTable, read_features
 from kg_memory.runtime.effects import Reads, read, write
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.settings import Settings
@@ -34,11 +36,11 @@ def known(talk: Talk) -> dict[Kind, dict[str, str]]:
     return {kind: {row["name"]: row["id"] for row in rows[kind]} for kind in KINDS}
 
 
-def told(talk: Talk, *rerankers: Any, **state: Any) -> dict[Kind, dict[str, dict[str, Any]]]:
+def told(talk: Talk, *rerankers: Any, **state: Any) -> FeatureTable:
     """What is told of all there is, by names."""
     ids = known(talk)
     ranked: Any = {kind: [(id_, 1.0) for id_ in [*ids[kind].values(), "gone"]] for kind in KINDS}
-    flow: Flow[Features] = features(ranked, rerankers, {"instants": INSTANTS, **state})  # type: ignore[typeddict-item]
+    flow: Flow[FeatureTable] = read_features(ranked, rerankers, Question("?", Instants(**INSTANTS), **state))
     found = talk.driver.run(flow, talk.namespace)
     assert all(len(found[kind]) == len(ids[kind]) for kind in found), "one row for each that is there"
     return {kind: {name: found[kind][id_] for name, id_ in ids[kind].items()} for kind in found}
@@ -68,21 +70,21 @@ SET d.name = 'Nobody'
 
 def test_mentions_are_counted_in_all_conversations_or_in_one(grouped: Talk) -> None:
     found = told(grouped, ByMentions())
-    assert {name: found["entities"][name]["mentions"] for name in ("Ann", "Mia", "Acme", "北京")} == {
+    assert {name: found["entities"][name].mentions for name in ("Ann", "Mia", "Acme", "北京")} == {
         "Ann": 4, "Mia": 2, "Acme": 1, "北京": 1,
     }  # fmt: skip
-    assert {name: row["mentions"] for name, row in found["communities"].items()} == {"The sisters": 6, "Nobody": 0}
-    assert found["episodes"]["Rainy, but I like it."]["mentions"] == 4  # those of Ann, who says so
-    assert found["facts"]["Mia works at Acme"]["mentions"] == 1
+    assert {name: row.mentions for name, row in found["communities"].items()} == {"The sisters": 6, "Nobody": 0}
+    assert found["episodes"]["Rainy, but I like it."].mentions == 4  # those of Ann, who says so
+    assert found["facts"]["Mia works at Acme"].mentions == 1
     found = told(grouped, ByMentions(), thread="summer")
-    assert {name: found["entities"][name]["mentions"] for name in ("Ann", "Mia", "Milo")} == {
+    assert {name: found["entities"][name].mentions for name in ("Ann", "Mia", "Milo")} == {
         "Ann": 1,
         "Mia": 2,
         "Milo": 0,
     }
-    assert {name: row["mentions"] for name, row in found["communities"].items()} == {"The sisters": 3, "Nobody": 0}
-    assert found["facts"]["Mia works at Acme"]["mentions"] == 1
-    assert found["facts"]["Ann lives in Oslo"]["mentions"] == 0
+    assert {name: row.mentions for name, row in found["communities"].items()} == {"The sisters": 3, "Nobody": 0}
+    assert found["facts"]["Mia works at Acme"].mentions == 1
+    assert found["facts"]["Ann lives in Oslo"].mentions == 0
 
 
 def test_an_episode_that_states_a_fact_twice_counts_once_and_the_best_trusted_counts(
@@ -99,21 +101,21 @@ def test_an_episode_that_states_a_fact_twice_counts_once_and_the_best_trusted_co
         write("MATCH (x:Episode) SET x.trust = CASE x.thread WHEN 'one' THEN 0.2 ELSE 0.6 END"), talk.namespace
     )
     [fact] = told(talk, ByMentions(), ByTrust(), ByRecency(), thread="one")["facts"].values()
-    assert fact["mentions"] == 1
-    assert fact["trust"] == 0.6
-    assert fact["at"] == 1_714_644_000_000_000
+    assert fact.mentions == 1
+    assert (fact.trust, fact.sources) == (0.6, 2)
+    assert fact.stated_at == 1_714_644_000_000_000
     [fact] = told(talk, ByMentions())["facts"].values()
-    assert fact["mentions"] == 2
+    assert fact.mentions == 2
 
 
 def test_a_conversation_that_nobody_knows_mentions_nothing(grouped: Talk) -> None:
     found = told(grouped, ByMentions(), thread="' OR 1=1 //\ud800\x00")
-    assert {row["mentions"] for rows in found.values() for row in rows.values()} == {0}
+    assert {row.mentions for rows in found.values() for row in rows.values()} == {0}
 
 
 def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
     found = told(grouped, ByDistance(), center="  acme ")
-    hops = {kind: {name: row["hops"] for name, row in rows.items()} for kind, rows in found.items()}
+    hops = {kind: {name: row.hops for name, row in rows.items()} for kind, rows in found.items()}
     assert {name: hops["entities"][name] for name in ("Acme", "Mia", "Ann", "Oslo", "Milo")} == {
         "Acme": 0, "Mia": 1, "Ann": 2, "Oslo": 3, "Milo": None,
     }  # fmt: skip
@@ -129,11 +131,11 @@ def test_everything_is_as_far_as_its_nearest_entity(grouped: Talk) -> None:
 
 def test_it_looks_no_further_than_the_hops_it_may(grouped: Talk) -> None:
     found = told(grouped, ByDistance(max_hops=1), center="Acme")
-    assert {name: found["entities"][name]["hops"] for name in ("Mia", "Ann")} == {"Mia": 1, "Ann": None}
+    assert {name: found["entities"][name].hops for name in ("Mia", "Ann")} == {"Mia": 1, "Ann": None}
 
 
 def test_a_name_that_nobody_has_is_no_center(grouped: Talk) -> None:
-    with pytest.raises(InputError, match=r"center 'Xanadu'.*give the name of an entity"):
+    with pytest.raises(InputError, match=r"center must be the name of an entity, got 'Xanadu'"):
         told(grouped, ByDistance(), center="Xanadu")
 
 
@@ -149,8 +151,11 @@ def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> No
         return grouped.driver.run(once(effect), grouped.namespace)
 
     steps = ("mentions", "recency", "use", "confidence", "trust", "diversity")
-    recipe = DEFAULT.with_(rerank=[{"by": each} for each in steps], kinds=KINDS)
-    state: Any = {"instants": INSTANTS, "hits": hits, "recipe": recipe, "explain": True}
+    recipe = DEFAULT.with_(rerankers=[{"by": each} for each in steps], kinds=KINDS)
+    state: Any = {
+        "question": "?", "instants": INSTANTS, "time": {"believed_at": "2024-01-01", "reading": "now"}, "past": False,
+        "named": [], "relevance": None, "hits": hits, "recipe": recipe, "explain": True,
+    }  # fmt: skip
     found = run(rerank(state, Settings()), perform)
     assert [type(each) for each in trips] == [Reads, Reads, Reads]
     for kind in KINDS:
@@ -158,7 +163,7 @@ def test_every_reranker_of_the_graph_orders_real_candidates(grouped: Talk) -> No
         scores = [score for _, score in found["ranked"][kind]]
         assert scores == sorted(scores, reverse=True)
         assert 0 <= scores[-1] <= scores[0] <= 1
-    told_steps = {tuple(step for step, _ in each) for each in found["parts"]["facts"].values()}
+    told_steps = {tuple(step for step, _ in each) for each in found["stages"]["facts"].values()}
     assert told_steps == {("fused", *steps)}
 
 
@@ -175,6 +180,6 @@ def test_a_recipe_by_name_changes_the_order_and_finds_the_same(story: Talk, name
     found = story.ask("Where does Ann live?", explain=True, recipe=name)
     for kind in ("facts", "entities", "episodes"):
         assert {id_ for id_, _ in found["ranked"][kind]} == {id_ for id_, _ in asked["ranked"][kind]}
-    assert found["found"]["facts"][0]["sentence"] == "Ann lives in Oslo"
-    steps = {step for parts in found["parts"]["facts"].values() for step, _ in parts}
+    assert found["results"]["facts"][0]["sentence"] == "Ann lives in Oslo"
+    steps = {step for parts in found["stages"]["facts"].values() for step, _ in parts}
     assert steps > {"fused"}, "the reranker was of use"

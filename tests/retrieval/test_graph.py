@@ -21,11 +21,11 @@ HOSTILE = [
 
 
 def sentences(state: dict[str, Any]) -> list[str]:
-    return [each["sentence"] for each in state["found"]["facts"]]
+    return [each["sentence"] for each in state["results"]["facts"]]
 
 
 def test_a_question_finds_facts_entities_and_episodes(story: Talk) -> None:
-    found = SearchResults.model_validate(story.ask("Where does Ann live?")["found"])
+    found = SearchResults.model_validate(story.ask("Where does Ann live?")["results"])
     assert found.facts[0].sentence == "Ann lives in Oslo"
     assert found.facts[0].objects == ("Oslo",)
     assert found.entities[0].name == "Ann"
@@ -35,7 +35,7 @@ def test_a_question_finds_facts_entities_and_episodes(story: Talk) -> None:
 
 
 def test_a_fact_comes_with_the_words_that_state_it(story: Talk) -> None:
-    [fact] = [each for each in story.ask("Oslo")["found"]["facts"] if each["sentence"] == "Ann lives in Oslo"]
+    [fact] = [each for each in story.ask("Oslo")["results"]["facts"] if each["sentence"] == "Ann lives in Oslo"]
     [source] = fact["sources"]
     assert (source["quote"], source["speaker"], source["at"]) == ("I moved to Oslo", "Ann", "2023-05-02T10:00:00Z")
 
@@ -54,34 +54,34 @@ def test_what_was_not_yet_believed_is_not_found(story: Talk) -> None:
 
 def test_a_later_belief_does_not_change_what_was_believed(talk: Talk) -> None:
     talk.tell("Ann", "I live in Bergen", "2022-02-01T10:00:00Z")
-    [before] = talk.ask("Ann Bergen")["found"]["facts"]
+    [before] = talk.ask("Ann Bergen")["results"]["facts"]
     talk.tell("Ann", "I moved to Oslo", "2023-05-02T10:00:00Z")
     now = talk.ask("Ann Bergen Oslo")
     then = talk.ask("Ann Bergen Oslo", believed_at=before["created_at"])
     assert sentences(now) == ["Ann lives in Oslo"]
     assert sentences(then) == ["Ann lives in Bergen"]
-    assert then["found"]["facts"][0]["invalid_at"] is None
+    assert then["results"]["facts"][0]["invalid_at"] is None
 
 
 def test_a_line_is_found_by_what_was_said_next_to_it(story: Talk) -> None:
-    episodes = [each["content"] for each in story.ask("How is the weather in Oslo?")["found"]["episodes"]]
+    episodes = [each["content"] for each in story.ask("How is the weather in Oslo?")["results"]["episodes"]]
     assert "Rainy, but I like it." in episodes[:3]
 
 
 def test_a_fact_two_steps_away_is_found_along_the_graph(story: Talk) -> None:
     hits = story.ask("What does the sister of Ann do?")["hits"]["facts"]["graph"]
-    [works] = [each["id"] for each in story.ask("Mia Acme")["found"]["facts"] if "Acme" in each["sentence"]]
+    [works] = [each["id"] for each in story.ask("Mia Acme")["results"]["facts"] if "Acme" in each["sentence"]]
     assert works in [name for name, _ in hits]
 
 
 def test_a_chinese_question_finds_a_chinese_line(story: Talk) -> None:
-    found = story.ask("谁住在北京？")["found"]
+    found = story.ask("谁住在北京？")["results"]
     assert found["episodes"][0]["content"] == "我搬到了北京。"
     assert found["facts"][0]["objects"] == ["北京"]
 
 
 def test_a_speaker_called_will_is_found(story: Talk) -> None:
-    found = story.ask("What is the name of Will's cat?")["found"]
+    found = story.ask("What is the name of Will's cat?")["results"]
     assert found["facts"][0]["sentence"] == "Will has a cat called Milo"
     assert "Will" in [each["name"] for each in found["entities"][:2]]
 
@@ -89,7 +89,7 @@ def test_a_speaker_called_will_is_found(story: Talk) -> None:
 def test_what_the_named_person_said_comes_before_what_others_said(talk: Talk) -> None:
     talk.tell("Bob", "The mountains are lovely", "2024-01-01T10:00:00Z", "one")
     talk.tell("Ann", "The mountains are lovely", "2024-01-02T10:00:00Z", "two")
-    assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["found"]["episodes"]] == [
+    assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["results"]["episodes"]] == [
         "Ann",
         "Bob",
     ]
@@ -100,7 +100,7 @@ def test_an_episode_that_was_only_saved_is_found_by_its_words(talk: Talk) -> Non
     talk.driver.database.query(
         f"kg:{talk.namespace}", "MATCH (e:Episode) SET e.status = 'saved', e.embedding = NULL", {}, write=True
     )
-    assert [each["content"] for each in talk.ask("Bergen")["found"]["episodes"]] == ["I live in Bergen"]
+    assert [each["content"] for each in talk.ask("Bergen")["results"]["episodes"]] == ["I live in Bergen"]
 
 
 def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
@@ -110,27 +110,27 @@ def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
     CREATE (:Community {id: 'c1', name: 'People of the fjord', summary: 'They like rain.', n: 3})-[:HAS_MEMBER]->(e)
     """
     talk.driver.database.query(f"kg:{talk.namespace}", query, {}, write=True)
-    assert talk.ask("What about Ann?")["found"]["communities"] == []
+    assert talk.ask("What about Ann?")["results"]["communities"] == []
     state = talk.ask("What about Ann?", recipe="overview")
-    assert [each["name"] for each in state["found"]["communities"]] == ["People of the fjord"]
+    assert [each["name"] for each in state["results"]["communities"]] == ["People of the fjord"]
     assert "They like rain." in state["context"]
     then = talk.ask("What about Ann?", as_of="2023-01-01", recipe="overview")
-    assert [each["summary"] for each in then["found"]["communities"]] == [""]  # a summary tells what is so now
+    assert [each["summary"] for each in then["results"]["communities"]] == [""]  # a summary tells what is so now
     assert "They like rain." not in then["context"]
 
 
 @pytest.mark.parametrize("question", HOSTILE)
 def test_no_question_can_break_the_search(story: Talk, question: str) -> None:
     state = story.ask(question)
-    assert set(state["found"]) >= {"facts", "entities", "communities", "episodes"}
-    assert len(story.ask("Ann")["found"]["episodes"]) > 0
+    assert set(state["results"]) >= {"facts", "entities", "communities", "episodes"}
+    assert len(story.ask("Ann")["results"]["episodes"]) > 0
 
 
 @pytest.mark.parametrize("question", ["", "?!…", "\x00", "\ud800", "🎉"])
 def test_a_question_without_letters_finds_nothing(story: Talk, question: str) -> None:
     state = story.ask(question)
     assert state["context"] == ""
-    assert not any(state["found"][kind] for kind in ("facts", "entities", "communities", "episodes"))
+    assert not any(state["results"][kind] for kind in ("facts", "entities", "communities", "episodes"))
 
 
 def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_talk: Callable[[], Talk]) -> None:
@@ -140,7 +140,7 @@ def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_tal
 
 
 def test_the_limit_holds_for_each_kind(story: Talk) -> None:
-    found = story.ask("Ann Bob Mia", limit=2)["found"]
+    found = story.ask("Ann Bob Mia", limit=2)["results"]
     assert [len(found[kind]) for kind in ("facts", "entities", "episodes")] == [2, 2, 2]
 
 
@@ -188,7 +188,7 @@ def test_recent_talk_makes_its_subject_easier_to_find(story: Talk) -> None:
 
 @pytest.mark.parametrize("name", ["as_of", "believed_at"])
 def test_a_date_that_is_none_is_refused(story: Talk, name: str) -> None:
-    with pytest.raises(InputError, match=f"{name} is 'soon'.*give a date"):
+    with pytest.raises(InputError, match=f"{name} must be a time, got 'soon'.*give a date"):
         story.ask("Ann", **{name: "soon"})
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 
 from kg_memory.models.graph import QueryTime
-from kg_memory.retrieval.context.lines import Teller, excerpt, one_line, told
+from kg_memory.retrieval.context.lines import LineMaker, escape_line, excerpt, one_line
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
 
 
 @given(ANY_TEXT)
 def test_any_text_is_told_on_one_line_without_brackets(text: str) -> None:
-    line = told(text)
+    line = escape_line(text)
     assert len(line.splitlines()) <= 1
     assert "<" not in line
     assert ">" not in line
@@ -61,19 +61,19 @@ def test_a_huge_text_takes_no_long_time() -> None:
 def test_those_that_say_the_same_are_told_once_with_the_sources_of_all() -> None:
     one = fact(sources=(source(source_id="m1"), source("ab")))
     other = fact(id="other", sources=(source(source_id="m2"), source(source_id="m1")))
-    assert Teller(str).tell([one, other]).sources == ("m1", "ab", "m2")
-    said = Teller(str).tell([episode(source_id="m1"), episode(source_id="x" * 65)])
+    assert LineMaker(str).make([one, other]).sources == ("m1", "ab", "m2")
+    said = LineMaker(str).make([episode(source_id="m1"), episode(source_id="x" * 65)])
     assert said.sources == ("m1", "abcdef01")
 
 
 def test_what_cannot_be_told_is_an_error() -> None:
     with pytest.raises(TypeError, match="QueryTime"):
-        Teller(str).tell([QueryTime(believed_at=MAY, reading="now")])
+        LineMaker(str).make([QueryTime(believed_at=MAY, reading="now")])
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_each_text_goes_through_the_escape(text: str) -> None:
-    told_of = Teller(lambda _: "safe").tell([fact(text, sources=(source(text), source(source_id=text)))])
+    told_of = LineMaker(lambda _: "safe").make([fact(text, sources=(source(text), source(source_id=text)))])
     assert (told_of.text, told_of.sources) == ("safe", ("safe",))
-    said = Teller(lambda _: "safe").tell([episode(text, id=text, speaker=text)])
+    said = LineMaker(lambda _: "safe").make([episode(text, id=text, speaker=text)])
     assert (said.text, said.speaker, said.sources) == ("safe", "safe", ("safe",))

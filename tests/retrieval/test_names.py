@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.retrieval.names import LONGEST, MOST_WORDS, name_keys
+from kg_memory.retrieval.search import LONGEST_NAME, MOST_WORDS, name_keys
 from kg_memory.text.identity import alias_key
 
 
@@ -34,7 +34,7 @@ def test_a_speaker_called_will_is_a_name() -> None:
 
 def test_a_question_of_ten_thousand_words_has_few_names() -> None:
     keys = name_keys(" ".join(f"word{number}" for number in range(10_000)))
-    assert len(keys) <= MOST_WORDS * LONGEST
+    assert len(keys) <= MOST_WORDS * LONGEST_NAME
     assert len(name_keys("猫狗鸟鱼" * 10_000)) < 100_000
 
 

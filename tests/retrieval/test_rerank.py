@@ -8,9 +8,10 @@ import pytest
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.rank import LAST
-from kg_memory.retrieval.recipe import (
-    DEFAULT,
+from kg_memory.retrieval.fuse import LAST
+from kg_memory.retrieval.graph import rerank
+from kg_memory.retrieval.recipe import DEFAULT, Weights, find_recipe
+from kg_memory.retrieval.rerankers import (
     ByConfidence,
     ByCrossEncoder,
     ByDistance,
@@ -19,16 +20,14 @@ from kg_memory.retrieval.recipe import (
     ByRecency,
     ByTrust,
     ByUse,
-    Weights,
-    recipe,
 )
-from kg_memory.retrieval.rerankers.features import DAY, TOLD_BY
-from kg_memory.retrieval.rerankers.rerank import rerank
+from kg_memory.retrieval.rerankers.signals import DAY
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
 
 NOW = 1_700_000_000_000_000
+TIME = {"believed_at": "2023-11-14T22:13:20Z", "reading": "what is so now"}
 INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False}
 KINDS = ("facts", "entities", "communities", "episodes")
 
@@ -72,11 +71,19 @@ class Told:
 def reranked(told: Told | None = None, settings: Settings | None = None, **state: Any) -> dict[str, Any]:
     """Rerank what was fused by ranks, which few hits tell more about, unless it is to be `as_it_is`."""
     if not state.pop("as_it_is", False):
-        state["recipe"] = recipe(state.get("recipe")).with_(fusion="rrf")
-    chosen = recipe(state.get("recipe"))
+        state["recipe"] = find_recipe(state.get("recipe")).with_(fusion="rrf")
+    chosen = find_recipe(state.get("recipe"))
     state["recipe"] = chosen.with_(kinds=KINDS) if chosen.kinds == DEFAULT.kinds else chosen
-    flow = rerank({"instants": INSTANTS, "question": "?", **state}, settings or Settings())  # type: ignore[typeddict-item]
-    return run(flow, told or Told({}))
+    state = {
+        "instants": INSTANTS,
+        "time": TIME,
+        "past": False,
+        "named": [],
+        "relevance": None,
+        "question": "?",
+        **state,
+    }
+    return run(rerank(state, settings or Settings()), told or Told({}))  # type: ignore[arg-type]
 
 
 def ranked(told: Told | None = None, **state: Any) -> dict[str, Any]:
@@ -113,7 +120,7 @@ def test_only_the_best_are_kept() -> None:
 
 def test_nothing_found_is_nothing_ranked_and_nothing_is_asked() -> None:
     told = Told({})
-    every = DEFAULT.with_(rerank=tuple(kind() for kind in (ByMentions, ByRecency, ByUse, ByDistance, ByDiversity)))
+    every = DEFAULT.with_(rerankers=tuple(kind() for kind in (ByMentions, ByRecency, ByUse, ByDistance, ByDiversity)))
     assert ranked(told, hits={"facts": hits()}, recipe=every, center="Ann") == {"facts": []}
     assert ranked(told, hits={}, recipe=every) == {}
     assert told.trips == []
@@ -126,7 +133,7 @@ def test_a_way_without_weight_finds_nothing() -> None:
 
 
 def test_a_kind_that_the_recipe_leaves_out_has_none() -> None:
-    found = ranked(hits=AB, recipe=DEFAULT.with_(kinds=("facts",), rerank=(ByRecency(),)))
+    found = ranked(hits=AB, recipe=DEFAULT.with_(kinds=("facts",), rerankers=(ByRecency(),)))
     assert found == {kind: found["facts"] if kind == "facts" else [] for kind in KINDS}
 
 
@@ -155,11 +162,12 @@ def test_without_a_decay_nothing_is_asked_and_nothing_changes() -> None:
     assert told.trips == []
 
 
-AGES = {"a": {"at": NOW - 400 * DAY}, "b": {"at": NOW}}
+AGES = {"a": {"stated_at": NOW - 400 * DAY}, "b": {"stated_at": NOW}}
 
 
 @pytest.mark.parametrize(
-    "how", [{"settings": Settings(temporal_decay_rate=10.0)}, {"recipe": DEFAULT.with_(rerank=(ByRecency(rate=10),))}]
+    "how",
+    [{"settings": Settings(temporal_decay_rate=10.0)}, {"recipe": DEFAULT.with_(rerankers=(ByRecency(rate=10),))}],
 )
 def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay(how: dict[str, Any]) -> None:
     told = Told(AGES)
@@ -172,21 +180,21 @@ def test_with_a_decay_newer_facts_and_episodes_come_first_and_other_kinds_stay(h
 
 
 def test_a_recipe_that_says_how_much_newer_is_better_is_not_told_twice() -> None:
-    own = DEFAULT.with_(rerank=(ByRecency(rate=0.0),))
+    own = DEFAULT.with_(rerankers=(ByRecency(rate=0.0),))
     found = reranked(Told(AGES), Settings(temporal_decay_rate=10.0), hits=AB, recipe=own, explain=True)
-    assert [step for step, _ in found["parts"]["facts"]["a"]] == ["fused", "recency"]
+    assert [step for step, _ in found["stages"]["facts"]["a"]] == ["fused", "recency"]
     assert names(found["ranked"]["facts"]) == ["a", "b"]
 
 
 def test_a_reranker_chooses_before_the_limit_and_leaves_out_what_is_gone() -> None:
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
-    ages = {f"n{number:02}": {"at": NOW - 1000 * DAY} for number in range(29)} | {"n29": {"at": NOW}}
+    ages = {f"n{number:02}": {"stated_at": NOW - 1000 * DAY} for number in range(29)} | {"n29": {"stated_at": NOW}}
     decay = Settings(temporal_decay_rate=10.0)
     found = ranked(Told(ages), settings=decay, hits={"facts": hits(words=arm)}, limit=15)
     assert len(found["facts"]) == 15
     assert "n29" in names(found["facts"])
     assert "n29" not in names(ranked(hits={"facts": hits(words=arm)}, limit=15)["facts"])
-    assert names(ranked(Told({"b": {"at": NOW}}), settings=decay, hits=AB)["facts"]) == ["b"]
+    assert names(ranked(Told({"b": {"stated_at": NOW}}), settings=decay, hits=AB)["facts"]) == ["b"]
 
 
 def test_what_is_deleted_between_two_queries_is_left_out() -> None:
@@ -200,10 +208,10 @@ def test_what_is_deleted_between_two_queries_is_left_out() -> None:
 
 def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
     told = Told({"a": {"mentions": 0, "entities": "e9"}, "b": {"mentions": 7, "entities": "e1 e2"}})
-    found = ranked(told, hits=AB, recipe=DEFAULT.with_(rerank=(ByMentions(weight=0.5),)), thread="t")
+    found = ranked(told, hits=AB, recipe=DEFAULT.with_(rerankers=(ByMentions(weight=0.5),)), thread="t")
     assert [names(found[kind]) for kind in KINDS] == [["b", "a"]] * 4
     assert [[query.cypher for query in trip] for trip in told.trips] == [
-        [TOLD_BY["mentions", kind] for kind in KINDS],
+        [cypher.FACTS_STATED, cypher.ENTITIES_JOIN, cypher.COMMUNITIES_JOIN, cypher.EPISODES_JOIN],
         [cypher.MENTIONED_IN],
     ]
     assert told.trips[0][0].params["thread_key"] == told.trips[1][0].params["thread_key"]
@@ -228,7 +236,7 @@ ABC = {kind: hits(words=[["c", 3.0], ["a", 3.0], ["b", 2.9]]) for kind in KINDS}
 @pytest.mark.parametrize("start", [{"center": "Ann"}, {"named": ["e0"]}, {"center": "Ann", "named": ["e9"]}])
 def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, Any]) -> None:
     told = Told(NEAR.told, NEAR.near)
-    only = DEFAULT.with_(rerank=(ByDistance(weight=1.0, max_hops=3),))
+    only = DEFAULT.with_(rerankers=(ByDistance(weight=1.0, max_hops=3),))
     found = ranked(told, hits=ABC, recipe=only, **start)
     assert [found[kind] for kind in KINDS] == [[["b", 0.5], ["a", 0.0], ["c", 0.0]]] * 4
     assert [len(trip) for trip in told.trips] == [4 + ("center" in start), 1, 1, 1]
@@ -246,7 +254,7 @@ def test_a_center_that_is_not_known_is_an_error_that_says_so() -> None:
         def _rows(self, query: Query) -> list[dict[str, Any]]:
             return [{"entities": ""}] if query.cypher == cypher.CALLED else super()._rows(query)
 
-    with pytest.raises(InputError, match="nothing is known of the center 'Xanadu'"):
+    with pytest.raises(InputError, match="center must be the name of an entity, got 'Xanadu'"):
         ranked(Unknown({}), hits=AB, recipe="near", center="Xanadu")
 
 
@@ -257,27 +265,27 @@ def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> No
     faded = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW - 1000 * DAY}})
     assert names(ranked(faded, hits=AB, recipe="used")["facts"]) == ["a", "b"]
     never = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW - 1000 * DAY}})
-    assert names(ranked(never, hits=AB, recipe={"rerank": [ByUse(decay_lambda=1)]})["facts"]) == ["b", "a"]
+    assert names(ranked(never, hits=AB, recipe={"rerankers": [ByUse(decay_lambda=1)]})["facts"]) == ["b", "a"]
 
 
 def test_what_is_surer_or_better_trusted_comes_first() -> None:
     told = Told({"a": {"confidence": 0.5, "trust": 1.0}, "b": {"confidence": 1.0, "trust": 0.5}})
-    sure = ranked(told, hits=AB, recipe={"rerank": [ByConfidence()]})
+    sure = ranked(told, hits=AB, recipe={"rerankers": [ByConfidence()]})
     assert names(sure["facts"]) == ["b", "a"]
     assert sure["episodes"] == ranked(hits=AB)["episodes"]
-    trusted = ranked(told, hits=AB, recipe={"rerank": [ByTrust(weight=2)]})
+    trusted = ranked(told, hits=AB, recipe={"rerankers": [ByTrust(weight=2)]})
     assert [names(trusted[kind]) for kind in ("facts", "episodes")] == [["a", "b"]] * 2
     assert trusted["facts"][1][1] == pytest.approx(ranked(hits=AB)["facts"][1][1] / 4, abs=1e-6)
 
 
 def test_all_that_several_rerankers_want_to_know_of_candidates_is_asked_in_one_round_trip() -> None:
-    told = Told({each: {"mentions": 1, "entities": "e0", "trust": 1.0, "confidence": 1.0, "used": 0.0, "used_at": 0, "at": 0} for each in "ab"})  # fmt: skip
+    told = Told({each: {"mentions": 1, "entities": "e0", "trust": 1.0, "confidence": 1.0, "used": 0.0, "used_at": 0, "stated_at": 0} for each in "ab"})  # fmt: skip
     steps = (ByTrust(), ByMentions(), ByRecency(), ByUse(), ByConfidence())
-    found = reranked(told, hits=AB, recipe=DEFAULT.with_(rerank=steps), explain=True)
+    found = reranked(told, hits=AB, recipe=DEFAULT.with_(rerankers=steps), explain=True)
     trip, counts = told.trips
     assert len(counts) == 1
     assert len(trip) == len({query.cypher for query in trip}) == 6
-    parts = found["parts"]
+    parts = found["stages"]
     assert [step for step, _ in parts["facts"]["b"]] == ["fused", "trust", "mentions", "recency", "use", "confidence"]
     assert [step for step, _ in parts["entities"]["b"]] == ["fused", "mentions"]
     assert parts["facts"]["b"][-1][1] == found["ranked"]["facts"][1][1]
@@ -285,13 +293,13 @@ def test_all_that_several_rerankers_want_to_know_of_candidates_is_asked_in_one_r
 
 def test_a_cross_encoder_reads_the_best_and_the_rest_stay_below() -> None:
     told = Told({"a": {"name": "Ann", "text": "Ann likes tea"}, "b": {"name": None, "text": "Oslo"}, "c": {"name": "x" * 3000, "text": ""}})  # fmt: skip
-    found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerank=(ByCrossEncoder(depth=3),)), question="Who\ud800?")
+    found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerankers=(ByCrossEncoder(depth=3),)), question="Who\ud800?")
     [scored] = told.scored
     assert scored.question == "Who\ufffd?"
     assert scored.texts == ("Ann: Ann likes tea", "x" * 2000, "Oslo")
     assert [names(found[kind]) for kind in KINDS] == [["b", "a", "c"]] * 4
     assert found["facts"][0] == ["b", 0.25]
-    found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerank=(ByCrossEncoder(depth=2),)))
+    found = ranked(told, hits=ABC, recipe=DEFAULT.with_(rerankers=(ByCrossEncoder(depth=2),)))
     assert [names(found[kind]) for kind in KINDS] == [["a", "c", "b"]] * 4
     assert all(0.01 <= score < 1 for _, score in found["facts"][:2])
     assert found["facts"][2][1] < 0.01
@@ -317,9 +325,9 @@ def test_what_says_the_same_comes_after_what_adds_something() -> None:
     scored = ranked(told, hits=found, recipe="diverse")["facts"]
     assert names(scored) == ["a", "c", "b"]
     assert [score for _, score in scored] == sorted((score for _, score in scored), reverse=True)
-    assert names(ranked(told, hits=found, recipe={"rerank": [ByDiversity(balance=1)]})["facts"]) == ["a", "b", "c"]
+    assert names(ranked(told, hits=found, recipe={"rerankers": [ByDiversity(balance=1)]})["facts"]) == ["a", "b", "c"]
     told.told = {"a": {"alike": "0.99"}, "b": {"alike": ""}}
-    scored = ranked(told, hits=found, recipe={"rerank": [ByDiversity(balance=0, depth=2)]})["facts"]
+    scored = ranked(told, hits=found, recipe={"rerankers": [ByDiversity(balance=0, depth=2)]})["facts"]
     assert names(scored) == ["a", "b", "c"]
     assert scored[2][1] < 0.01
 
@@ -328,11 +336,11 @@ def test_a_search_that_explains_itself_keeps_all_and_tells_the_score_after_each_
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
     found = reranked(hits={"facts": hits(words=arm), "entities": hits()}, explain=True, limit=2)
     assert len(found["ranked"]["facts"]) == 30
-    assert found["parts"] == {
+    assert found["stages"] == {
         "facts": {name: [["fused", score]] for name, score in found["ranked"]["facts"]},
         "entities": {},
     }
-    assert "parts" not in reranked(hits={"facts": hits(words=arm)})
+    assert "stages" not in reranked(hits={"facts": hits(words=arm)})
 
 
 @pytest.mark.parametrize("wrong", ["nope", {"fusion": "sum"}, 7])

@@ -10,7 +10,7 @@ import pytest
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import checked
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, left, scored, sized
+from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure, scores_of
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from tests.retrieval.many import INSTANTS, Many
@@ -39,19 +39,19 @@ def rows(*ids: str) -> list[dict[str, Any]]:
 
 
 def test_without_a_filter_everything_passes_and_nothing_is_counted() -> None:
-    result, asked = answered(sized(scope()))
+    result, asked = answered(measure(scope()))
     assert (result, asked) == (scope(), [])
-    assert scope().passing("d", "score") is EVERYTHING
-    assert scope().sifting("d", "score") == EVERYTHING
+    assert scope().filter_step("d", "score") is EVERYTHING
+    assert scope().sift_step("d", "score") == EVERYTHING
 
 
 def test_where_there_is_nothing_nothing_is_counted() -> None:
-    assert answered(sized(scope(where=BY_ANN, count=0)))[1] == []
+    assert answered(measure(scope(where=BY_ANN, count=0)))[1] == []
 
 
 @pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
 def test_few_that_pass_are_found_first_and_then_compared(passing: int, are_few: bool) -> None:
-    result, asked = answered(sized(scope(where=BY_ANN)), [{"n": passing}])
+    result, asked = answered(measure(scope(where=BY_ANN)), [{"n": passing}])
     assert (result.few is not None) is are_few
     assert result.count == (passing if are_few else 5000)
     assert asked[0].params["most"] == FEW + 1
@@ -59,13 +59,13 @@ def test_few_that_pass_are_found_first_and_then_compared(passing: int, are_few: 
 
 
 def test_a_namespace_that_is_deleted_meanwhile_has_nothing_that_passes() -> None:
-    result, _ = answered(sized(scope(where=BY_ANN)), [])
+    result, _ = answered(measure(scope(where=BY_ANN)), [])
     assert result.count == 0
 
 
 def test_a_filter_without_a_start_is_not_counted() -> None:
     given = scope(where={"$not": BY_ANN})
-    assert answered(sized(given)) == (given, [])
+    assert answered(measure(given)) == (given, [])
     assert given.is_sifted
 
 
@@ -78,13 +78,13 @@ def test_facts_are_sifted_by_what_holds_and_others_only_by_a_filter(kind: Kind) 
 def test_more_are_examined_until_enough_pass() -> None:
     given = scope("facts", wanted=2)
     found, asked = answered(given.best("q", 1000), rows("a"), rows("a"), rows("a", "b"))
-    assert found == [["a", 0.333333], ["b", 0.333333]]
+    assert found == [("a", 0.333333), ("b", 0.333333)]
     assert [each.params["examined"] for each in asked] == [4, 4 * DEEPER, 4 * DEEPER**2]
     assert all(each.params["limit"] == 2 for each in asked)
 
 
 def test_what_is_looked_at_to_find_them_grows_with_them() -> None:
-    _, asked = answered(scope("facts", wanted=2).best("q", 1000, looked=10), rows("a"), rows("a"), rows("a", "b"))
+    _, asked = answered(scope("facts", wanted=2).best("q", 1000, least=10), rows("a"), rows("a"), rows("a", "b"))
     assert [each.params["looked"] for each in asked] == [10, 4 * DEEPER, 4 * DEEPER**2]
 
 
@@ -97,31 +97,31 @@ def test_or_until_there_are_no_more() -> None:
 def test_what_is_not_sifted_is_asked_for_once() -> None:
     _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
     [query] = asked
-    assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS}
+    assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS.params}
 
 
 def test_rows_are_ids_with_scores_of_six_digits() -> None:
-    assert scored(rows("a")) == [["a", 0.333333]]
-    assert scored([]) == []
+    assert scores_of(rows("a")) == [("a", 0.333333)]
+    assert scores_of([]) == []
 
 
 def test_of_what_the_graph_tells_what_passes_is_left_in_its_order(many: Many) -> None:
     speakers = {"a": "Ann", "b": "Bob", "c": "Ann", "d": None}
     many.episodes([{"id": id_, "speaker": speaker} for id_, speaker in speakers.items()])
-    hits = [[id_, 0.5] for id_ in "dcba"] + [["gone", 0.1]]
-    found = many.run(left({"episodes": scope(where=BY_ANN)}, {"episodes": hits}))
-    assert found == {"episodes": [["c", 0.5], ["a", 0.5]]}
+    hits = [(id_, 0.5) for id_ in "dcba"] + [("gone", 0.1)]
+    found = many.run(filter_hits({"episodes": scope(where=BY_ANN)}, {"episodes": hits}))
+    assert found == {"episodes": [("c", 0.5), ("a", 0.5)]}
 
 
 def test_without_a_filter_or_hits_nothing_is_asked() -> None:
     scopes: Mapping[Kind, Scope] = {"episodes": scope(), "facts": scope("facts", BY_ANN)}
-    found, asked = answered(left(scopes, {"episodes": [["a", 1.0]], "facts": []}))
-    assert found == {"episodes": [["a", 1.0]], "facts": []}
+    found, asked = answered(filter_hits(scopes, {"episodes": [("a", 1.0)], "facts": []}))
+    assert found == {"episodes": [("a", 1.0)], "facts": []}
     assert asked == []
 
 
 def test_what_passes_is_asked_by_id() -> None:
-    query = cypher.passing_ids("facts", scope("facts", BY_ANN).passing("d", "score").cypher)
-    result, asked = answered(left({"facts": scope("facts", BY_ANN)}, {"facts": [["a", 1.0]]}), [])
+    query = cypher.passing_ids("facts", scope("facts", BY_ANN).filter_step("d", "score").cypher)
+    result, asked = answered(filter_hits({"facts": scope("facts", BY_ANN)}, {"facts": [("a", 1.0)]}), [])
     assert result == {"facts": []}
     assert (asked[0].cypher, asked[0].params["ids"]) == (query, ["a"])

@@ -12,10 +12,10 @@ from hypothesis import given
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Community, Entity, Remark, SearchResults
-from kg_memory.retrieval.context.packing import estimate
 from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, template
+from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, find_template
 from kg_memory.text.context_markers import TAGS
+from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
 
 BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}
@@ -122,10 +122,10 @@ def test_without_room_there_is_no_context(name: str, most: int) -> None:
 def test_an_unknown_template_is_an_error_that_names_the_known_ones() -> None:
     wrong: Any
     for wrong in ("markdown", "", 7, ["plain"]):
-        with pytest.raises(InputError, match="use plain, zep, xml, json, zeph, or a Template"):
-            template(wrong)
-    assert template(None) is template("plain") is PLAIN
-    assert template(ZEP) is ZEP
+        with pytest.raises(InputError, match=r"one of plain, zep, xml, json, zeph, got .*; or pass a Template"):
+            find_template(wrong)
+    assert find_template(None) is find_template("plain") is PLAIN
+    assert find_template(ZEP) is ZEP
 
 
 def test_a_template_of_ones_own_is_used() -> None:
@@ -194,4 +194,4 @@ def test_a_text_comes_out_of_xml_and_json_as_it_is_told(text: str) -> None:
 def test_dates_in_words_cost_hardly_more_than_in_figures() -> None:
     lines = render(FOUND, PLENTY).lines
     dated = "- Ann lives in Oslo (2023-05-01 - now) [m07]"
-    assert estimate(lines[0].text) <= estimate(dated) * 1.1
+    assert estimate_tokens(lines[0].text) <= estimate_tokens(dated) * 1.1

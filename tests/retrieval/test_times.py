@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.retrieval.context.times import bounds, day, held, in_words
+from kg_memory.retrieval.context.lines import bounds_in_words, day_in_figures, period_in_figures, period_in_words
 from tests.retrieval.findings import JUNE, MAY, NOW, fact
 
 YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
@@ -81,8 +81,8 @@ YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
     ],
 )
 def test_a_period_is_told_as_exactly_as_it_is_known(times: dict[str, Any], words: str, figures: str) -> None:
-    assert in_words(fact(**times)) == words
-    assert held(fact(**times)).replace("0001", "1") == figures
+    assert period_in_words(fact(**times)) == words
+    assert period_in_figures(fact(**times)).replace("0001", "1") == figures
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,21 @@ def test_a_period_is_told_as_exactly_as_it_is_known(times: dict[str, Any], words
     ],
 )
 def test_what_is_over_says_so(times: dict[str, Any], words: str) -> None:
-    assert in_words(fact(**times), NOW) == words
+    assert period_in_words(fact(**times), NOW) == words
 
 
 def test_an_event_of_a_day_is_not_called_over() -> None:
-    assert in_words(fact(valid_at=MAY, invalid_at=MAY.replace(day=2)), NOW) == "on 1 May 2023"
-    assert in_words(fact(valid_at=MAY, invalid_at=MAY.replace(hour=2)), NOW) == "on 1 May 2023 from 00:00 to 02:00"
+    assert period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(day=2)), NOW) == "on 1 May 2023"
+    assert (
+        period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(hour=2)), NOW) == "on 1 May 2023 from 00:00 to 02:00"
+    )
 
 
 def test_the_two_ends_are_told_apart() -> None:
-    assert bounds(fact(valid_at=MAY, precision="month")) == ("May 2023", "present")
-    assert bounds(fact(known_from=MAY, invalid_at=JUNE)) == ("by 1 May 2023", "1 June 2023")
-    assert bounds(fact()) == ("date unknown", "present")
+    assert bounds_in_words(fact(valid_at=MAY, precision="month")) == ("May 2023", "present")
+    assert bounds_in_words(fact(known_from=MAY, invalid_at=JUNE)) == ("by 1 May 2023", "1 June 2023")
+    assert bounds_in_words(fact()) == ("date unknown", "present")
 
 
 def test_a_time_of_day_is_told_where_there_is_one() -> None:
-    assert day(MAY.replace(hour=13, minute=5)) == "2023-05-01 13:05"
+    assert day_in_figures(MAY.replace(hour=13, minute=5)) == "2023-05-01 13:05"

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.rank import faded
-from kg_memory.retrieval.recipe import ByUse
-from kg_memory.retrieval.rerankers.use import count_use
+from kg_memory.retrieval.rerankers import ByUse
+from kg_memory.retrieval.rerankers.signals import fade
 from kg_memory.runtime.effects import read, write
 from tests.retrieval.conftest import Talk
 
@@ -36,7 +35,7 @@ def test_each_time_counts_and_nothing_else_is_touched(told: Any) -> None:
     talk, fact, used = told
     before = talk.driver.clock()
     for _ in range(3):
-        talk.driver.run(count_use([fact, "gone"], ByUse()), talk.namespace)
+        talk.driver.run(ByUse().record([fact, "gone"]), talk.namespace)
     assert used()["used"] == 3.0
     assert before < used()["at"] < talk.driver.clock()
     assert talk.driver.run(read("MATCH (f:Fact) RETURN count(f) AS n"), talk.namespace) == [{"n": 1}]
@@ -44,7 +43,7 @@ def test_each_time_counts_and_nothing_else_is_touched(told: Any) -> None:
 
 def test_nothing_served_is_nothing_written() -> None:
     with pytest.raises(StopIteration):
-        next(count_use([], ByUse()))
+        next(ByUse().record([]))
 
 
 @pytest.mark.parametrize(
@@ -57,11 +56,11 @@ def test_a_count_fades_before_it_grows(told: Any, days: float, interval: float) 
     talk.driver.run(write(cypher.COUNT_USE, now=at, **given), talk.namespace)
     talk.driver.run(write(cypher.COUNT_USE, now=at, **given), talk.namespace)
     talk.driver.run(write(cypher.COUNT_USE, now=at + int(days * DAY), **given), talk.namespace)
-    assert used()["used"] == pytest.approx(1 + faded(2.0, days * 86_400, 0.9, interval))
+    assert used()["used"] == pytest.approx(1 + fade(2.0, days * 86_400, 0.9, interval))
 
 
 def test_a_fact_that_was_served_is_found_as_before(told: Any) -> None:
     talk, fact, _ = told
-    before = talk.ask("Where does Mia work?")["found"]
-    talk.driver.run(count_use([fact], ByUse()), talk.namespace)
-    assert talk.ask("Where does Mia work?")["found"]["facts"] == before["facts"]
+    before = talk.ask("Where does Mia work?")["results"]
+    talk.driver.run(ByUse().record([fact]), talk.namespace)
+    assert talk.ask("Where does Mia work?")["results"]["facts"] == before["facts"]

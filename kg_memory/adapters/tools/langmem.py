@@ -23,7 +23,7 @@ from kg_memory.adapters.tools.steps import forget, known, remember
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, Fact, SearchResults
-from kg_memory.retrieval.context.render import told
+from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import terms
 from kg_memory.validation import validate_count
@@ -127,14 +127,16 @@ def _items(found: SearchResults, wanted: set[str]) -> Iterator[dict[str, Any]]:
 def _fact(fact: Fact, wanted: set[str]) -> dict[str, Any]:
     told_fact = fact.model_dump(mode="json", include={"valid_at", "invalid_at", "created_at", "score"})
     value = {"valid_at": told_fact["valid_at"], "invalid_at": told_fact["invalid_at"]}
-    return _item(f"fact:{fact.id}", told(fact.sentence, wanted), value, told_fact)
+    return _item(f"fact:{fact.id}", escape_line(fact.sentence, wanted), value, told_fact)
 
 
 def _episode(episode: Episode, wanted: set[str]) -> dict[str, Any]:
     told_episode = episode.model_dump(mode="json", include={"at", "created_at", "score"})
-    value = {"at": told_episode["at"], "speaker": episode.speaker and told(episode.speaker)}
+    value = {"at": told_episode["at"], "speaker": episode.speaker and escape_line(episode.speaker)}
     remarks = [each.kind for each in episode.remarks]
-    return _item(f"episode:{episode.id}", told(episode.content, wanted), value | {"remarks": remarks}, told_episode)
+    return _item(
+        f"episode:{episode.id}", escape_line(episode.content, wanted), value | {"remarks": remarks}, told_episode
+    )
 
 
 def _item(key: str, content: str, value: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:

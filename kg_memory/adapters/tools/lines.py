@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from kg_memory.models.graph import AddResult, Episode, Fact, Kind, SearchResults
 from kg_memory.models.receipts import ForgetReceipt
-from kg_memory.retrieval.context.render import episode_line, fact_line, told
+from kg_memory.retrieval.context.lines import escape_line
+from kg_memory.retrieval.context.templates import episode_line, fact_line
 from kg_memory.text import context_markers
 from kg_memory.text.context_markers import HEADINGS, TAGS
 from kg_memory.text.tokenise import terms
@@ -23,7 +24,7 @@ def found_lines(found: SearchResults) -> str:
     wanted = set(terms(found.question))
     facts = section("facts", (fact_shown(each, wanted) for each in found.facts))
     episodes = section("episodes", (episode_shown(each, wanted) for each in found.episodes if not each.withheld))
-    asked = f"Asked: {told(found.asked.reading)}." if found.asked and found.asked.since else ""
+    asked = f"Asked: {escape_line(found.asked.reading)}." if found.asked and found.asked.since else ""
     return "\n\n".join(filter(None, (DATA, asked, facts, episodes))) if facts or episodes else NOTHING
 
 
@@ -31,7 +32,9 @@ def history_lines(name: str, facts: Iterable[Fact]) -> str:
     """Return the periods of what is called *name*."""
     periods = section("facts", (fact_shown(each, set()) for each in facts))
     if not periods:
-        return f"Nothing in memory about what is called {told(name)!r}; search_memory finds names by other words."
+        return (
+            f"Nothing in memory about what is called {escape_line(name)!r}; search_memory finds names by other words."
+        )
     return f"{DATA} Newest first.\n\n{periods}"
 
 
@@ -39,7 +42,7 @@ def added_lines(added: AddResult) -> str:
     """Return what was found in what is remembered now."""
     id_ = f"episode:{added.episode}"
     if added.problem:
-        return f"Saved word for word as {id_}, but it could not be read: {told(added.problem)}"
+        return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.problem)}"
     if not added.new and not added.facts:
         return f"Already known, as {id_}."
     told_of = (
@@ -47,7 +50,9 @@ def added_lines(added: AddResult) -> str:
         ("No longer so because of it:", added.ended),
         ("Waits for a person to review it:", added.waiting),
     )
-    lines = [line for head, sentences in told_of if sentences for line in (head, *(f"- {told(s)}" for s in sentences))]
+    lines = [
+        line for head, sentences in told_of if sentences for line in (head, *(f"- {escape_line(s)}" for s in sentences))
+    ]
     return "\n".join(
         [f"Remembered as {id_}.", *(lines or ["No fact was found in it; its words are found by a search."])]
     )

@@ -11,14 +11,14 @@ from kg_memory.falkor.queries import fragments as part
 FACTS_TOLD = """
 UNWIND $ids AS id
 MATCH (f:Fact {id: id})
-RETURN id, f.said_at AS at, coalesce(f.confidence, 1.0) AS confidence, coalesce(f.used, 0.0) AS used,
+RETURN id, f.said_at AS stated_at, coalesce(f.confidence, 1.0) AS confidence, coalesce(f.used, 0.0) AS used,
   coalesce(f.used_at, 0) AS used_at
 """
 
 EPISODES_TOLD = """
 UNWIND $ids AS id
 MATCH (d:Episode {id: id})
-RETURN id, d.at AS at, coalesce(d.trust, 1.0) AS trust
+RETURN id, d.at AS stated_at, coalesce(d.trust, 1.0) AS trust
 """
 
 FACTS_STATED = """
@@ -26,9 +26,9 @@ UNWIND $ids AS id
 MATCH (f:Fact {id: id})
 OPTIONAL MATCH (x:Episode)-[:STATES]->(f)
 WITH DISTINCT id, x
-WITH id, coalesce(x.trust, 1.0) AS trust,
+WITH id, x, coalesce(x.trust, 1.0) AS trust,
   CASE WHEN x IS NOT NULL AND ($thread_key IS NULL OR x.thread_key = $thread_key) THEN 1 ELSE 0 END AS stated
-RETURN id, max(trust) AS trust, sum(stated) AS mentions
+RETURN id, max(trust) AS trust, count(x) AS sources, sum(stated) AS mentions
 """
 """By how many episodes facts are stated, of one conversation or all, and the trust in the best trusted of all."""
 

@@ -20,7 +20,7 @@ from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.review.reviews import StoredVerdict, VerdictState, read_verdict, to_reviews
 from kg_memory.models.graph import Precision, Review, Ruling, VerdictKind
-from kg_memory.retrieval.time_window import moment
+from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
@@ -79,7 +79,7 @@ class ReviewEdit:
 def _parse_date(name: str, value: datetime | str | None, time: int) -> _Date | None:
     if value is None:
         return None
-    start = moment(name, value, time)
+    start = parse_moment(name, value, time)
     return start, parse_when(value, instant(time) or EPOCH).precision
 
 

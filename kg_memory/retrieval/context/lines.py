@@ -1,4 +1,4 @@
-"""What the lines of a context tell, purely: short clean texts, before a template gives them a form."""
+"""The parts of a context's lines, pure: short clean texts, before a template gives them a form; and dates as text."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from html import escape
 
-from kg_memory.models.graph import Community, Entity, Episode, Fact, Remark, Value
-from kg_memory.retrieval.context.times import bounds, date, in_words
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Precision, Remark, Value
 from kg_memory.text.tokenise import terms
 
 LONGEST_TEXT = 500
-"""Characters of one text; what is longer is told by the stretch that fits the question best."""
+"""The characters of one text; of a longer one, the stretch that fits the question best is shown."""
 SEARCHED = 100_000
 LONGEST_REFERENCE = 32
-"""Characters of a source's own id that stand behind each line; a UUID would cost more than it tells."""
+"""The characters of a source's own id behind a line, at most; a UUID would cost more tokens than it is worth."""
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
 # Control characters, marks that turn the direction of writing, halves of characters, and separators of lines.
 _BREAKS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# What is no character at all, and ends an XML document.
+# No characters at all: they end an XML document.
 _NOTHING = frozenset("\ufffe\uffff")
+_LAST_NOON = datetime(9999, 12, 31, 12, tzinfo=UTC)
+_SEASONS = ("winter", "spring", "summer", "autumn")
+# Not strftime's, which speak the machine's language.
+_MONTHS = ("January February March April May June July August September October November December").split()
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFact:
-    """What is told of a fact: `when` it is so, in words, from `begin` to `end`; its `sources` by reference."""
+class FactLine:
+    """The parts of a fact's line: `when` it is so, in words, from `begin` to `end`; its `sources` by reference."""
 
     text: str
     when: str
@@ -39,8 +43,8 @@ class ToldFact:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEntity:
-    """What is told of an entity; the summary may be empty."""
+class EntityLine:
+    """The parts of an entity's line; the summary may be empty."""
 
     name: str
     type: str
@@ -48,16 +52,16 @@ class ToldEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCommunity:
-    """What is told of a community; the summary may be empty."""
+class CommunityLine:
+    """The parts of a community's line; the summary may be empty."""
 
     name: str
     summary: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEpisode:
-    """What is told of an episode: who said it and `when`, in words; `remarks` are what became of what it states."""
+class EpisodeLine:
+    """The parts of an episode's line: its speaker, and `when`, in words; `remarks` are what became of its facts."""
 
     text: str
     when: str
@@ -67,65 +71,73 @@ class ToldEpisode:
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
-    """Tells values for a template: each text *escaped*, with the *wanted* words in it, and what is over *now*."""
+class LineMaker:
+    """Makes the parts of lines: each text *escaped*, and cut around *words*; facts may be over *now*."""
 
-    escaped: Callable[[str], str]
-    wanted: frozenset[str] = frozenset()
+    escape: Callable[[str], str]
+    words: frozenset[str] = frozenset()
     now: datetime | None = None
 
-    def tell(self, alike: Sequence[Value]) -> ToldFact | ToldEntity | ToldCommunity | ToldEpisode:
-        """Return what is told of values that say the same: the first one, with the sources of all."""
-        match alike[0]:
+    def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
+        """Return the line of values that say the same: the first one, with the sources of all."""
+        match group[0]:
             case Fact() as first:
-                return self._fact(first, (each for each in alike if isinstance(each, Fact)))
+                return self._fact(first, (value for value in group if isinstance(value, Fact)))
             case Episode() as first:
-                return self._episode(first, (each for each in alike if isinstance(each, Episode)))
+                return self._episode(first, (value for value in group if isinstance(value, Episode)))
             case Entity() as first:
-                return ToldEntity(self._text(first.name), self._text(first.type), self._text(first.summary))
+                return EntityLine(self._clean(first.name), self._clean(first.type), self._clean(first.summary))
             case Community() as first:
-                return ToldCommunity(self._text(first.name), self._text(first.summary))
-        raise TypeError(f"{type(alike[0]).__name__} is not told in a line")
+                return CommunityLine(self._clean(first.name), self._clean(first.summary))
+        raise TypeError(f"a {type(group[0]).__name__} has no line")
 
-    def _fact(self, first: Fact, alike: Iterable[Fact]) -> ToldFact:
-        sources = (self._reference(each.source_id, each.episode) for fact in alike for each in fact.sources)
-        begin, end = bounds(first)
-        return ToldFact(
-            text=self._text(first.sentence), when=in_words(first, self.now), begin=begin, end=end,
-            sources=tuple(dict.fromkeys(sources)), confidence=round(first.confidence, 2), reviewed=first.reviewed,
-        )  # fmt: skip
+    def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
+        sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
+        begin, end = bounds_in_words(first)
+        return FactLine(
+            text=self._clean(first.sentence),
+            when=period_in_words(first, self.now),
+            begin=begin,
+            end=end,
+            sources=tuple(dict.fromkeys(sources)),
+            confidence=round(first.confidence, 2),
+            reviewed=first.reviewed,
+        )
 
-    def _episode(self, first: Episode, alike: Iterable[Episode]) -> ToldEpisode:
-        sources = (self._reference(each.source_id, each.id) for each in alike)
-        return ToldEpisode(
-            text=self._text(first.content), when=date(first.at), speaker=self._text(first.speaker or ""),
-            sources=tuple(dict.fromkeys(sources)), remarks=tuple(dict.fromkeys(map(self._remark, first.remarks))),
-        )  # fmt: skip
+    def _episode(self, first: Episode, group: Iterable[Episode]) -> EpisodeLine:
+        sources = (self._reference(episode.source_id, episode.id) for episode in group)
+        return EpisodeLine(
+            text=self._clean(first.content),
+            when=date_in_words(first.at),
+            speaker=self._clean(first.speaker or ""),
+            sources=tuple(dict.fromkeys(sources)),
+            remarks=tuple(dict.fromkeys(map(self._remark, first.remarks))),
+        )
 
     def _remark(self, remark: Remark) -> str:
         """Return a remark as it stands behind a line, with where to read on."""
-        other = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
+        reference = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
         if remark.kind == "contradicts":
-            return f"contradicts {other}"
+            return f"contradicts {reference}"
         what = {"ended": "no longer so", "refused": "not accepted"}.get(remark.kind, remark.kind)
-        since = f" since {date(remark.at, remark.precision)}" if remark.at else ""
-        return f"{what}{since}" + (f": see {other}" if other else "")
+        since = f" since {date_in_words(remark.at, remark.precision)}" if remark.at else ""
+        return f"{what}{since}" + (f": see {reference}" if reference else "")
 
     def _reference(self, source_id: str | None, episode: str) -> str:
         """Return how an episode is referred to: by the source's own id where that is short, else by ours, shortened."""
-        return self._text(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
+        return self._clean(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
 
-    def _text(self, text: str) -> str:
-        return self.escaped(one_line(text, self.wanted))
+    def _clean(self, text: str) -> str:
+        return self.escape(one_line(text, self.words))
 
 
 def id_of(value: Value) -> str:
-    """Return the id of what was found."""
+    """Return the id of a result."""
     return str(vars(value)["id"])
 
 
 def text_of(value: Value) -> str:
-    """Return what a value says, on one line: the beginning of it, when it is long."""
+    """Return the beginning of a value's text, on one line."""
     match value:
         case Fact():
             text = value.sentence
@@ -134,34 +146,35 @@ def text_of(value: Value) -> str:
         case Entity() | Community():
             text = value.name
         case _:
-            raise TypeError(f"{type(value).__name__} is not told in a line")
+            raise TypeError(f"a {type(value).__name__} has no line")
     return one_line(text[:LONGEST_TEXT])
 
 
-def told(text: str, wanted: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
+def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
     """Return *text* on one line and without angle brackets, or a stretch of it when it is too long."""
-    return bracketless(one_line(text, wanted, length))
+    return escape_brackets(one_line(text, words, length))
 
 
-def bracketless(text: str) -> str:
+def escape_brackets(text: str) -> str:
     """Return *text* with its angle brackets and ampersands escaped: it closes no section."""
     return escape(text, quote=False)
 
 
-def one_line(text: str, wanted: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
+def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
     """Return *text* on one line and with visible characters only, or a stretch of it when it is too long."""
     line = " ".join(text[:SEARCHED].split())
     if not line.isprintable():
-        line = " ".join("".join(" " if _is_break(char) else char for char in line).split())
-    return excerpt(line, wanted, length)
+        visible = "".join(" " if _is_break(char) else char for char in line)
+        line = " ".join(visible.split())
+    return excerpt(line, words, length)
 
 
-def excerpt(text: str, wanted: frozenset[str] | set[str], length: int) -> str:
-    """Return about *length* characters of *text*, around where most of the *wanted* words are."""
+def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
+    """Return about *length* characters of *text*, around where most of *words* are."""
     if len(text) <= length:
         return text
     pieces = [match.span() for match in _PIECE.finditer(text)]
-    hits = [len(wanted.intersection(terms(text[start:end]))) for start, end in pieces]
+    hits = [len(words.intersection(terms(text[start:end]))) for start, end in pieces]
     wide = max(length // 120, 1)
     best = max(range(len(pieces)), key=lambda place: (sum(hits[place : place + wide]), -place))
     start = pieces[best][0]
@@ -172,3 +185,114 @@ def excerpt(text: str, wanted: frozenset[str] | set[str], length: int) -> str:
 
 def _is_break(char: str) -> bool:
     return char in _NOTHING or unicodedata.category(char) in _BREAKS
+
+
+# Periods in words
+
+
+def period_in_words(fact: Fact, now: datetime | None = None) -> str:
+    """Return when a fact was so: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023", "known by 4 March 2023".
+
+    A fact that has ended by *now* is marked as no longer so, unless it took a day at most: that is an event.
+    """
+    when = _event(fact) or _period(
+        fact, over=fact.invalid_at is not None and now is not None and fact.invalid_at <= now
+    )
+    return when if fact.reviewed else f"{when}, not reviewed"
+
+
+def bounds_in_words(fact: Fact) -> tuple[str, str]:
+    """Return the two ends of when a fact was so: "May 2023" and "present"."""
+    latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
+    return (
+        date_in_words(fact.valid_at, fact.precision) if fact.valid_at else latest,
+        date_in_words(fact.invalid_at, fact.end_precision) if fact.invalid_at else "present",
+    )
+
+
+def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
+    """Return a date in words, as exactly as it is known, with the time of day where it has one."""
+    moment = _round_to_midnight(moment, precision)
+    if precision == "season":
+        return _season(moment)
+    if precision == "year":
+        return str(moment.year)
+    month = f"{_MONTHS[moment.month - 1]} {moment.year}"
+    if precision == "month":
+        return month
+    return f"the week of {moment.day} {month}" if precision == "week" else f"{moment.day} {month}{_time_of_day(moment)}"
+
+
+def _event(fact: Fact) -> str:
+    """Return when it takes place, if it is within a day; else ""."""
+    start, end = fact.valid_at, fact.invalid_at
+    if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
+        return ""
+    if _is_day(start, end):
+        return f"on {date_in_words(start)}"
+    within = start.date() == end.date()
+    return f"on {date_in_words(midnight(start))} from {start:%H:%M} to {end:%H:%M}" if within else ""
+
+
+def _period(fact: Fact, *, over: bool) -> str:
+    """Return from when to when it was so, as far as that is known."""
+    start, end = bounds_in_words(fact)
+    mark = "no longer so: " if over else ""
+    if fact.valid_at:
+        return f"{mark}from {start} to {end}" if fact.invalid_at else f"since {start}"
+    latest = f"known {start}" if fact.known_from else ""
+    until = (f"ended {end}" if over else f"until {end}") if fact.invalid_at else ""
+    return f"{mark}{', '.join(filter(None, (latest, until))) or start}"
+
+
+# Periods in figures
+
+
+def period_in_figures(fact: Fact) -> str:
+    """Return when a fact was so, in figures: "2023-05 - now"; a whole day is that day."""
+    start, end = fact.valid_at, fact.invalid_at
+    if start and end and {fact.precision, fact.end_precision} <= {"instant", "day"} and _is_day(start, end):
+        return day_in_figures(start)
+    latest = f"by {day_in_figures(fact.known_from)}" if fact.known_from else "date unknown"
+    begin = date_in_figures(start, fact.precision) if start else latest
+    until = date_in_figures(end, fact.end_precision) if end else "now"
+    return f"{begin} - {until}" + ("" if fact.reviewed else ", not reviewed")
+
+
+def date_in_figures(moment: datetime, precision: Precision) -> str:
+    """Return a date in figures, only as exactly as it is known."""
+    moment = _round_to_midnight(moment, precision)
+    if precision in ("instant", "day", "week"):
+        return f"week of {day_in_figures(moment)}" if precision == "week" else day_in_figures(moment)
+    if precision == "season":
+        return _season(moment)
+    return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
+
+
+def day_in_figures(moment: datetime) -> str:
+    """Return a date in figures, with the time of day where it has one."""
+    return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def midnight(moment: datetime) -> datetime:
+    """Return when the day of *moment* began."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _round_to_midnight(moment: datetime, precision: Precision) -> datetime:
+    """Return the midnight that is meant: a year, say, may have begun in another time zone."""
+    if precision == "instant" or moment >= _LAST_NOON:
+        return moment
+    return midnight(moment + timedelta(hours=12))
+
+
+def _is_day(start: datetime, end: datetime) -> bool:
+    return start == midnight(start) and end - start == _DAY
+
+
+def _season(moment: datetime) -> str:
+    return f"{_SEASONS[(moment.month % 12) // 3]} {moment.year}"
+
+
+def _time_of_day(moment: datetime) -> str:
+    return "" if moment == midnight(moment) else f" {moment:%H:%M}"

@@ -19,14 +19,21 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS, Episode, Fact, Kind
-from kg_memory.retrieval.context.lines import Teller, ToldCommunity, ToldEntity, ToldEpisode, ToldFact, bracketless
+from kg_memory.retrieval.context.lines import (
+    CommunityLine,
+    EntityLine,
+    EpisodeLine,
+    FactLine,
+    LineMaker,
+    escape_brackets,
+)
 from kg_memory.text import context_markers
 from kg_memory.text.context_markers import Marker
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """How things of one kind are written: `line` makes a line of a `ToldFact`, `ToldEntity`, ..."""
+    """The form of one kind: `line` writes a `FactLine`, `EntityLine`, ... as text."""
 
     line: Callable[[Any], str]
     begin: str = ""
@@ -52,86 +59,89 @@ class Template:
     grouped_from: int | None = None
 
 
-def template(given: Template | str | None) -> Template:
-    """Return the template that is *given* as itself or by its name; the plain one for none.
+def find_template(value: Template | str | None) -> Template:
+    """Return the template of that name; a `Template` as it is, the plain one for ``None``.
 
-    Errors: `InputError` names those that there are.
+    Errors: `InputError` names those that exist.
     """
-    if given is None:
+    if value is None:
         return PLAIN
-    if isinstance(given, Template):
-        return given
-    if not isinstance(given, str) or given not in TEMPLATES:
-        known = ", ".join(TEMPLATES)
-        raise InputError(f"there is no template {str(given)[:100]!r}: use {known}, or a Template of your own")
-    return TEMPLATES[given]
+    if isinstance(value, Template):
+        return value
+    if not isinstance(value, str) or value not in TEMPLATES:
+        raise InputError(
+            f"template must be one of {', '.join(TEMPLATES)}, got {str(value)[:100]!r}; or pass a Template"
+        )
+    return TEMPLATES[value]
 
 
 # Plain
 
 
-def fact_line(fact: Fact, wanted: set[str]) -> str:
-    """Return a fact as the plain template tells it."""
-    return PLAIN.sections["facts"].line(Teller(PLAIN.escape, frozenset(wanted)).tell([fact]))
+def fact_line(fact: Fact, words: set[str]) -> str:
+    """Return the line of a fact in the plain template."""
+    return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words)).make([fact]))
 
 
-def episode_line(episode: Episode, wanted: set[str]) -> str:
-    """Return an episode as the plain template tells it."""
-    return PLAIN.sections["episodes"].line(Teller(PLAIN.escape, frozenset(wanted)).tell([episode]))
+def episode_line(episode: Episode, words: set[str]) -> str:
+    """Return the line of an episode in the plain template."""
+    return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
 
 
-def _plain_fact(told: ToldFact) -> str:
-    return f"- {told.text} ({told.when}){_references(told.sources)}"
+def _plain_fact(line: FactLine) -> str:
+    return f"- {line.text} ({line.when}){_references(line.sources)}"
 
 
-def _plain_entity(told: ToldEntity) -> str:
-    return f"- {told.name} ({told.type})" + (told.summary and f": {told.summary}")
+def _plain_entity(line: EntityLine) -> str:
+    return f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}")
 
 
-def _plain_community(told: ToldCommunity) -> str:
-    return f"- {told.name}" + (told.summary and f": {told.summary}")
+def _plain_community(line: CommunityLine) -> str:
+    return f"- {line.name}" + (line.summary and f": {line.summary}")
 
 
-def _plain_episode(told: ToldEpisode) -> str:
-    speaker = told.speaker and f"{told.speaker}: "
-    return f"-{_references(told.sources)} ({told.when}) {speaker}{told.text}" + "".join(
-        f" ({each})" for each in told.remarks
-    )
+def _plain_episode(line: EpisodeLine) -> str:
+    speaker = line.speaker and f"{line.speaker}: "
+    remarks = "".join(f" ({remark})" for remark in line.remarks)
+    return f"-{_references(line.sources)} ({line.when}) {speaker}{line.text}{remarks}"
 
 
 def _references(sources: tuple[str, ...]) -> str:
     return f" [{', '.join(sources)}]" if sources else ""
 
 
-def _between(mark: Marker, line: Callable[[Any], str]) -> Section:
+def _section(mark: Marker, line: Callable[[Any], str]) -> Section:
     return Section(line, mark.begin, mark.end)
 
 
 _PLAIN_LINES: Mapping[Kind, Callable[[Any], str]] = {
-    "facts": _plain_fact, "entities": _plain_entity, "communities": _plain_community, "episodes": _plain_episode,
-}  # fmt: skip
+    "facts": _plain_fact,
+    "entities": _plain_entity,
+    "communities": _plain_community,
+    "episodes": _plain_episode,
+}
 PLAIN = Template(
     name="plain",
-    sections={kind: _between(context_markers.PLAIN[kind], _PLAIN_LINES[kind]) for kind in KINDS},
-    escape=bracketless,
+    sections={kind: _section(context_markers.PLAIN[kind], _PLAIN_LINES[kind]) for kind in KINDS},
+    escape=escape_brackets,
     grouped_from=12,
 )
 
 # The paper's (Zep 3), which shows facts and entities.
 
 
-def _zep_fact(told: ToldFact) -> str:
-    return f"{told.text} (Date range: {told.begin} - {told.end}{'' if told.reviewed else ', not reviewed'})"
+def _zep_fact(line: FactLine) -> str:
+    return f"{line.text} (Date range: {line.begin} - {line.end}{'' if line.reviewed else ', not reviewed'})"
 
 
 ZEP = Template(
     name="zep",
     head=context_markers.ZEP_HEAD,
     sections={
-        "facts": _between(context_markers.ZEP["facts"], _zep_fact),
-        "entities": _between(context_markers.ZEP["entities"], lambda told: f"{told.name}: {told.summary or told.type}"),
+        "facts": _section(context_markers.ZEP["facts"], _zep_fact),
+        "entities": _section(context_markers.ZEP["entities"], lambda line: f"{line.name}: {line.summary or line.type}"),
     },
-    escape=bracketless,
+    escape=escape_brackets,
     between_sections="\n",
 )
 
@@ -139,30 +149,30 @@ ZEP = Template(
 
 
 def _element(tag: str, text: str, /, **attributes: str) -> str:
-    told = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
-    return f"<{tag}{told}>{text}</{tag}>"
+    pairs = "".join(f' {key}="{value}"' for key, value in attributes.items() if value)
+    return f"<{tag}{pairs}>{text}</{tag}>"
 
 
-def _xml_fact(told: ToldFact) -> str:
-    sources = ", ".join(told.sources)
-    return _element("fact", told.text, when=told.when, confidence=f"{told.confidence:g}", sources=sources)
+def _xml_fact(line: FactLine) -> str:
+    sources = ", ".join(line.sources)
+    return _element("fact", line.text, when=line.when, confidence=f"{line.confidence:g}", sources=sources)
 
 
-def _xml_episode(told: ToldEpisode) -> str:
-    remarks, sources = "; ".join(told.remarks), ", ".join(told.sources)
-    return _element("episode", told.text, sources=sources, when=told.when, speaker=told.speaker, remarks=remarks)
+def _xml_episode(line: EpisodeLine) -> str:
+    remarks, sources = "; ".join(line.remarks), ", ".join(line.sources)
+    return _element("episode", line.text, sources=sources, when=line.when, speaker=line.speaker, remarks=remarks)
 
 
 _XML_LINES: Mapping[Kind, Callable[[Any], str]] = {
     "facts": _xml_fact,
-    "entities": lambda told: _element("entity", told.summary, name=told.name, type=told.type),
-    "communities": lambda told: _element("community", told.summary, name=told.name),
+    "entities": lambda line: _element("entity", line.summary, name=line.name, type=line.type),
+    "communities": lambda line: _element("community", line.summary, name=line.name),
     "episodes": _xml_episode,
 }
 XML = Template(
     name="xml",
     head=context_markers.XML_HEAD,
-    sections={kind: _between(context_markers.XML[kind], line) for kind, line in _XML_LINES.items()},
+    sections={kind: _section(context_markers.XML[kind], line) for kind, line in _XML_LINES.items()},
     foot=context_markers.XML_FOOT,
     escape=escape,
     between_sections="\n",
@@ -172,31 +182,29 @@ XML = Template(
 
 
 def _object(**fields: Any) -> str:
-    told = json.dumps({key: value for key, value in fields.items() if value not in ("", ())}, ensure_ascii=False)
+    plain = json.dumps({key: value for key, value in fields.items() if value not in ("", ())}, ensure_ascii=False)
     # JSON that stands between tags must not close them.
-    return told.replace("<", "\\u003c").replace(">", "\\u003e")
+    return plain.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _json_fact(told: ToldFact) -> str:
-    return _object(fact=told.text, when=told.when, confidence=told.confidence, sources=told.sources)
+def _json_fact(line: FactLine) -> str:
+    return _object(fact=line.text, when=line.when, confidence=line.confidence, sources=line.sources)
 
 
-def _json_episode(told: ToldEpisode) -> str:
-    return _object(
-        said=told.text, speaker=told.speaker, when=told.when, sources=told.sources, remarks=told.remarks,
-    )  # fmt: skip
+def _json_episode(line: EpisodeLine) -> str:
+    return _object(said=line.text, speaker=line.speaker, when=line.when, sources=line.sources, remarks=line.remarks)
 
 
 _JSON_LINES: Mapping[Kind, Callable[[Any], str]] = {
     "facts": _json_fact,
-    "entities": lambda told: _object(name=told.name, type=told.type, summary=told.summary),
-    "communities": lambda told: _object(name=told.name, summary=told.summary),
+    "entities": lambda line: _object(name=line.name, type=line.type, summary=line.summary),
+    "communities": lambda line: _object(name=line.name, summary=line.summary),
     "episodes": _json_episode,
 }
 JSON = Template(
     name="json",
     head=context_markers.JSON_HEAD,
-    sections={kind: _between(context_markers.JSON[kind], line) for kind, line in _JSON_LINES.items()},
+    sections={kind: _section(context_markers.JSON[kind], line) for kind, line in _JSON_LINES.items()},
     foot=context_markers.JSON_FOOT,
     escape=str,
     between_lines=",\n",
@@ -206,11 +214,11 @@ JSON = Template(
 # A system message that has facts alone, with how sure they are (Zeph)
 
 
-def _zeph_fact(told: ToldFact) -> str:
-    return f"- {told.text} (confidence: {told.confidence:.2f}{'' if told.reviewed else ', not reviewed'})"
+def _zeph_fact(line: FactLine) -> str:
+    return f"- {line.text} (confidence: {line.confidence:.2f}{'' if line.reviewed else ', not reviewed'})"
 
 
-def _unbracketed(text: str) -> str:
+def _drop_brackets(text: str) -> str:
     return " ".join(text.replace("<", " ").replace(">", " ").split())
 
 
@@ -218,7 +226,7 @@ ZEPH = Template(
     name="zeph",
     head=context_markers.ZEPH_HEAD,
     sections={"facts": Section(_zeph_fact)},
-    escape=_unbracketed,
+    escape=_drop_brackets,
 )
 
-TEMPLATES: Mapping[str, Template] = MappingProxyType({each.name: each for each in (PLAIN, ZEP, XML, JSON, ZEPH)})
+TEMPLATES: Mapping[str, Template] = MappingProxyType({form.name: form for form in (PLAIN, ZEP, XML, JSON, ZEPH)})

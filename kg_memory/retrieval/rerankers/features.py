@@ -1,144 +1,254 @@
-"""What rerankers go by that the graph tells of the candidates: read at once, and the orders by it."""
+"""The features of candidates, read for all rerankers of a recipe at once; those of the best only, at their turn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import product
 
+from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
+from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.rank import Scored, blended, evolved, faded, frequent, newest, scaled
-from kg_memory.retrieval.recipe import ByConfidence, ByDistance, ByMentions, ByRecency, ByTrust, ByUse, Reranker
-from kg_memory.retrieval.records import Instants, RetrievalState
-from kg_memory.retrieval.rerankers.distance import called, distances, nearest
-from kg_memory.runtime.effects import in_step, read
+from kg_memory.retrieval.plugins import Feature, Features, Instants, Question, Rankings, Reranker
+from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import replace_unstorable, thread_key
+from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
 
-SECOND = 1_000_000
-DAY = 24 * 3600 * SECOND
-
-TOLD_BY: Mapping[tuple[str, Kind], str] = {
-    ("mentions", "facts"): cypher.FACTS_STATED,
-    ("mentions", "entities"): cypher.ENTITIES_JOIN,
-    ("mentions", "communities"): cypher.COMMUNITIES_JOIN,
-    ("mentions", "episodes"): cypher.EPISODES_JOIN,
-    ("distance", "facts"): cypher.FACTS_JOIN,
-    ("distance", "entities"): cypher.ENTITIES_JOIN,
-    ("distance", "communities"): cypher.COMMUNITIES_JOIN,
-    ("distance", "episodes"): cypher.EPISODES_JOIN,
-    ("recency", "facts"): cypher.FACTS_TOLD,
-    ("recency", "episodes"): cypher.EPISODES_TOLD,
-    ("use", "facts"): cypher.FACTS_TOLD,
-    ("confidence", "facts"): cypher.FACTS_TOLD,
-    ("trust", "facts"): cypher.FACTS_STATED,
-    ("trust", "episodes"): cypher.EPISODES_TOLD,
+OF_EACH: Mapping[Kind, Mapping[str, tuple[Feature, ...]]] = {
+    "facts": {
+        cypher.FACTS_TOLD: ("stated_at", "confidence", "used", "used_at"),
+        cypher.FACTS_STATED: ("trust", "sources", "mentions"),
+        cypher.FACTS_JOIN: ("hops",),
+    },
+    "entities": {cypher.ENTITIES_JOIN: ("hops", "mentions")},
+    "communities": {cypher.COMMUNITIES_JOIN: ("hops", "mentions")},
+    "episodes": {cypher.EPISODES_TOLD: ("stated_at", "trust"), cypher.EPISODES_JOIN: ("hops", "mentions")},
 }
-"""The query that tells what a reranker wants to know of a kind; a kind that has none keeps its order."""
+"""The queries that read features of all candidates of a kind."""
+OF_THE_BEST: tuple[Feature, ...] = ("similarity", "answer")
+SIMILARITIES: Mapping[Kind, str] = {
+    "facts": cypher.FACTS_ALIKE,
+    "entities": cypher.ENTITIES_ALIKE,
+    "communities": cypher.COMMUNITIES_ALIKE,
+    "episodes": cypher.EPISODES_ALIKE,
+}
+"""Similarity is computed in the database: no embedding leaves it."""
+TEXTS: Mapping[Kind, str] = {
+    "facts": cypher.FACTS_SAY,
+    "entities": cypher.ENTITIES_SAY,
+    "communities": cypher.COMMUNITIES_SAY,
+    "episodes": cypher.EPISODES_SAY,
+}
+OF_NOW: tuple[Kind, ...] = ("entities", "communities")
+"""The kinds whose texts tell of now, so that they do not answer a question about the past."""
+LONGEST = 2000
+"""The characters of the question, and of a text, that a cross-encoder reads."""
+MOST_ENTITIES = 2000
+"""The entities that distances are counted over, at most; beyond them counts as not connected."""
+COLUMNS = frozenset(field.name for field in fields(Features))
 
-Ranked = dict[Kind, list[Scored]]
-Features = dict[Kind, dict[str, dict[str, Any]]]
-"""What is told of each id of a kind; what is not there any more has nothing."""
+FeatureTable = dict[Kind, dict[str, Features]]
+"""The features of each candidate, by kind and id; a candidate that is gone has none."""
+Table = dict[Kind, dict[str, Row]]
 
 
-def features(ranked: Ranked, rerankers: Sequence[Reranker], state: RetrievalState) -> Flow[Features]:
-    """Return what the *rerankers* want to know: of the kinds that any of them goes by.
+def read_features(rankings: Rankings, rerankers: Sequence[Reranker], question: Question) -> Flow[FeatureTable]:
+    """Return the features that the *rerankers* need of all candidates; of the kinds that any of them goes by.
 
-    Errors: `InputError` when it is to go by the distance from a center that is not known.
+    Errors: `InputError` for an unknown center, or a feature that a kind does not have.
     """
-    asked = dict.fromkeys(
-        (kind, TOLD_BY[each.by, kind])
-        for each in rerankers
-        for kind in KINDS
-        if ranked.get(kind) and (each.by, kind) in TOLD_BY
-    )
-    thread = state.get("thread")
-    key = thread_key(replace_unstorable(thread)) if thread else None
-    flows = [read(query, ids=[id_ for id_, _ in ranked[kind]], thread_key=key) for kind, query in asked]
-    hops = max((each.max_hops for each in rerankers if isinstance(each, ByDistance)), default=0)
-    *answers, start = yield from in_step((*flows, _start(state if hops and any(ranked.values()) else {})))
-    told: Features = {}
-    for (kind, _), rows in zip(asked, answers, strict=True):
-        found = {row["id"]: row for row in rows}
-        known = told.get(kind, found)
-        # What is deleted from one query to the next is gone for both.
-        told[kind] = {id_: known[id_] | row for id_, row in found.items() if id_ in known}
-    further = [_add_hops(told, start, hops, state["instants"])] if start else []
-    if any(isinstance(each, ByMentions) for each in rerankers):
-        further.append(_add_mentions(told, key))
+    queries = dict.fromkeys(_queries(rankings, rerankers))
+    needed = frozenset[Feature]().union(*(reranker.features.all for reranker in rerankers))
+    key = thread_key(replace_unstorable(question.thread)) if question.thread else None
+    reads = [read(query, ids=[id_ for id_, _ in rankings[kind]], thread_key=key) for kind, query in queries]
+    goes_by_hops = "hops" in needed and any(rankings.values())
+    *answers, start = yield from in_step((*reads, _find_start(question if goes_by_hops else None)))
+    table: Table = {}
+    for (kind, _), rows in zip(queries, answers, strict=True):
+        _join(table, kind, rows)
+    hops = max((reranker.features.max_hops for reranker in rerankers if "hops" in reranker.features.all), default=0)
+    further = [_count_hops(table, start, hops, question.instants)] if start else []
+    if "mentions" in needed:
+        further.append(_count_mentions(table, key))
     yield from in_step(further)
-    return told
+    return {kind: {id_: _features(row) for id_, row in rows.items()} for kind, rows in table.items()}
 
 
-def starts(state: RetrievalState) -> bool:
-    """Tell whether there is anything to be near to: a center, or an entity that the question names."""
-    return bool(state.get("center") or state.get("named"))
+def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
+    """Yield the queries for the features that any of *rerankers* needs, with the kind of each."""
+    for reranker, kind in product(rerankers, KINDS):
+        for feature in reranker.features.of(kind):
+            queries = [query for query, features in OF_EACH[kind].items() if feature in features]
+            if not queries and feature not in OF_THE_BEST:
+                raise InputError(f"reranker {reranker.by!r} needs {feature!r} of {kind}, which these do not have")
+            if rankings.get(kind):
+                yield from ((kind, query) for query in queries)
 
 
-def _start(state: Mapping[str, Any]) -> Flow[list[str]]:
-    if state.get("center"):
-        found = yield from called(state["center"])
-        return found
-    return list(state.get("named") or ())
+def _join(table: Table, kind: Kind, rows: Iterable[Row]) -> None:
+    """Add *rows* to those of *kind*; an id that is deleted from one query to the next is dropped from both."""
+    new = {row["id"]: row for row in rows}
+    old = table.get(kind, new)
+    table[kind] = {id_: {**old[id_], **row} for id_, row in new.items() if id_ in old}
 
 
-def _add_hops(told: Features, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Add to what is *told* how many hops each is from the *start*, by the nearest of its entities."""
-    entities = _entities(told)
-    wanted = {each for ends in entities.values() for each in ends}
-    hops = yield from distances(start, wanted, max_hops, instants)
-    far = nearest(entities, hops)
-    for rows in told.values():
+def _features(row: Row) -> Features:
+    return Features(**{name: value for name, value in row.items() if name in COLUMNS})
+
+
+# Distances
+
+
+def has_start(question: Question) -> bool:
+    """Return whether there is anything to be near to: a center, or an entity that the question names."""
+    return bool(question.center or question.named)
+
+
+def _find_start(question: Question | None) -> Flow[list[str]]:
+    if question is None:
+        return []
+    if question.center:
+        entities = yield from find_called(question.center)
+        return entities
+    return list(question.named)
+
+
+def find_called(name: str) -> Flow[list[str]]:
+    """Return the ids of the entities that have *name* as their name or alias.
+
+    Errors: `InputError` when there is none.
+    """
+    [row] = (yield from read(cypher.CALLED, key=alias_key(name))) or [{"entities": ""}]
+    if not row["entities"]:
+        raise InputError(f"center must be the name of an entity, got {name!r}, which nothing is called")
+    return sorted(row["entities"].split())
+
+
+def _count_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
+    """Add to *table* how many hops each candidate is from the *start*, by the nearest of its entities."""
+    entities = _entities(table, KINDS)
+    wanted = {entity for ends in entities.values() for entity in ends}
+    hops = yield from count_hops(start, wanted, max_hops, instants)
+    near = nearest(entities, hops)
+    for rows in table.values():
         for id_, row in rows.items():
-            row["hops"] = far.get(id_)
+            rows[id_] = {**row, "hops": near.get(id_)}
 
 
-def _add_mentions(told: Features, key: str | None) -> Flow[None]:
-    """Add to what is *told* of all but facts how often their entities are mentioned, in the thread with that *key*."""
-    entities = _entities({kind: rows for kind, rows in told.items() if kind != "facts"})
-    wanted = sorted({each for ends in entities.values() for each in ends})
-    if not wanted:
-        found: list[dict[str, str]] = []
-    elif key:
-        found = yield from read(cypher.MENTIONED_IN, thread_key=key)
-    else:
-        found = yield from read(cypher.MENTIONED, ids=wanted)
-    counts = {
-        id_: int(n) for row in found for id_, n in zip(row["entities"].split(), row["mentions"].split(), strict=True)
-    }
-    for kind, rows in told.items():
-        for id_, row in rows.items():
-            if kind != "facts":
-                row["mentions"] = sum(counts.get(each, 0) for each in entities[id_])
+def count_hops(
+    start: Collection[str], wanted: Collection[str], max_hops: int, instants: Instants
+) -> Flow[dict[str, int]]:
+    """Return the hops from the nearest of *start* to entities, along facts that hold, until it has all *wanted*.
+
+    One query a hop, and never through an entity twice.
+    """
+    hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
+    edge, missing = list(hops), set(wanted) - hops.keys()
+    for distance in range(1, max_hops + 1):
+        room = MOST_ENTITIES - len(hops)
+        if not (edge and missing and room):
+            break
+        # It returns the entities of earlier hops again: as many more leave room for enough new ones.
+        rows = yield from read(cypher.NEXT_TO, ids=edge, limit=MOST_ENTITIES, **instants.params)
+        [row] = rows or [{"entities": ""}]
+        edge = sorted(set(row["entities"].split()) - hops.keys())[:room]
+        hops |= dict.fromkeys(edge, distance)
+        missing -= hops.keys()
+    return hops
 
 
-def _entities(told: Features) -> dict[str, list[str]]:
-    return {id_: row["entities"].split() for rows in told.values() for id_, row in rows.items()}
+def nearest(entities: Mapping[str, Collection[str]], hops: Mapping[str, int]) -> dict[str, int]:
+    """Return the hops of each id by the nearest of its *entities*; without those that are not connected."""
+    near = {}
+    for id_, ends in entities.items():
+        reached = [hops[end] for end in ends if end in hops]
+        if reached:
+            near[id_] = min(reached)
+    return near
 
 
-def by_features(
-    each: Reranker, ranking: Sequence[Scored], told: Mapping[str, Mapping[str, Any]], now: int
-) -> list[Scored]:
-    """Return *ranking* as the reranker *each* orders it by what is *told*, *now* in microseconds."""
-    order = list(ranking)
-    match each:
-        case ByMentions():
-            order = blended(ranking, frequent({id_: row["mentions"] for id_, row in told.items()}), each.weight)
-        case ByDistance():
-            hops = {id_: row["hops"] for id_, row in told.items() if row["hops"] is not None}
-            near = {id_: 1 / (1 + far) for id_, far in hops.items() if far <= each.max_hops}
-            order = blended(ranking, near, each.weight)
-        case ByRecency():
-            order = newest(ranking, {id_: (now - row["at"]) / DAY for id_, row in told.items()}, each.rate)
-        case ByUse():
-            order = scaled(ranking, {id_: _used(row, each, now) for id_, row in told.items()})
-        case ByConfidence():
-            order = scaled(ranking, {id_: row["confidence"] ** each.weight for id_, row in told.items()})
-        case ByTrust():
-            order = scaled(ranking, {id_: row["trust"] ** each.weight for id_, row in told.items()})
-    return order
+def _entities(table: Table, kinds: Collection[Kind]) -> dict[str, list[str]]:
+    """Return the entities of each candidate of *kinds*."""
+    rows = [(id_, row) for kind in kinds for id_, row in table.get(kind, {}).items()]
+    return {id_: row["entities"].split() for id_, row in rows}
 
 
-def _used(row: Mapping[str, Any], by: ByUse, now: int) -> float:
-    count = faded(row["used"], (now - row["used_at"]) / SECOND, by.decay_lambda, by.interval)
-    return evolved(count, row["confidence"])
+# Mentions
+
+
+def _count_mentions(table: Table, key: str | None) -> Flow[None]:
+    """Add to all but facts in *table* how often their entities are mentioned, in the thread with that *key*."""
+    kinds = [kind for kind in table if kind != "facts"]
+    entities = _entities(table, kinds)
+    wanted = sorted({entity for ends in entities.values() for entity in ends})
+    answers: list[Row] = []
+    if wanted:
+        answers += yield from (read(cypher.MENTIONED_IN, thread_key=key) if key else read(cypher.MENTIONED, ids=wanted))
+    counts: dict[str, int] = {}
+    for answer in answers:
+        counts |= zip(answer["entities"].split(), map(int, answer["mentions"].split()), strict=True)
+    for kind in kinds:
+        for id_, row in table[kind].items():
+            table[kind][id_] = {**row, "mentions": sum(counts.get(entity, 0) for entity in entities[id_])}
+
+
+# Of the best only
+
+
+def read_features_of_best(
+    table: FeatureTable, rankings: Rankings, reranker: Reranker, question: Question
+) -> Flow[FeatureTable]:
+    """Return *table* with the features that *reranker* needs of the best of *rankings* alone."""
+    needs = reranker.features
+    heads: dict[Feature, dict[Kind, list[str]]] = {feature: {} for feature in OF_THE_BEST}
+    for feature, (kind, ranking) in product(OF_THE_BEST, rankings.items()):
+        if feature in needs.of(kind) and ranking:
+            heads[feature][kind] = [id_ for id_, _ in ranking[: needs.depth]]
+    if heads["similarity"]:
+        table = yield from _add_similarities(table, heads["similarity"])
+    if heads["answer"]:
+        table = yield from _add_answers(table, heads["answer"], question)
+    return table
+
+
+def _add_similarities(table: FeatureTable, heads: Mapping[Kind, Sequence[str]]) -> Flow[FeatureTable]:
+    table = dict(table)
+    answers = yield from in_step(read(SIMILARITIES[kind], ids=ids) for kind, ids in heads.items())
+    for kind, rows in zip(heads, answers, strict=True):
+        features = dict(table.get(kind, {}))
+        for id_, similarity in _similarities(rows).items():
+            features[id_] = replace(features.get(id_, Features()), similarity=similarity)
+        table[kind] = features
+    return table
+
+
+def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Return the similarity of each two, both ways round; each row has those to the rows after it."""
+    similarities: dict[str, dict[str, float]] = {row["id"]: {} for row in rows}
+    for place, row in enumerate(rows, start=1):
+        for later, number in zip(rows[place:], row["alike"].split(), strict=True):
+            similarities[row["id"]][later["id"]] = similarities[later["id"]][row["id"]] = float(number)
+    return similarities
+
+
+def _add_answers(table: FeatureTable, heads: Mapping[Kind, Sequence[str]], question: Question) -> Flow[FeatureTable]:
+    table = dict(table)
+    answers = yield from in_step(read(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in heads.items())
+    texts: dict[str, str] = {}
+    for kind, rows in zip(heads, answers, strict=True):
+        only_name = question.past and kind in OF_NOW
+        texts |= {row["id"]: _text(row, only_name=only_name) for row in rows}
+    scores = yield from score(replace_unstorable(question.text)[:LONGEST], list(texts.values()))
+    by_id = dict(zip(texts, scores, strict=True))
+    for kind, ids in heads.items():
+        features = dict(table.get(kind, {}))
+        for id_ in ids:
+            features[id_] = replace(features.get(id_, Features()), answer=by_id.get(id_))
+        table[kind] = features
+    return table
+
+
+def _text(row: Row, *, only_name: bool) -> str:
+    parts = (row["name"], None if only_name else row["text"])
+    return ": ".join(part for part in parts if part)[:LONGEST]

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.models.graph import SearchResults
-from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, added, estimate
+from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, token_cost
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
+from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import ANY_TEXT, episode, fact
 
 
@@ -18,7 +19,7 @@ def test_the_text_keeps_within_the_tokens(texts: list[str], most: int, name: str
     facts = tuple(fact(each, id=f"f{place}") for place, each in enumerate(texts))
     episodes = tuple(episode(each, id=f"e{place}") for place, each in enumerate(texts))
     context = render(SearchResults(question="x", facts=facts, episodes=episodes), most, name)
-    assert context == "" or context.tokens == estimate(context) <= most
+    assert context == "" or context.tokens == estimate_tokens(context) <= most
     told = {(line.kind, line.id) for line in context.lines}
     left = {(each.kind, each.id) for each in context.left_out}
     assert not told & left
@@ -48,9 +49,9 @@ def test_the_kinds_share_the_budget() -> None:
     [("word " * 100, 100, 180), ("猫" * 100, 100, 150), ("слово " * 100, 150, 350), ("", 0, 1)],
 )
 def test_tokens_are_estimated_for_every_script(text: str, least: int, most: int) -> None:
-    assert least <= estimate(text) <= most
+    assert least <= estimate_tokens(text) <= most
 
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_parts_are_never_estimated_below_their_whole(one: str, other: str) -> None:
-    assert estimate(one + other) - 1 <= added(one + other) <= added(one) + added(other)
+    assert estimate_tokens(one + other) - 1 <= token_cost(one + other) <= token_cost(one) + token_cost(other)

@@ -6,9 +6,10 @@ from typing import Any
 
 from kg_memory.models.context import Context
 from kg_memory.models.graph import Community, Entity, QueryTime, Remark, SearchResults
-from kg_memory.retrieval.context.render import context_of, estimate, plain_lines, render
+from kg_memory.retrieval.context.render import context_of, plain_lines, render
 from kg_memory.retrieval.context.templates import PLAIN, ZEPH
 from kg_memory.text.context_markers import TAGS
+from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
@@ -99,7 +100,7 @@ def state(found: SearchResults, max_tokens: int | None = None) -> dict[str, Any]
     """What the retrieval graph leaves behind."""
     context = render(found, PLENTY if max_tokens is None else max_tokens)
     return {
-        "found": found.model_dump(mode="json"), "context": str(context), "lines": plain_lines(context),
+        "results": found.model_dump(mode="json"), "context": str(context), "lines": plain_lines(context),
         "max_tokens": max_tokens,
     }  # fmt: skip
 
@@ -114,7 +115,7 @@ def test_a_context_knows_what_it_is_made_of() -> None:
         assert context == str(direct)
         assert isinstance(context, Context)
         assert context.found == found
-        assert context.tokens == estimate(context) <= 120
+        assert context.tokens == estimate_tokens(context) <= 120
         assert [(each.kind, each.id) for each in context.lines] == [
             ("facts", "Ann lives in Oslo"), ("episodes", "abcdef0123456"),
         ]  # fmt: skip

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.rank import mmr
-from kg_memory.retrieval.recipe import ByDiversity
-from kg_memory.retrieval.rerankers.mmr import ALIKE, diversified
+from kg_memory.retrieval.plugins import Instants, Question
+from kg_memory.retrieval.rerankers import ByDiversity
+from kg_memory.retrieval.rerankers.diversity import mmr
+from kg_memory.retrieval.rerankers.features import SIMILARITIES, read_features_of_best
 from kg_memory.runtime.effects import read, write
+from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk, WordVectors
 
 
 def cosine(one: str, other: str) -> float:
     return sum(map(math.prod, zip(*WordVectors().embed_documents([one, other]), strict=True)))
+
+
+def diversified(rankings: Any, by: ByDiversity) -> Flow[Any]:
+    """Read the similarities, and rerank each kind."""
+    question = Question("?", Instants(0, 1, 0, lenient=False, unreviewed=False))
+    table = yield from read_features_of_best({}, rankings, by, question)
+    return {kind: by.rerank(ranking, table[kind], question) for kind, ranking in rankings.items() if ranking}
 
 
 def facts(talk: Talk) -> dict[str, str]:
@@ -27,7 +37,7 @@ def facts(talk: Talk) -> dict[str, str]:
 def test_the_order_is_that_of_the_real_similarities(story: Talk) -> None:
     said = facts(story)
     ranking = [(id_, 1 - place / 10) for place, id_ in enumerate(sorted(said, key=said.__getitem__))]
-    pairs = {(one, other): cosine(said[one], said[other]) for one in said for other in said if one != other}
+    pairs = {one: {other: cosine(said[one], said[other]) for other in said if one != other} for one in said}
     found = story.driver.run(diversified({"facts": ranking, "entities": []}, ByDiversity(balance=0.3)), story.namespace)
     expected = mmr(ranking, pairs, 0.3)
     assert found == {"facts": [(id_, pytest.approx(score, abs=1e-4)) for id_, score in expected]}
@@ -51,6 +61,6 @@ def test_no_vector_leaves_the_database(story: Talk, kind: str) -> None:
         row["id"]
         for row in story.driver.run(read("MATCH (d) WHERE d.id IS NOT NULL RETURN d.id AS id"), story.namespace)
     ]
-    rows = story.driver.run(read(ALIKE[kind], ids=ids), story.namespace)  # type: ignore[index]
+    rows = story.driver.run(read(SIMILARITIES[kind], ids=ids), story.namespace)  # type: ignore[index]
     assert [len(row["alike"].split()) for row in rows] == list(range(len(rows) - 1, -1, -1))
     assert all(set(row) == {"id", "alike"} for row in rows)

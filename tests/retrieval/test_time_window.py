@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search
-from kg_memory.models.graph import QueryTime
-from kg_memory.retrieval.question_time import when
+from kg_memory.retrieval.graph import decode_request
+from kg_memory.retrieval.plugins import Instants
+from kg_memory.retrieval.records import QuestionTime
+from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
@@ -30,7 +32,7 @@ def us(*parts: int) -> int:
     return micros(datetime(*parts, tzinfo=UTC), default=0)  # type: ignore[misc]
 
 
-def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: Any) -> tuple[dict[str, Any], list[Any]]:  # type: ignore[assignment]
+def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: Any) -> tuple[QuestionTime, list[Any]]:  # type: ignore[assignment]
     """Return what the step found, and the queries that it asked; *events* answer those."""
     queries: list[Any] = []
 
@@ -40,11 +42,12 @@ def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: An
         queries.append(effect)
         return list(events)
 
-    return run(when({"question": question, **given}), perform), queries  # type: ignore[typeddict-item]
+    request = decode_request({"question": question, **given})  # type: ignore[typeddict-item]
+    return run(find_time(request), perform), queries
 
 
-def window(found: dict[str, Any]) -> tuple[int, int]:
-    return found["instants"]["since"], found["instants"]["until"]
+def window(found: QuestionTime) -> tuple[int, int]:
+    return found.instants.since, found.instants.until
 
 
 # Parameters
@@ -53,11 +56,8 @@ def window(found: dict[str, Any]) -> tuple[int, int]:
 def test_a_question_without_a_time_is_about_now_and_costs_no_query() -> None:
     found, queries = asked()
     assert queries == []
-    assert found["instants"] == {
-        "since": NOW, "until": NOW + 1, "believed_at": NOW, "lenient": False, "unreviewed": False,
-    }  # fmt: skip
-    told = QueryTime(**found["asked"])
-    assert (told.reading, told.words, found["past"]) == ("what is so now", None, False)
+    assert found.instants == Instants(NOW, NOW + 1, NOW, lenient=False, unreviewed=False)
+    assert (found.shown.reading, found.shown.words, found.past) == ("what is so now", None, False)
 
 
 PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = {
@@ -96,18 +96,18 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
 @pytest.mark.parametrize(("given_", "instants", "reading", "past"), PARAMETERS.values(), ids=PARAMETERS.keys())
 def test_parameters_tell_the_time_and_it_is_told_back(given_, instants, reading, past) -> None:
     found, queries = asked(**given_)
-    assert (*window(found), found["instants"]["believed_at"]) == instants
-    assert reading in found["asked"]["reading"]
-    assert found["past"] is past
-    assert found["instants"]["lenient"] is False
+    assert (*window(found), found.instants.believed_at) == instants
+    assert reading in found.shown.reading
+    assert found.past is past
+    assert found.instants.lenient is False
     assert queries == []
-    assert QueryTime(**found["asked"]).words is None
+    assert found.shown.words is None
 
 
 @pytest.mark.parametrize("given_", [{"as_of": "2020"}, {"during": "2020"}, {"during": [None, None]}])
 def test_a_parameter_wins_over_the_words_of_the_question(given_) -> None:
     found, queries = asked("Where did Ann live in 2019, before she moved to Oslo?", **given_)
-    assert found["asked"]["words"] is None
+    assert found.shown.words is None
     assert window(found) != (us(2019, 1, 1), us(2020, 1, 1))
     assert queries == []
 
@@ -115,20 +115,20 @@ def test_a_parameter_wins_over_the_words_of_the_question(given_) -> None:
 def test_what_was_believed_then_may_be_asked_with_words_about_the_world() -> None:
     found, _ = asked("Where did Ann live in 2019?", believed_at="2023")
     assert window(found) == (us(2019, 1, 1), us(2020, 1, 1))
-    assert found["instants"]["believed_at"] == us(2023, 1, 1)
-    assert found["asked"]["reading"].endswith('believed at 2023-01-01, by the words "in 2019"')
+    assert found.instants.believed_at == us(2023, 1, 1)
+    assert found.shown.reading.endswith('believed at 2023-01-01, by the words "in 2019"')
 
 
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"as_of": "2019", "during": "2019"}, "both given: leave one out"),
-        ({"as_of": "soon"}, "as_of is 'soon'"),
-        ({"believed_at": ""}, "believed_at is ''"),
-        ({"during": ["2019"]}, "during is"),
-        ({"during": ["2020", "2019"]}, "ends before it begins"),
-        ({"as_of": 7}, "as_of is 7"),
-        ({"as_of": float("nan")}, "as_of is nan"),
+        ({"as_of": "2019", "during": "2019"}, "must not both be set; leave one out"),
+        ({"as_of": "soon"}, "as_of must be a time, got 'soon'"),
+        ({"believed_at": ""}, "believed_at must be a time, got ''"),
+        ({"during": ["2019"]}, "during must be two times"),
+        ({"during": ["2020", "2019"]}, "must end after it begins"),
+        ({"as_of": 7}, "as_of must be .*, got 7"),
+        ({"as_of": float("nan")}, "as_of must be .*, got nan"),
     ],
 )
 def test_a_parameter_that_is_no_time_is_an_error(given_, message) -> None:
@@ -150,10 +150,10 @@ WORDS: dict[str, tuple[str, str, tuple[int, int]]] = {
 def test_time_words_of_the_question_are_found_and_told(question, words, expected) -> None:
     found, _ = asked(question)
     assert window(found) == expected
-    assert words in found["asked"]["words"]
-    assert found["asked"]["words"] in question
-    assert f'by the words "{found["asked"]["words"]}"' in found["asked"]["reading"]
-    assert (found["instants"]["lenient"], found["past"]) == (True, True)
+    assert words in found.shown.words
+    assert found.shown.words in question
+    assert f'by the words "{found.shown.words}"' in found.shown.reading
+    assert (found.instants.lenient, found.past) == (True, True)
 
 
 def row(since: int, until: int = OPEN_END, *, meant: bool = True, known: int | None = None) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def test_an_event_of_the_graph_opens_or_closes_the_window(question, events, expe
     found, queries = asked(question, events)
     assert [each.cypher for each in queries] == [search.EVENTS]
     assert window(found) == (expected or (NOW, NOW + 1))
-    assert (found["asked"]["words"] is not None) is (expected is not None)
+    assert (found.shown.words is not None) is (expected is not None)
 
 
 HOSTILE = [
@@ -206,7 +206,6 @@ def test_no_question_breaks_the_step(question) -> None:
     found, _ = asked(question)
     since, until = window(found)
     assert OPEN_START <= since < until <= OPEN_END + 1
-    QueryTime(**found["asked"])
 
 
 @given(
@@ -217,7 +216,7 @@ def test_any_question_has_a_window(question: str) -> None:
     found, _ = asked(question)
     since, until = window(found)
     assert since < until
-    assert (found["asked"]["words"] is None) or found["asked"]["words"] in question
+    assert (found.shown.words is None) or found.shown.words in question
 
 
 # On a real database
@@ -323,13 +322,13 @@ def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
 
 def test_the_state_tells_the_time_as_plain_json(story: Talk) -> None:
     state = story.ask("Where did Ann live in 2022?")
-    assert state["asked"] == state["found"]["asked"]
-    assert state["asked"]["words"] == "in 2022"
+    assert state["time"] == state["results"]["asked"]
+    assert state["time"]["words"] == "in 2022"
     assert "Ann lives in Bergen (no longer so: from 1 January 2022 to 1 May 2023)" in state["context"]
 
 
 def test_what_has_no_date_may_have_been_so_already_where_only_words_ask(story: Talk) -> None:
     question = "Who was the sister of Ann in 2020?"
-    assert "Mia is Ann's sister" in [each["sentence"] for each in story.ask(question)["found"]["facts"]]
-    strict = story.ask(question, during="2020")["found"]["facts"]
+    assert "Mia is Ann's sister" in [each["sentence"] for each in story.ask(question)["results"]["facts"]]
+    strict = story.ask(question, during="2020")["results"]["facts"]
     assert "Mia is Ann's sister" not in [each["sentence"] for each in strict]

@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory.models.graph import Entity, Remark, SearchResults
 from kg_memory.retrieval.context.render import render
-from kg_memory.retrieval.dedupe import folded
+from kg_memory.retrieval.dedupe import fold
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
@@ -22,10 +22,10 @@ def left_out(**found: Any) -> list[tuple[str, str, str | None]]:
 
 
 def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> None:
-    assert folded("“Ann”  lives in ＯＳＬＯ!") == folded("ann lives in Oslo.")
-    assert folded("安娜住在奥斯陆。") == folded("安娜住在奥斯陆")
-    assert folded("Ann does not live in Oslo") != folded("Ann does live in Oslo")
-    assert folded("Ann lived in Oslo") != folded("Ann lives in Oslo")
+    assert fold("“Ann”  lives in ＯＳＬＯ!") == fold("ann lives in Oslo.")
+    assert fold("安娜住在奥斯陆。") == fold("安娜住在奥斯陆")
+    assert fold("Ann does not live in Oslo") != fold("Ann does live in Oslo")
+    assert fold("Ann lived in Oslo") != fold("Ann lives in Oslo")
     for one, other in (
         ("🎉", "🥶"),
         ("-5 degrees", "5 degrees"),
@@ -34,7 +34,7 @@ def test_the_same_words_are_the_same_whatever_their_case_and_punctuation() -> No
         ("Oslo?", "Oslo"),
         ("!", "."),
     ):
-        assert folded(one) != folded(other)
+        assert fold(one) != fold(other)
 
 
 def test_facts_of_the_same_words_and_time_are_one_line_with_both_sources() -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from kg_memory.falkor.queries import search
+from kg_memory.retrieval.fuse import NO_HITS, Hits, positive
 from kg_memory.retrieval.traversal import (
-    FOUND_WEIGHT,
+    HIT_WEIGHT,
     MENTIONED,
     STATED_SHARE,
-    best,
-    communities_of,
-    episodes_of,
-    ids_of,
-    seeds,
+    find_communities,
+    find_seeds,
+    score_episodes,
 )
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.text.identity import alias_key
-
-NO_HITS: Any = {"words": [], "meaning": [], "graph": []}
 
 
 def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
@@ -34,19 +31,19 @@ def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
 
 
 def test_named_entities_count_by_their_rarity_and_others_less() -> None:
-    hits: Any = {"words": [["oslo", 3.0], ["ann", 2.0]], "meaning": [["mia", 0.9]], "graph": []}
-    assert seeds({"ann": 2.0, "bob": 1.0}, ["ann"], hits) == {
-        "ann": 2.0, "bob": FOUND_WEIGHT, "oslo": FOUND_WEIGHT, "mia": FOUND_WEIGHT,
+    hits = Hits([("oslo", 3.0), ("ann", 2.0)], [("mia", 0.9)], [])
+    assert find_seeds({"ann": 2.0, "bob": 1.0}, ["ann"], hits) == {
+        "ann": 2.0, "bob": HIT_WEIGHT, "oslo": HIT_WEIGHT, "mia": HIT_WEIGHT,
     }  # fmt: skip
 
 
 def test_a_name_that_stands_for_nobody_gives_no_seeds() -> None:
-    assert seeds({}, [], NO_HITS) == {}
+    assert find_seeds({}, [], NO_HITS) == {}
 
 
 def test_a_community_counts_its_members_among_the_starts() -> None:
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
-    flow = communities_of({"ann": 2.0, "bob": 0.5})
+    flow = find_communities({"ann": 2.0, "bob": 0.5})
     assert answered(flow, {search.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
@@ -60,17 +57,13 @@ def test_an_episode_counts_by_the_best_fact_that_it_states_and_by_whom_it_is_by_
         search.SPEAKERS: [{"id": "said", "speaker": "ANN"}, {"id": "mentions", "speaker": None}],
         search.MENTIONING: [{"id": "mentions"}, {"id": "said"}],
     }
-    flow = episodes_of({"f1": 0.5, "f2": 1.0}, {"ann": [alias_key("Ann")]}, ["said", "mentions"])
+    flow = score_episodes({"f1": 0.5, "f2": 1.0}, {"ann": [alias_key("Ann")]}, ["said", "mentions"])
     rest = 1 - STATED_SHARE
     assert answered(flow, answers) == {
         "states": STATED_SHARE, "all": STATED_SHARE * 0.5 + rest, "said": rest, "mentions": rest * MENTIONED,
     }  # fmt: skip
 
 
-def test_what_two_ways_found_is_one_and_the_best_are_in_order_of_id_where_they_tie() -> None:
-    assert ids_of({"words": [["b", 2.0], ["a", 1.0]], "meaning": [["a", 0.9], ["c", 0.1]], "graph": []}) == [
-        "b",
-        "a",
-        "c",
-    ]
-    assert best({"c": 1.0, "b": 1.0, "a": 0.0, "d": 2.0}) == [["d", 2.0], ["b", 1.0], ["c", 1.0]]
+def test_what_two_searches_found_is_one_and_the_best_are_in_order_of_id_where_they_tie() -> None:
+    assert Hits([("b", 2.0), ("a", 1.0)], [("a", 0.9), ("c", 0.1)], []).searched == ["b", "a", "c"]
+    assert positive({"c": 1.0, "b": 1.0, "a": 0.0, "d": 2.0}) == [("d", 2.0), ("b", 1.0), ("c", 1.0)]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.retrieval.activation import Link, inhibited, seed_scores, seeds_within, spread, structures
-from kg_memory.retrieval.recipe import Synapse
+from kg_memory.retrieval.plugins import Link
+from kg_memory.retrieval.walks import Synapse
+from kg_memory.retrieval.walks.synapse import cap_seeds, inhibit, seed_scores, spread, structures
 
 NAMES = "abcdefghij"
 TYPES = ("causal", "semantic", "temporal", "hierarchical", "co_occurrence", "unheard of")
@@ -87,8 +88,8 @@ def test_only_the_most_active_are_kept_and_ties_are_in_order_of_id() -> None:
 def test_the_strongest_holds_down_what_the_same_entity_activates() -> None:
     received = {"x": {"a": 0.9, "b": 0.9}, "y": {"a": 0.5}, "z": {"c": 0.5}, "w": {"b": 0.9}}
     fresh = {"x": 0.9, "y": 0.5, "z": 0.5, "w": 0.9}
-    assert inhibited(fresh, received, 0.8) == pytest.approx({"x": 0.9, "y": 0.5 * (1 - 0.4), "z": 0.5, "w": 0.9})
-    assert inhibited(fresh, received, 0.9) == fresh
+    assert inhibit(fresh, received, 0.8) == pytest.approx({"x": 0.9, "y": 0.5 * (1 - 0.4), "z": 0.5, "w": 0.9})
+    assert inhibit(fresh, received, 0.9) == fresh
 
 
 def test_spreading_ends_as_soon_as_it_is_over() -> None:
@@ -117,9 +118,9 @@ def test_a_start_is_judged_by_the_words_and_by_its_links() -> None:
 def test_a_community_has_only_so_many_starts() -> None:
     scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6, "e": 0.6}
     groups = ["abc", "cd"]
-    assert seeds_within(scores, groups, 2, 50) == ["a", "b", "d", "e"]
-    assert seeds_within(scores, groups, 0, 50) == ["a", "b", "c", "d", "e"]
-    assert seeds_within(scores, groups, 0, 2) == ["a", "b"]
+    assert cap_seeds(scores, groups, 2, 50) == ["a", "b", "d", "e"]
+    assert cap_seeds(scores, groups, 0, 50) == ["a", "b", "c", "d", "e"]
+    assert cap_seeds(scores, groups, 0, 2) == ["a", "b"]
 
 
 @given(st.sets(st.sampled_from(NAMES), max_size=5).map("".join), LINKS, RECIPES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,14 +15,14 @@ from kg_memory.retrieval.bm25 import (
     MOST_POSTINGS,
     MOST_WEIGHED,
     B,
-    by_words,
     coverage,
-    leading,
+    measure_leading,
+    pick_rare,
     rarity,
-    telling,
-    weighed,
+    search_words,
+    weigh_terms,
 )
-from kg_memory.retrieval.scope import Scope, sized
+from kg_memory.retrieval.scope import Scope, measure
 from tests.retrieval.many import INSTANTS, Many
 
 NUMBERS = st.integers(0, 10**6)
@@ -35,50 +34,49 @@ def twenty_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_words_module, "WEIGHED", 20)
 
 
-def frequencies(*counts: int) -> list[dict[str, Any]]:
-    return [{"term": f"t{place}", "facts": count} for place, count in enumerate(counts)]
+def frequencies(*counts: int) -> dict[str, int]:
+    return {f"t{place}": count for place, count in enumerate(counts)}
 
 
 def test_rare_terms_weigh_more_and_come_first() -> None:
-    terms = weighed(frequencies(90, 1, 10), "facts", 100)
+    terms = weigh_terms(frequencies(90, 1, 10), 100)
     assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
     assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
-    assert leading(frequencies(90, 1, 10), "facts") == (3, 101)
+    assert measure_leading(frequencies(90, 1, 10)) == (3, 101)
 
 
 def test_terms_that_no_fact_has_are_left_out() -> None:
-    assert weighed(frequencies(0, 0), "facts", 100) == []
-    assert leading(frequencies(0, 0), "facts") == (0, 0)
+    assert weigh_terms({}, 100) == []
+    assert measure_leading({}) == (0, 0)
 
 
 def test_common_terms_do_not_lead_once_there_are_too_many_postings() -> None:
-    assert leading(frequencies(10, MOST_POSTINGS, 20), "facts") == (2, 30)
+    assert measure_leading(frequencies(10, MOST_POSTINGS, 20)) == (2, 30)
 
 
 def test_a_term_that_is_everywhere_leads_where_there_is_no_other() -> None:
-    assert leading(frequencies(MOST_POSTINGS * 2), "facts") == (1, MOST_POSTINGS * 2)
+    assert measure_leading(frequencies(MOST_POSTINGS * 2)) == (1, MOST_POSTINGS * 2)
 
 
 def test_rare_terms_tell_by_themselves_and_common_ones_by_pairs() -> None:
-    assert telling(frequencies(90, 1, 10, 100, 80), "facts", 11) == (
+    assert pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (
         ["t1", "t2"],
         [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
     )
-    assert telling(frequencies(90, 1, 10), "facts", 101) == (["t1", "t2", "t0"], [])
-    assert telling(frequencies(90, 1, 10), "facts", 11) == (["t1", "t2"], [])
+    assert pick_rare(frequencies(90, 1, 10), 101) == (["t1", "t2", "t0"], [])
+    assert pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
 
 
 def test_nothing_tells_by_itself_where_no_term_is_rare_or_the_pairs_are_too_many() -> None:
-    assert telling(frequencies(), "facts", 10) == ([], [])
-    assert telling(frequencies(11, 90), "facts", 10) == ([], [])
-    assert telling(frequencies(1, *[90] * 20), "facts", 10) == ([], [])
+    assert pick_rare(frequencies(), 10) == ([], [])
+    assert pick_rare(frequencies(11, 90), 10) == ([], [])
+    assert pick_rare(frequencies(1, *[90] * 20), 10) == ([], [])
 
 
-@given(st.lists(NUMBERS, max_size=80), st.integers(1, 2000))
+@given(st.lists(st.integers(1, 10**6), max_size=80), st.integers(1, 2000))
 def test_what_tells_by_itself_is_within_bounds_and_in_no_pair(counts: list[int], looked: int) -> None:
-    rows = frequencies(*counts)
-    often = {row["term"]: row["facts"] for row in rows}
-    rare, pairs = telling(rows, "facts", looked)
+    often = frequencies(*counts)
+    rare, pairs = pick_rare(often, looked)
     assert sum(often[term] for term in rare) <= looked
     assert not set(rare) & {term for pair in pairs for term in pair}
     assert all(often[one] <= often[other] for one, other in pairs)
@@ -92,26 +90,26 @@ def test_rarity_is_never_negative_and_falls_with_frequency(frequency: int, docum
 @given(st.floats(0, 100), st.lists(st.integers(0, 50), max_size=5), st.integers(0, 50))
 def test_coverage_is_a_share_and_rises_with_the_best(best: float, counts: list[int], documents: int) -> None:
     rows = frequencies(*counts)
-    terms = [row["term"] for row in rows]
-    assert 0 <= coverage(best, rows, terms, "facts", documents) <= 1
-    assert coverage(best, rows, terms, "facts", documents) <= coverage(best + 1, rows, terms, "facts", documents)
+    terms = list(rows)
+    assert 0 <= coverage(best, rows, terms, documents) <= 1
+    assert coverage(best, rows, terms, documents) <= coverage(best + 1, rows, terms, documents)
 
 
 def test_words_that_nothing_has_are_not_covered() -> None:
     rows = frequencies(1)
     best = rarity(1, 10)
-    assert coverage(best, rows, ["t0"], "facts", 10) == 1
-    assert coverage(best, rows, ["t0", "unknown"], "facts", 10) < 0.5
-    assert coverage(best, rows, [], "facts", 10) == 0
+    assert coverage(best, rows, ["t0"], 10) == 1
+    assert coverage(best, rows, ["t0", "unknown"], 10) < 0.5
+    assert coverage(best, rows, [], 10) == 0
 
 
 def test_no_words_and_nothing_stored_cost_no_query() -> None:
     for scope, rows in (
-        (Scope("facts", 5, 5, INSTANTS), frequencies(0)),
+        (Scope("facts", 5, 5, INSTANTS), {}),
         (Scope("facts", 0, 5, INSTANTS), frequencies(1)),
     ):
         with pytest.raises(StopIteration) as ended:
-            next(by_words(scope, rows, 5, None))
+            next(search_words(scope, rows, 5, None))
         assert ended.value.value == []
 
 
@@ -119,8 +117,8 @@ def test_the_scores_are_those_of_bm25(many: Many) -> None:
     many.facts(
         [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
     )
-    rows = [{"term": "oslo", "facts": 2}, {"term": "rain", "facts": 1}]
-    found = many.run(by_words(Scope("facts", 2, 10, INSTANTS), rows, 2, 10.0))
+    rows = {"oslo": 2, "rain": 1}
+    found = many.run(search_words(Scope("facts", 2, 10, INSTANTS), rows, 2, 10.0))
 
     def part(term: int, times: int, length: int) -> float:
         return rarity(term, 2) * times / (times + K1 * (1 - B + B * length / 10))
@@ -134,8 +132,8 @@ def test_common_words_weigh_what_rare_words_found(many: Many) -> None:
     common = [{"id": f"f{i:04}", "n": 4, "terms": {"oslo": 1}} for i in range(30)]
     rare = [{"id": "one", "n": 4, "terms": {"rain": 1}}, {"id": "both", "n": 4, "terms": {"rain": 1, "oslo": 1}}]
     many.facts([*common, *rare])
-    rows = [{"term": "oslo", "facts": MOST_POSTINGS}, {"term": "rain", "facts": 2}]
-    found = many.run(by_words(Scope("facts", 32, 10, INSTANTS), rows, 2 * MOST_POSTINGS, 4.0))
+    rows = {"oslo": MOST_POSTINGS, "rain": 2}
+    found = many.run(search_words(Scope("facts", 32, 10, INSTANTS), rows, 2 * MOST_POSTINGS, 4.0))
     assert [id_ for id_, _ in found] == ["both", "one"]
 
 
@@ -147,11 +145,11 @@ def test_a_text_with_two_common_words_is_found_beside_those_with_a_rare_one(many
         + [{"id": f"s{i:02}", "n": 9, "terms": {"sun": 1}} for i in range(39)]
         + [{"id": "two", "n": 9, "terms": {"oslo": 1, "sun": 1}}]
     )
-    rows = [{"term": "oslo", "facts": 40}, {"term": "rain", "facts": 15}, {"term": "sun", "facts": 40}]
-    assert telling(rows, "facts", 20) == (["rain"], [["oslo", "sun"]])
-    found = many.run(by_words(Scope("facts", 94, 10, INSTANTS), rows, 94, 9.0))
+    rows = {"oslo": 40, "rain": 15, "sun": 40}
+    assert pick_rare(rows, 20) == (["rain"], [["oslo", "sun"]])
+    found = many.run(search_words(Scope("facts", 94, 10, INSTANTS), rows, 94, 9.0))
     assert [id_ for id_, _ in found] == ["two", *(f"r{i:02}" for i in range(9))]
-    found = many.run(by_words(Scope("facts", 94, 30, INSTANTS), rows, 94, 9.0))
+    found = many.run(search_words(Scope("facts", 94, 30, INSTANTS), rows, 94, 9.0))
     assert len(found) == 30  # of which few have two: those with one are found as well
 
 
@@ -160,23 +158,23 @@ def test_of_more_texts_than_are_looked_at_those_with_most_rare_words_are_chosen(
     many.facts(
         [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
     )
-    rows = [{"term": "oslo", "facts": 200}, {"term": "rain", "facts": 20}]
-    found = many.run(by_words(Scope("facts", 200, 10, INSTANTS), rows, 200, 9.0))
+    rows = {"oslo": 200, "rain": 20}
+    found = many.run(search_words(Scope("facts", 200, 10, INSTANTS), rows, 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(9, 100, 10)]
 
 
 @pytest.mark.usefixtures("twenty_looked_at")
 def test_of_texts_that_have_but_one_word_the_shortest_are_chosen(many: Many) -> None:
     many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
-    found = many.run(by_words(Scope("facts", 200, 10, INSTANTS), [{"term": "oslo", "facts": 200}], 200, 9.0))
+    found = many.run(search_words(Scope("facts", 200, 10, INSTANTS), {"oslo": 200}, 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
 
 
 def test_of_a_long_text_the_rarest_words_are_weighed(many: Many) -> None:
     words = {f"w{i:03}": 1 for i in range(3 * MOST_WEIGHED)}
     many.facts([{"id": "rare", "n": 9, "terms": {"w000": 1}}, {"id": "all", "n": 9, "terms": words}])
-    rows = [{"term": word, "facts": 1 + place} for place, word in enumerate(words)]
-    found = many.run(by_words(Scope("facts", 2, 10, INSTANTS), rows, 1000, 9.0))
+    rows = {word: 1 + place for place, word in enumerate(words)}
+    found = many.run(search_words(Scope("facts", 2, 10, INSTANTS), rows, 1000, 9.0))
     each = [rarity(1 + place, 1000) / (1 + K1) for place in range(MOST_WEIGHED)]
     assert [id_ for id_, _ in found] == ["all", "rare"]
     assert found[0][1] == pytest.approx(sum(each), rel=1e-4)
@@ -186,7 +184,7 @@ def test_facts_that_hold_no_longer_do_not_starve_the_search(many: Many) -> None:
     many.facts(
         [{"id": f"f{i:04}", "n": 4 if i < 2995 else 8, "terms": {"oslo": 1}, "over": i < 2995} for i in range(3000)]
     )
-    found = many.run(by_words(Scope("facts", 3000, 20, INSTANTS), [{"term": "oslo", "facts": 3000}], 3000, 5.0))
+    found = many.run(search_words(Scope("facts", 3000, 20, INSTANTS), {"oslo": 3000}, 3000, 5.0))
     assert [id_ for id_, _ in found] == [f"f{i:04}" for i in range(2995, 3000)]
 
 
@@ -197,9 +195,9 @@ def test_the_few_that_pass_a_filter_are_all_found_however_little_they_say(many: 
             for i in range(3000)
         ]
     )
-    words = [{"term": "oslo", "facts": 3000}]
+    words = {"oslo": 3000}
     for where in ({"predicate": "RARE"}, {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}):
-        scope = many.run(sized(Scope("facts", 3000, 20, INSTANTS, checked(where))))
-        found = many.run(by_words(scope, words, 3000, 5.0))
+        scope = many.run(measure(Scope("facts", 3000, 20, INSTANTS, checked(where))))
+        found = many.run(search_words(scope, words, 3000, 5.0))
         assert [id_ for id_, _ in found] == ["f0000", "f0001", "f0002"]
         assert len({score for _, score in found}) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,16 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.retrieval.activation import Link
-from kg_memory.retrieval.recipe import BreadthFirst, PageRank, Synapse
-from kg_memory.retrieval.records import Instants
-from kg_memory.retrieval.walk import NEIGHBOURS, Reached, _activated, along, fact_links, touching
+from kg_memory.retrieval.plugins import Instants, Link
+from kg_memory.retrieval.traversal import Reached, read_links, walk_from, weigh_facts
+from kg_memory.retrieval.walks import BreadthFirst, PageRank, Synapse
+from kg_memory.retrieval.walks.bfs import NEIGHBOURS
+from kg_memory.retrieval.walks.synapse import activate
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Query, in_step, write
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.temporal.interval import OPEN_END
 
-NOW: Instants = {"since": 500, "until": 501, "believed_at": 500, "lenient": False, "unreviewed": False}
+NOW = Instants(500, 501, 500, lenient=False, unreviewed=False)
 WAYS = (BreadthFirst(), Synapse(), PageRank())
 
 MAKE = f"""
@@ -73,8 +75,8 @@ class Asked:
         return [each.params for each in self.queries if each.cypher == cypher.FACTS_NEAR]
 
 
-def walked(asked: Asked, start: Mapping[str, float], recipe: Any = WAYS[0], **words: Any) -> Reached:
-    return run(along(recipe, start, NOW, **words), asked)
+def walked(asked: Asked, start: Mapping[str, float], recipe: Any = WAYS[0]) -> Reached:
+    return run(walk_from(recipe, start, NOW), asked)
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def graph(driver: Driver, namespace: str) -> Callable[..., Reached]:
     def use(facts: Any, recipe: Any = None, start: Any = None, instants: Instants = NOW) -> Any:
         if facts:
             driver.run(write(MAKE, facts=facts), namespace)
-        return driver.run(along(recipe, start, instants), namespace) if recipe else None
+        return driver.run(walk_from(recipe, start, instants), namespace) if recipe else None
 
     return use
 
@@ -165,12 +167,6 @@ def test_a_community_starts_only_as_much_as_it_may() -> None:
     assert [each.cypher for each in asked.queries] == [cypher.FACTS_NEAR]
 
 
-def test_the_words_score_takes_the_place_of_the_weights() -> None:
-    recipe = Synapse(max_activated_nodes=1)
-    assert walked(Asked(), {"a": 1.0, "b": 2.0}, recipe).entities == {"b": 1.0}
-    assert walked(Asked(), {"a": 1.0, "b": 2.0}, recipe, words={"a": 9.0, "c": 99.0}).entities == {"a": 1.0}
-
-
 def test_activation_ends_with_what_it_has_when_its_time_is_over() -> None:
     asked = Asked(FACTS_NEAR=[[fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")]])
     found = walked(asked, {"ann": 1.0}, Synapse(timeout_ms=1e-6))
@@ -215,7 +211,7 @@ def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, sta
     recipe = Synapse(timeout_ms=timeout, max_hops=hops, max_activated_nodes=most, activation_threshold=0)
     server = Slow(facts)
     start = {str(number): 1.0 for number in range(starts)}
-    links, active = run(_activated(recipe, start, NOW, server.clock), server)
+    links, active = run(activate(recipe, start, NOW, server.clock), server)
     assert server.seconds <= (timeout + 2) / 1000
     assert links
     assert min(starts, most) <= len(active) <= most
@@ -226,9 +222,9 @@ def test_activation_ends_within_its_time(timeout: int, hops: int, most: int, sta
 
 def test_a_candidate_that_touches_nothing_reached_gets_nothing() -> None:
     asked = Asked(FACT_LINKS=[[fact("f1", "ann", "oslo", "ann"), fact("f2", "zoe")]])
-    links = run(fact_links(["f1", "f2"]), asked)
+    links = run(read_links(["f1", "f2"]), asked)
     assert links == {"f1": Link("semantic", ("ann", "oslo")), "f2": Link("semantic", ("zoe",))}
-    assert touching(links, {"ann": 1.0}) == {"f1": 1.0}
+    assert weigh_facts(links, {"ann": 1.0}) == {"f1": 1.0}
 
 
 # On a real FalkorDB
@@ -253,7 +249,7 @@ def test_only_what_holds_when_it_is_asked_about_is_walked(graph: Callable[..., A
     told += [fact("behind", "bergen", "hans")]
     assert graph(told, recipe, {"ann": 1.0}).facts.keys() == {"now"}
     assert graph(None, recipe, {"ann": 1.0}).entities.keys() == {"ann", "oslo"}
-    then: Instants = {**NOW, "since": 300, "until": 301}
+    then = replace(NOW, since=300, until=301)
     assert graph(None, recipe, {"ann": 1.0}, then).facts.keys() == {"over", "now", "behind"}
 
 
@@ -276,9 +272,9 @@ def test_a_walk_stays_in_its_namespace(driver: Driver, namespace: str) -> None:
     for name in ("one", "other"):
         driver.run(write(MAKE, facts=[fact(f"of {name}", "ann", name)]), f"{namespace} {name}")
     for recipe in WAYS:
-        found = driver.run(along(recipe, {"ann": 1.0}, NOW), f"{namespace} one")
+        found = driver.run(walk_from(recipe, {"ann": 1.0}, NOW), f"{namespace} one")
         assert found.facts.keys() == {"of one"}
-        assert driver.run(along(recipe, {"ann": 1.0}, NOW), f"{namespace} none") == Reached({}, {"ann": 1.0})
+        assert driver.run(walk_from(recipe, {"ann": 1.0}, NOW), f"{namespace} none") == Reached({}, {"ann": 1.0})
 
 
 def test_unknown_and_hostile_ids_are_found_nowhere(graph: Callable[..., Any]) -> None:
@@ -293,7 +289,7 @@ async def test_it_goes_in_step_with_other_flows_sync_and_async(
     graph([fact("f1", "ann", "mia"), fact("f2", "mia", "acme")])
 
     def both() -> Flow[list[Any]]:
-        return in_step((*(along(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), fact_links(["f2", "gone"])))
+        return in_step((*(walk_from(recipe, {"ann": 1.0}, NOW) for recipe in WAYS), read_links(["f2", "gone"])))
 
     *walks, links = await driver.arun(both(), namespace)
     assert all(each.facts.keys() == {"f1", "f2"} for each in walks)
@@ -310,7 +306,7 @@ def dense(driver: Driver) -> str:
 
 
 def test_a_hub_is_read_in_part_and_its_latest_facts_are_among_it(driver: Driver, dense: str) -> None:
-    found = driver.run(along(BreadthFirst(), {"e0": 1.0}, NOW), dense)
+    found = driver.run(walk_from(BreadthFirst(), {"e0": 1.0}, NOW), dense)
     assert "g9980" in found.facts
     assert len(found.facts) <= 50 + NEIGHBOURS * 25
 
@@ -319,7 +315,7 @@ def test_a_walk_does_not_go_through_a_hub_that_it_did_not_start_from(driver: Dri
     driver.run(
         write(MAKE, facts=[fact("to a hub", "ann", "e0"), fact("on", "ann", "mia"), fact("past", "mia", "oslo")]), dense
     )
-    found = driver.run(along(BreadthFirst(), {"ann": 1.0}, NOW), dense)
+    found = driver.run(walk_from(BreadthFirst(), {"ann": 1.0}, NOW), dense)
     assert found.facts.keys() == {"to a hub", "on", "past"}
     assert found.entities.keys() == {"ann", "e0", "mia", "oslo"}
 
@@ -329,7 +325,7 @@ def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense
     recipe = Synapse(max_hops=5, max_activated_nodes=most, timeout_ms=300, activation_threshold=0)
     start = {f"e{number}": 1.0 for number in range(15)}
     began = time.monotonic()
-    found = driver.run(along(recipe, start, NOW), dense)
+    found = driver.run(walk_from(recipe, start, NOW), dense)
     taken = time.monotonic() - began
     assert start.keys() <= found.entities.keys()
     assert len(found.entities) <= most
@@ -339,12 +335,12 @@ def test_activation_stops_within_its_time_on_a_dense_graph(driver: Driver, dense
 
 def test_activation_that_has_time_reaches_as_many_as_it_may(driver: Driver, dense: str) -> None:
     recipe = Synapse(max_activated_nodes=20, timeout_ms=60_000, activation_threshold=0)
-    found = driver.run(along(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
+    found = driver.run(walk_from(recipe, {"e0": 1.0, "e1": 1.0}, NOW), dense)
     assert len(found.entities) == 20
-    assert found == driver.run(along(recipe, {"e1": 1.0, "e0": 1.0}, NOW), dense)
+    assert found == driver.run(walk_from(recipe, {"e1": 1.0, "e0": 1.0}, NOW), dense)
 
 
 def test_a_pagerank_of_a_dense_graph_sums_to_one(driver: Driver, dense: str) -> None:
-    found = driver.run(along(PageRank(max_hops=5), {"e0": 1.0, "e1": 2.0}, NOW), dense)
+    found = driver.run(walk_from(PageRank(max_hops=5), {"e0": 1.0, "e1": 2.0}, NOW), dense)
     assert sum(found.entities.values()) == pytest.approx(1)
     assert found.entities["e1"] > found.entities["e2"] > 0

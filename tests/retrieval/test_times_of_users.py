@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
-from kg_memory.retrieval.time_window import EVER, asked_window, moment
+from kg_memory.retrieval.time_window import EVER, parse_moment, parse_window
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, micros
 
 NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
@@ -41,8 +41,8 @@ MOMENTS = {
 
 @pytest.mark.parametrize(("given_", "expected"), MOMENTS.values(), ids=MOMENTS.keys())
 def test_a_time_is_its_first_instant(given_, expected):
-    assert moment("as_of", given_, NOW) == expected
-    window = asked_window(given_, None, NOW)
+    assert parse_moment("as_of", given_, NOW) == expected
+    window = parse_window(given_, None, NOW)
     assert window == (None if given_ is None else (expected, expected + 1))
 
 
@@ -63,17 +63,17 @@ WINDOWS = {
 
 @pytest.mark.parametrize(("during", "expected"), WINDOWS.values(), ids=WINDOWS.keys())
 def test_a_period_is_all_of_its_length(during, expected):
-    assert asked_window(None, during, NOW) == expected
+    assert parse_window(None, during, NOW) == expected
 
 
 def test_without_a_time_nothing_is_asked():
-    assert asked_window(None, None, NOW) is None
+    assert parse_window(None, None, NOW) is None
 
 
 @pytest.mark.parametrize("during", ["2019", ("2018", "2019"), "nonsense", 7])
 def test_a_time_and_a_period_together_are_an_error(during):
-    with pytest.raises(InputError, match="as_of and during are both given: leave one out"):
-        asked_window("2019", during, NOW)
+    with pytest.raises(InputError, match="as_of and during must not both be set; leave one out"):
+        parse_window("2019", during, NOW)
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,26 @@ def test_a_time_and_a_period_together_are_an_error(during):
     ids=repr,
 )  # fmt: skip
 def test_what_is_no_time_is_refused_by_name(bad):
-    with pytest.raises(InputError, match=r"^believed_at is "):
-        moment("believed_at", bad, NOW)
-    with pytest.raises(InputError, match=r"^as_of is "):
-        asked_window(bad, None, NOW)
-    with pytest.raises(InputError, match=r"^during "):
-        asked_window(None, (bad, None), NOW)
+    with pytest.raises(InputError, match=r"^believed_at must be "):
+        parse_moment("believed_at", bad, NOW)
+    with pytest.raises(InputError, match=r"^as_of must be "):
+        parse_window(bad, None, NOW)
+    with pytest.raises(InputError, match=r"^during must be "):
+        parse_window(None, (bad, None), NOW)
 
 
 @pytest.mark.parametrize("during", [(), ("2019",), ("2019", "2020", "2021"), 7, {}, {"2019", "2020"}, float("nan")])
 def test_a_period_of_other_than_two_times_is_refused(during):
-    with pytest.raises(InputError, match=r"during is .*: give two times, or one period such as '2019' or 'last March'"):
-        asked_window(None, during, NOW)
+    with pytest.raises(
+        InputError, match=r"during must be two times, or one period such as '2019' or 'last March', got"
+    ):
+        parse_window(None, during, NOW)
 
 
 @pytest.mark.parametrize("during", [("2020", "2019"), ("2019", "2019"), ("2024-05-15", "yesterday")])
 def test_a_period_that_does_not_end_after_it_begins_is_refused(during):
-    with pytest.raises(InputError, match="ends before it begins"):
-        asked_window(None, during, NOW)
+    with pytest.raises(InputError, match="must end after it begins"):
+        parse_window(None, during, NOW)
 
 
 @given(st.datetimes(), st.datetimes())
@@ -108,11 +110,11 @@ def test_any_two_datetimes_are_a_half_open_window_in_microseconds(one, other):
     since, until = sorted((one, other))
     if since == until:
         with pytest.raises(InputError):
-            asked_window(None, (since, until), NOW)
+            parse_window(None, (since, until), NOW)
         return
-    window = asked_window(None, (since, until), NOW)
+    window = parse_window(None, (since, until), NOW)
     assert window == tuple((each.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for each in (since, until))
-    assert asked_window(since, None, NOW) == (window[0], window[0] + 1)
+    assert parse_window(since, None, NOW) == (window[0], window[0] + 1)
     assert OPEN_START < window[0] < window[1] < OPEN_END
 
 
@@ -120,9 +122,9 @@ def test_any_two_datetimes_are_a_half_open_window_in_microseconds(one, other):
 def test_any_text_is_a_time_or_a_clear_error(text):
     told = []
     with suppress(InputError):
-        told.append(moment("as_of", text, NOW))
+        told.append(parse_moment("as_of", text, NOW))
     if told:
         assert OPEN_START <= told[0] < OPEN_END
     else:
-        with pytest.raises(InputError, match=r"^as_of is "):
-            moment("as_of", text, NOW)
+        with pytest.raises(InputError, match=r"^as_of must be "):
+            parse_moment("as_of", text, NOW)

@@ -1,0 +1,145 @@
+"""Rerankers that weigh the score by one signal of the graph: mentions, distance, recency, use, confidence and trust."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log1p
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from kg_memory.falkor.queries import features as cypher
+from kg_memory.retrieval.fuse import Ranking, Scored, blend, clamp, scale, sort_scores
+from kg_memory.retrieval.plugins import Features, Hops, Needs, Part, Question, Share, Weight
+from kg_memory.runtime.effects import now, write
+from kg_memory.runtime.flow import Flow
+
+SECOND = 1_000_000
+DAY = 24 * 3600 * SECOND
+ByIds = Mapping[str, Features]
+
+
+class ByMentions(Part):
+    """Prefer candidates with many mentions (Zep 3.2): episodes that state the fact, or name the entity."""
+
+    by: Literal["mentions"] = "mentions"
+    weight: Share = 0.5
+    """The share of the mentions in the new score; 1 sorts by them alone."""
+    features: ClassVar[Needs] = Needs.of_all("mentions")
+
+    def rerank(self, ranking: list[Scored], features: ByIds, question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+        mentions = {id_: feature.mentions for id_, feature in features.items()}
+        return blend(ranking, log_shares(mentions), self.weight)
+
+
+class ByDistance(Part):
+    """Prefer what lies near an entity, by the shortest path (Zep 3.2): the search's `center`, else those it names."""
+
+    by: Literal["distance"] = "distance"
+    weight: Share = 0.5
+    max_hops: Hops = 4
+    """The longest path; beyond it counts as not connected."""
+
+    @property
+    def features(self) -> Needs:
+        return Needs.of_all("hops", max_hops=self.max_hops)
+
+    def rerank(self, ranking: list[Scored], features: ByIds, question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+        hops = ((id_, feature.hops) for id_, feature in features.items())
+        near = {id_: 1 / (1 + far) for id_, far in hops if far is not None and far <= self.max_hops}
+        return blend(ranking, near, self.weight)
+
+
+class ByRecency(Part):
+    """Prefer recent statements: the score grows by ``1 / (1 + age in days * rate)``, to twice itself at most (C33)."""
+
+    by: Literal["recency"] = "recency"
+    rate: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = 0.1
+    features: ClassVar[Needs] = Needs(facts=("stated_at",), episodes=("stated_at",))
+
+    def rerank(self, ranking: list[Scored], features: ByIds, question: Question) -> list[Scored]:
+        now = question.instants.believed_at
+        ages = {id_: (now - feature.stated_at) / DAY for id_, feature in features.items()}
+        return prefer_newer(ranking, ages, self.rate)
+
+
+class ByUse(Part):
+    """Prefer facts that were served before: ``confidence * (1 + 0.2 ln(1 + count))``, 1 at most (C17 to C19).
+
+    Each search counts the facts that it serves, which is a write; a count fades by `decay_lambda` each `interval`.
+    """
+
+    by: Literal["use"] = "use"
+    decay_lambda: Annotated[float, Field(gt=0, le=1)] = 0.95
+    interval: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 86_400.0
+    """In seconds."""
+    features: ClassVar[Needs] = Needs(facts=("used", "used_at", "confidence"))
+
+    def rerank(self, ranking: list[Scored], features: ByIds, question: Question) -> list[Scored]:
+        now = question.instants.believed_at
+        return scale(ranking, {id_: self._weight(feature, now) for id_, feature in features.items()})
+
+    def _weight(self, feature: Features, now: int) -> float:
+        count = fade(feature.used, (now - feature.used_at) / SECOND, self.decay_lambda, self.interval)
+        return use_weight(count, feature.confidence)
+
+    def record(self, facts: Sequence[str]) -> Flow[None]:
+        """Count that the *facts* were served now, once their counts so far have faded."""
+        if not facts:
+            return
+        decay, interval = self.decay_lambda, self.interval * SECOND
+        time = yield from now()
+        yield from write(cypher.COUNT_USE, ids=list(facts), now=time, decay_lambda=decay, interval=interval)
+
+
+class ByConfidence(Part):
+    """Prefer certain facts: the score times ``confidence ** weight``."""
+
+    by: Literal["confidence"] = "confidence"
+    weight: Weight = 1.0
+    features: ClassVar[Needs] = Needs(facts=("confidence",))
+
+    def rerank(self, ranking: list[Scored], features: ByIds, question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+        return scale(ranking, {id_: feature.confidence**self.weight for id_, feature in features.items()})
+
+
+class ByTrust(Part):
+    """Prefer trusted sources: the score times ``trust ** weight``; a fact has the trust of its best source."""
+
+    by: Literal["trust"] = "trust"
+    weight: Weight = 1.0
+    features: ClassVar[Needs] = Needs(facts=("trust",), episodes=("trust",))
+
+    def rerank(self, ranking: list[Scored], features: ByIds, question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+        return scale(ranking, {id_: feature.trust**self.weight for id_, feature in features.items()})
+
+
+def log_shares(counts: Mapping[str, float]) -> dict[str, float]:
+    """Return *counts* as shares of the largest, by their logarithms: ``log(1 + n) / log(1 + largest)``."""
+    most = log1p(max(counts.values(), default=0.0)) or 1.0
+    return {id_: log1p(count) / most for id_, count in counts.items()}
+
+
+def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
+    """Return *ranking* by the scores raised by age in days, and halved to stay within 1; no age raises nothing."""
+    scores = {id_: clamp(score) for id_, score in ranking}
+    raised = {id_: raise_by_age(scores[id_], age, rate) for id_, age in ages.items() if id_ in scores}
+    return sort_scores((id_, score / 2) for id_, score in (scores | raised).items())
+
+
+def raise_by_age(score: float, age_days: float, rate: float) -> float:
+    """Return *score* raised by ``1 / (1 + age * rate)``, to twice itself at most (C33); an age below 0 is one of 0."""
+    return min(score + 1 / (1 + max(age_days, 0.0) * rate), 2 * score)
+
+
+def use_weight(count: float, confidence: float) -> float:
+    """Return the weight of a fact that was served *count* times: ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
+
+    The product is limited (C18), not the factor: else serving would never raise it.
+    """
+    return min(1.0, confidence * (1 + 0.2 * log1p(max(count, 0.0))))
+
+
+def fade(count: float, elapsed_seconds: float, decay_lambda: float, interval: float) -> float:
+    """Return the rest of *count*: the part *decay_lambda* after each whole *interval* elapsed (C19)."""
+    return count * float(decay_lambda ** (max(elapsed_seconds, 0.0) // interval))

@@ -1,0 +1,224 @@
+"""Spreading activation (SYNAPSE): active entities activate those that they are linked with, less at each step.
+
+An entity receives activation from all entities of the step before: ``1 - product(1 - received)``, which grows with
+each of them and never passes 1, so that an entity reached from several sides comes before one reached from one side.
+The greatest alone would tell apart only steps and types of facts; a plain sum would have to be cut at 1, where the best
+would tie. Several facts between the same two count as the one that conducts best. An entity is reached once, at its
+nearest step (C21 to C29).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from math import prod
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kg_memory.falkor.queries import search as cypher
+from kg_memory.retrieval.plugins import Activity, Hops, Instants, Link, Links, Part, Share
+from kg_memory.retrieval.walks.bfs import FACTS_A_STEP, MOST_SORTED, read_near
+from kg_memory.runtime.effects import read
+from kg_memory.runtime.flow import Flow
+
+ENTITIES_A_MS, FACTS_A_MS, SORTED_A_MS = 0.5, 5, 100
+"""The entities and facts that are read, and facts that are sorted, for each millisecond that is left.
+
+All three together take just that long where the server is three times as slow as an idle one.
+"""
+CONDUCTANCE = {"causal": 1.0, "semantic": 1.0, "temporal": 0.7, "hierarchical": 0.7, "co_occurrence": 0.4}
+
+Received = dict[str, dict[str, float]]
+"""The activation of each entity, by the entity that passes it on."""
+
+
+class Synapse(Part):
+    """Let activation spread from the entities that the question is about, and fade as it goes (C21 to C29)."""
+
+    method: Literal["synapse"] = "synapse"
+    seed_structural_weight: Share = 0.4
+    """The share of an entity's links, rather than its weight, in how well it serves as a start."""
+    seed_community_cap: Annotated[int, Field(ge=0)] = 3
+    """The starts that one community may have; 0 is any number."""
+    decay_lambda: Annotated[float, Field(gt=0, le=1)] = 0.85
+    """The part of the activation that is left after each hop."""
+    max_hops: Hops = 3
+    activation_threshold: Share = 0.1
+    """Less active entities are not reached."""
+    inhibition_threshold: Share = 0.8
+    """More active entities hold their neighbours down."""
+    max_activated_nodes: Annotated[int, Field(ge=1, le=10_000)] = 50
+    timeout_ms: Annotated[float, Field(gt=0, le=60_000, allow_inf_nan=False)] = 500.0
+    """After so long it ends with the entities that it has reached."""
+    edge_types: Mapping[str, Share] = CONDUCTANCE
+    """How well activation flows along each type of fact."""
+
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Self:
+        if not self.activation_threshold < self.inhibition_threshold:
+            raise ValueError("activation_threshold must be below inhibition_threshold: change one of them")
+        return self
+
+    def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
+        links, active = yield from activate(self, start, instants)
+        return links, active
+
+
+def activate(
+    recipe: Synapse, weights: Mapping[str, float], instants: Instants, clock: Callable[[], float] = time.monotonic
+) -> Flow[tuple[Links, Activity]]:
+    """Let activation spread: each start is fully active, whatever its weight.
+
+    It ends within ``timeout_ms`` with what it has: a read is as large as the time left allows, and none is begun where
+    less is left than the one before took.
+    """
+    began = clock()
+    end = began + recipe.timeout_ms / 1000
+    starts = sorted(weights, key=lambda id_: (-weights[id_], id_))
+    near = yield from _read_within(starts, instants, end - began)
+    seeds = yield from _find_seeds(recipe, weights, near)
+    links, fresh = dict(near), dict.fromkeys(seeds, 1.0)
+    active = dict(fresh)
+    for hop in range(1, recipe.max_hops + 1):
+        took = clock() - began
+        fresh = spread(fresh, active, near.values(), recipe, partial(_is_past, end, clock))
+        active |= fresh
+        began = clock()
+        if not fresh or hop == recipe.max_hops or began + took >= end:
+            break
+        near = yield from _read_within(list(fresh), instants, end - began)
+        links |= near
+    return links, active
+
+
+def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
+    scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
+    groups: list[list[str]] = []
+    if recipe.seed_community_cap:
+        rows = yield from read(cypher.COMMUNITIES_OF, ids=list(scores))
+        groups = [row["entities"] for row in rows]
+    return cap_seeds(scores, groups, recipe.seed_community_cap, recipe.max_activated_nodes)
+
+
+def _is_past(end: float, clock: Callable[[], float]) -> bool:
+    return clock() >= end
+
+
+def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
+    """Read as many facts of as many of *ids*, best first, as *seconds* allow."""
+    left = max(seconds * 1000, 0.0)
+    ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
+    facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
+    links = yield from read_near(ids, instants, facts, max(min(int(left * SORTED_A_MS / len(ids)), MOST_SORTED), 1))
+    return links
+
+
+def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
+    """Return how well each entity of *weights* serves as a start, 0 to 1 (C22).
+
+    That is ``weight * (1 - structural) + structure * structural``, the weight as a part of the best one's.
+    """
+    best = max(weights.values(), default=0.0)
+    structure = structures(weights, links)
+    return {
+        id_: (weight / best if best > 0 else 0.0) * (1 - structural) + structure[id_] * structural
+        for id_, weight in weights.items()
+    }
+
+
+def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
+    """Return how well linked each of *entities* is, 0 to 1: the mean of its facts and its edge types.
+
+    Both count in parts of the most that one of them has.
+    """
+    degrees: Counter[str] = Counter()
+    types: defaultdict[str, set[str]] = defaultdict(set)
+    for link in links:
+        for id_ in link.entities:
+            degrees[id_] += 1
+            types[id_].add(link.type)
+    most = max((degrees[id_] for id_ in entities), default=0) or 1
+    widest = max((len(types[id_]) for id_ in entities), default=0) or 1
+    return {id_: (degrees[id_] / most + len(types[id_]) / widest) / 2 for id_ in entities}
+
+
+def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
+    """Return the *most* best of *scores*, best first, with at most *cap* of a community (C23); 0 is any number."""
+    memberships: defaultdict[str, list[int]] = defaultdict(list)
+    for number, members in enumerate(communities):
+        for id_ in members:
+            memberships[id_].append(number)
+    counts: Counter[int] = Counter()
+    chosen: list[str] = []
+    for id_ in _best_first(scores):
+        if cap and any(counts[number] >= cap for number in memberships[id_]):
+            continue
+        counts.update(memberships[id_])
+        chosen.append(id_)
+    return chosen[:most]
+
+
+def spread(
+    active: Mapping[str, float],
+    reached: Collection[str],
+    links: Iterable[Link],
+    recipe: Synapse,
+    is_over: Callable[[], bool] = lambda: False,
+) -> dict[str, float]:
+    """Return the entities that *active* ones activate over *links*, best first, without those *reached* before.
+
+    With them there are at most ``max_activated_nodes``. It asks at each link whether it *is_over*, and ends then.
+    """
+    received = _receive(active, reached, links, recipe, is_over)
+    fresh = {}
+    for id_, shares in received.items():
+        fresh[id_] = 1 - prod(1 - share for share in sorted(shares.values()))
+    fresh = inhibit(fresh, received, recipe.inhibition_threshold)
+    passed = {id_: share for id_, share in fresh.items() if share > 0 and share >= recipe.activation_threshold}
+    room = max(recipe.max_activated_nodes - len(reached), 0)
+    return {id_: passed[id_] for id_ in _best_first(passed)[:room]}
+
+
+def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
+    """Return *fresh* after lateral inhibition (C25): the entities that one entity activates compete.
+
+    Where the best of them is above *threshold*, each weaker one keeps ``1 - (best - own)`` of its own. The entity that
+    passed activation on holds nothing down: it would undo what it did.
+    """
+    best: dict[str, float] = {}
+    for id_, shares in received.items():
+        for parent in shares:
+            best[parent] = max(best.get(parent, 0.0), fresh[id_])
+    kept = {}
+    for id_, own in fresh.items():
+        strongest = max(best[parent] for parent in received[id_])
+        kept[id_] = own * (1 - (strongest - own)) if strongest > threshold else own
+    return kept
+
+
+def _receive(
+    active: Mapping[str, float],
+    reached: Collection[str],
+    links: Iterable[Link],
+    recipe: Synapse,
+    is_over: Callable[[], bool],
+) -> Received:
+    received: Received = {}
+    for link in links:
+        if is_over():
+            break
+        flow = recipe.decay_lambda * recipe.edge_types.get(link.type, 0.0)
+        parents: Sequence[str] = [id_ for id_ in link.entities if id_ in active] if flow else ()
+        for parent in parents:
+            for id_ in link.entities:
+                if id_ not in reached and id_ not in active:
+                    shares = received.setdefault(id_, {})
+                    shares[parent] = max(shares.get(parent, 0.0), active[parent] * flow)
+    return received
+
+
+def _best_first(scores: Mapping[str, float]) -> list[str]:
+    return sorted(scores, key=lambda id_: (-scores[id_], id_))
