@@ -170,7 +170,7 @@ def test_async_and_sync_find_the_same(story: Talk) -> None:
         "as_of": "2024-01-01",
         "believed_at": "2200-01-01",
     }
-    assert asyncio.run(story.graphs.retrieval.ainvoke(given)) == story.graphs.retrieval.invoke(given)
+    assert asyncio.run(story.retrieval.ainvoke(given)) == story.retrieval.invoke(given)
 
 
 def test_the_same_question_has_the_same_answer(story: Talk) -> None:
@@ -193,7 +193,7 @@ def test_a_date_that_is_none_is_refused(story: Talk, name: str) -> None:
 
 
 def test_the_nodes_are_named_as_in_the_picture(story: Talk) -> None:
-    assert [name for name in story.graphs.retrieval.get_graph().nodes if not name.startswith("__")] == [
+    assert [name for name in story.retrieval.get_graph().nodes if not name.startswith("__")] == [
         "search",
         "rerank",
         "construct",
