@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.models.graph import ConflictStrategy
-from kg_memory.text.redaction import RedactHook, resolve_hooks
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """How an episode may have been read, the cheapest first."""
-LONGEST_TTL = 100 * 365 * 24 * 3600.0
-"""Seconds."""
+REDACTORS = ("secrets", "personal")
+"""The built-in hooks of `kg_memory.text.redaction`."""
+RedactHook = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """An entity type of the ontology: its name, and when to use it."""
+    """An entity type of the ontology, and when to use it."""
 
     name: str
     description: str
@@ -32,7 +32,7 @@ class EntityType:
 
 @dataclass(frozen=True, slots=True)
 class FactType:
-    """A fact type of the ontology: its predicate, the entity types it may join, and its meaning.
+    """A fact type of the ontology: its predicate, its meaning, and the pairs of entity types that it may connect.
 
     Fact types are preferred where they fit; other predicates stay allowed (Zep 2.2.2).
     """
@@ -40,8 +40,8 @@ class FactType:
     name: str
     description: str
     signature: tuple[tuple[str, str], ...] = ()
-    one_at_a_time: bool | None = None
-    """Whether a subject has one object of it at a time ("lives in"); found out where it is ``None``."""
+    single_valued: bool | None = None
+    """Whether a subject has one object at a time ("lives in"); None leaves that to rules and the model."""
 
 
 ENTITY_TYPES = (
@@ -57,221 +57,246 @@ ENTITY_TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set; each field is also the variable ``KG_MEMORY_<FIELD>``.
+    """All settings; each field is also the environment variable ``KG_MEMORY_<FIELD>``.
 
-    Durations are in seconds, sizes in characters unless said otherwise.
+    Durations are in seconds, and sizes in characters unless stated otherwise.
     """
 
+    # --- Database
+
     url: str | None = None
-    """``falkor://``, ``falkors://`` (TLS) or ``unix://`` of a server; ``None`` is the embedded one."""
+    """``falkor://``, ``falkors://`` (TLS) or ``unix://`` URL of a server; None starts the embedded one."""
     replica_url: str | None = None
-    """A replica of the server at `url`, which searches are answered by: what was added some moments ago may be missing
-    there. One that fails is left alone for half a minute, and the server at `url` answers."""
+    """A replica of the server at `url` for searches, which may miss the most recent messages. A replica that fails is
+    left alone for half a minute, and the server at `url` answers."""
     data_dir: Path | None = None
-    """Folder of the embedded database; the platform's user data folder when ``None``."""
+    """Folder of the embedded database; by default in the platform's user data folder."""
     xdg_data_home: str | None = None
-    """Where the platform's user data folder is not in its usual place: ``XDG_DATA_HOME``. Ignored on macOS."""
+    """The platform's user data folder if it is not in its usual place: ``XDG_DATA_HOME``. Ignored on macOS."""
     bin_dir: Path | None = None
-    """Folder with ``redis-server`` and ``falkordb.so``; looked for when ``None``."""
+    """Folder with ``redis-server`` and ``falkordb.so``; None searches the usual places."""
     fsync: Literal["always", "everysec"] = "always"
     idle_seconds: float = 300.0
-    """How long the embedded server lingers after its last client left."""
+    """How long the embedded server runs after its last client disconnected."""
     allow_old_falkordb: bool = False
 
+    # --- Models
+
     model: str | None = None
-    """A chat model's name, or ``offline``; when ``None``, OpenAI's if there is a key, else ``offline``."""
+    """A chat model's name, or ``offline``; None is OpenAI's if there is a key, else ``offline``."""
     base_url: str | None = None
-    """An OpenAI-compatible server; OpenAI itself when ``None``."""
+    """An OpenAI-compatible server; None is OpenAI."""
     api_key: str | None = field(default=None, repr=False)
     model_timeout: float = 60.0
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    """How much the whole process asks of one model on one server at most, spread evenly; the embedding model likewise.
-    When ``None``, as much as the server takes: its refusals and headers tell."""
     max_answer_tokens: int | None = None
-    """Where an answer is cut off; set it for small models, which may never end by themselves."""
+    """Where answers are cut off; set it for small models, which may never end by themselves."""
     embedding_model: str | None = None
-    """An embedding model's name, or ``offline``; follows `model` when ``None``."""
+    """An embedding model's name, or ``offline``; None follows `model`."""
     embedding_base_url: str | None = None
     embedding_dimensions: int | None = None
-
     rerank_url: str | None = None
     """A rerank endpoint (``https://.../v1/rerank``) for recipes with a cross-encoder."""
     rerank_model: str | None = None
-    """The model that it shall use; without `rerank_url`, a chat model that scores instead, `model` when ``None``."""
+    """The model of the rerank endpoint; without `rerank_url`, a chat model that scores instead (None is `model`)."""
     rerank_api_key: str | None = field(default=None, repr=False)
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    """Limits of the whole process per model and server, spread evenly; they hold for the embedding model too. None
+    follows the server's headers and rejections."""
+    budget: Budget = NO_BUDGET
+    """Limits of what reading may cost; as variables ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
+
+    # --- Ingestion: which messages are read, and how
 
     plan: Literal["economy", "standard", "thorough"] = "standard"
     """How much is asked about an episode. ``economy``: the entities and facts of several messages of a thread in one
-    question, for which they wait for each other. ``standard``: those of one in one question, which also looks for what
-    it missed. ``thorough``: step by step, as the paper does (Zep 2.2). The offline model reads step by step."""
+    question, for which they wait for each other. ``standard``: those of one message in one question, which also looks
+    for what it missed. ``thorough``: step by step, as in the paper (Zep 2.2). The offline model reads step by step."""
     parallel: int = 16
-    """How many questions are asked at once, at most, of one call that reads many episodes, or a long one."""
+    """How many questions one call asks at the same time, at most, for many episodes or a long one."""
     window: int = 8
-    """How many messages of a thread are read in one question, by the plan ``economy``: so many wait for each other."""
+    """How many messages of a thread the plan ``economy`` reads in one question."""
     window_seconds: float = 300.0
-    """How long a message waits for others, at most, where another of its thread comes; `resume` reads what waits."""
+    """How long a message waits for others of its thread; `resume` reads the ones that still wait."""
     previous_messages: int = 4
     """How many earlier messages of the thread the extraction sees (Zep 2.2.1: n = 4)."""
     reflections: int = 1
-    """How many times the extraction looks for what it missed, by the plan ``thorough``."""
-    merge_threshold: float | None = None
-    """Cosine similarity of names from which two entities are one without asking; by the embedding model if ``None``."""
-    ask_threshold: float | None = None
-    """Cosine similarity of names from which the model is asked whether two entities are one; likewise."""
-    candidates: int = 10
-    """How many known entities or facts a new one is compared with, at most."""
-    conflict_strategy: ConflictStrategy = "recency"
-    """Which of two facts that conflict is believed: the one said last; or first the surer one, the model's choice or
-    the one from the better trusted episode, and the one said last where these leave it open."""
-    auto_threshold: float = 0.85
-    """Confidence from which a verdict about two facts takes effect at once."""
-    review_threshold: float = 0.5
-    """Confidence from which a verdict waits for review by a person; what is less sure is ignored. Set it to
-    `auto_threshold` where nobody reviews."""
-    temporal_decay_rate: float = 0.0
-    """How much newer facts and episodes are preferred (C33): 0 is not at all, 10 the most."""
-    abstain_below: float = 0.0
-    """A context is left empty where the memory less probably holds an answer (`SearchResults.relevance`); 0 is
-    never."""
-    surprise_threshold: float = 0.0
-    """A short message is not read where it lies nearer than this to the average of the earlier ones that it would be
-    read with, 0 to 2 (C51). 0 is off; what suits differs by embedding model: `docs/plans.md` has a value for one."""
-    max_skip_turns: int = 5
-    """After how many messages in a row that were not read the next one is, however little it surprises."""
-    read_all: bool = False
-    """Whether also those episodes are read that would be skipped, such as greetings."""
-    trusted_sources: tuple[str, ...] = ()
-    """Sources (`EpisodeInput.source`) whose episodes are read though they look like prompt injections; ``*`` is all."""
-    redact: RedactHook | str | None = None
-    """What takes secrets out of messages before all else: a function, or ``secrets`` and ``personal``, the built-in
-    ones; see `kg_memory.text.redaction`."""
-    telemetry: bool = False
-    """Whether spans and metrics are made for OpenTelemetry, without texts and namespaces: see
-    `kg_memory.runtime.telemetry`."""
-    budget: Budget = NO_BUDGET
-    """How much reading may cost; in the environment ``KG_MEMORY_BUDGET_DAY_MONEY`` and so on, see `Budget`."""
-    default_ttl: float | None = None
-    """Seconds after which a message expires that is added without an `expires_at` of its own: `evict` then forgets it.
-    Messages never expire by themselves when ``None``."""
-    note_linking: bool = False
-    """Whether entities that are new are linked with those that have names of near meaning, after each message (C50)."""
-    note_link_threshold: float | None = None
-    """Cosine similarity of names from which two entities are linked; ``None``: by the embedding model, mostly 0.85."""
-    note_link_most: int = 10
-    """With how many entities a new one is linked, at most."""
-    note_link_seconds: float = 5.0
-    """How long the linking after one message may take: what is not linked by then is left out."""
-    max_content: int = 1_000_000
-    chunk_size: int = 6_000
-    """Longer content is read in pieces of about this size, split where the text has a joint."""
-    max_entities: int = 100
-    max_facts: int = 100
-    """How many entities and facts are kept of one piece; the rest is dropped and reported."""
-    community_refresh_interval: int = 0
-    """After how many new episodes communities are found anew by themselves, at the end of the call that adds the last
-    of them (C34). 0 is never: a refresh asks about each community that changed, and comes due amid other work."""
-    max_community_bytes: int = 16_384
-    """How much one question tells of communities, in bytes: of several, or a part of one that is larger (C39)."""
+    """How many times the plan ``thorough`` looks for what the extraction missed."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
     instructions: str = ""
-    """The user's own additions to the extraction prompts."""
+    """Your additions to the extraction prompts."""
+    max_content: int = 1_000_000
+    chunk_size: int = 6_000
+    """Longer content is read in chunks of about this size, split at paragraphs and sentences."""
+    max_entities: int = 100
+    max_facts: int = 100
+    """How many entities and facts are kept per chunk; the rest is dropped and reported."""
+    read_all: bool = False
+    """Whether to read episodes that would be skipped, such as greetings."""
+    trusted_sources: tuple[str, ...] = ()
+    """Sources (`EpisodeInput.source`) whose episodes are read although they look like injections; ``*`` is all."""
+    redact: RedactHook | str | None = None
+    """Removes secrets from messages first of all: a function, or the built-in ``secrets`` and ``personal``; see
+    `kg_memory.text.redaction`."""
+    surprise_threshold: float = 0.0
+    """A short message is skipped if its distance from the average of the earlier messages that it would be read with
+    is smaller (C51). From 0 (off) to 2; good values depend on the embedding model, see `docs/plans.md`."""
+    max_skip_turns: int = 5
+    """After how many skipped messages in a row the next one is read, however unsurprising."""
+    default_ttl: float | None = None
+    """Seconds after which a message expires that has no `expires_at` of its own: then `evict` forgets it. None keeps
+    messages for ever."""
+
+    # --- Ingestion: what is the same, and what contradicts
+
+    candidates: int = 10
+    """How many stored entities or facts a new one is compared with, at most."""
+    merge_threshold: float | None = None
+    """Cosine similarity of names from which two entities are merged without asking; None suits the embedding model."""
+    ask_threshold: float | None = None
+    """Cosine similarity of names from which the model decides whether two entities are the same; None likewise."""
+    conflict_strategy: Literal["recency", "confidence", "model", "trust"] = "recency"
+    """Which of two conflicting facts is believed: the one stated last; or first the more confident one, the model's
+    choice or the one of the most trusted episode, and if they are equal the one stated last."""
+    auto_threshold: float = 0.85
+    """Confidence from which a verdict about two facts takes effect at once."""
+    review_threshold: float = 0.5
+    """Confidence from which a verdict waits for review; one below is ignored. Set it to `auto_threshold` if nobody
+    reviews."""
+    note_linking: bool = False
+    """Whether new entities are linked with those of similar names, after each message (C50)."""
+    note_link_threshold: float | None = None
+    """Cosine similarity of names from which two entities are linked; None suits the embedding model, mostly 0.85."""
+    note_link_most: int = 10
+    """How many entities a new one is linked with, at most."""
+    note_link_seconds: float = 5.0
+    """How long the linking after one message may take; the rest is left out."""
+
+    # --- Retrieval
+
+    temporal_decay_rate: float = 0.0
+    """How much newer facts and episodes are preferred (C33), from 0 (not at all) to 10."""
+    abstain_below: float = 0.0
+    """A context is empty if the probability that the memory holds an answer (`SearchResults.relevance`) is lower; 0 is
+    never."""
+
+    # --- Communities
+
+    community_refresh_interval: int = 0
+    """After how many new episodes communities are refreshed automatically, at the end of the call that adds the last
+    one (C34). 0 is never: a refresh asks about each changed community, and interrupts other work."""
+    max_community_bytes: int = 16_384
+    """Bytes about communities per question: about several, or a part of a larger one (C39)."""
+
+    # --- Observability
+
+    telemetry: bool = False
+    """Whether to make spans and metrics for OpenTelemetry, without texts and namespaces: see
+    `kg_memory.runtime.telemetry`."""
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Read the settings from ``KG_MEMORY_*``, OpenAI's own key and URL variables, and ``XDG_DATA_HOME``.
 
-        Errors: `SettingsError` names the variable that is wrong.
+        Raises: `SettingsError`, which names the invalid variable.
         """
         environment = MappingProxyType(dict(os.environ if environment is None else environment))
         hints = get_type_hints(cls)
-        found: dict[str, Any] = {}
-        for each in fields(cls):
-            text = environment.get(ENV_PREFIX + each.name.upper())
-            if text and each.name not in ("entity_types", "fact_types", "budget"):
-                found[each.name] = _parse(each.name, text, str(hints[each.name]))
-        found["budget"] = Budget.from_env(environment)
-        found.setdefault("api_key", environment.get("OPENAI_API_KEY"))
-        found.setdefault("xdg_data_home", environment.get("XDG_DATA_HOME"))
-        found.setdefault("base_url", environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE"))
-        return cls(**found)
+        values: dict[str, Any] = {"budget": Budget.from_env(environment)}
+        for setting in fields(cls):
+            text = environment.get(ENV_PREFIX + setting.name.upper())
+            if text and setting.name not in ("entity_types", "fact_types", "budget"):
+                values[setting.name] = _parse(setting.name, text, str(hints[setting.name]))
+        values.setdefault("api_key", environment.get("OPENAI_API_KEY"))
+        values.setdefault("xdg_data_home", environment.get("XDG_DATA_HOME"))
+        values.setdefault("base_url", environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE"))
+        return cls(**values)
 
     def with_(self, **changes: Any) -> Self:
-        """Return a copy with *changes*; those that are ``None`` are left as they are."""
+        """Return a copy with *changes*, except those that are None."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
+        """Validate the values.
 
-        Errors: `SettingsError` names the setting and what it may be.
+        Raises: `SettingsError`, which names the setting and its valid values.
         """
-        if self.fsync not in ("always", "everysec"):
-            raise SettingsError(f"fsync is {self.fsync!r}: set it to 'always' or 'everysec'")
-        self._check_urls()
-        self._check_thresholds()
-        self._check_choices()
-        self._check_rates()
-        resolve_hooks(self.redact)
-        if not 0 <= self.temporal_decay_rate <= 10:  # a NaN is refused too
-            raise SettingsError(f"temporal_decay_rate is {self.temporal_decay_rate}: set it from 0 to 10")
-        if not 0 <= self.surprise_threshold <= 2:
-            raise SettingsError(f"surprise_threshold is {self.surprise_threshold}: set it from 0 to 2")
-        if not 0 <= self.abstain_below <= 1:
-            raise SettingsError(f"abstain_below is {self.abstain_below}: set it from 0 to 1")
-        counts = ("previous_messages", "reflections", "max_skip_turns", "community_refresh_interval")
-        for name in ("idle_seconds", "window_seconds", *counts):
-            if not getattr(self, name) >= 0:  # a NaN is refused too
-                raise SettingsError(f"{name} is {getattr(self, name)}: set it to 0 or more")
-        sizes = ("candidates", "max_content", "max_entities", "max_facts", "max_community_bytes", "chunk_size")
-        for name in (*sizes, "model_timeout", "parallel", "window", "note_link_most", "note_link_seconds"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} is {getattr(self, name)}: set it above 0")
-        if not self.entity_types:
-            raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
-
-    def _check_urls(self) -> None:
-        for name in ("base_url", "embedding_base_url", "rerank_url"):
-            url = getattr(self, name)
-            if url is not None and not url.startswith(("http://", "https://")):
-                raise SettingsError(f"{name} is {url!r}: begin it with http:// or https://")
-        if self.replica_url is not None and not self.replica_url.startswith(("falkor://", "falkors://", "unix://")):
-            raise SettingsError(f"replica_url is {self.replica_url!r}: begin it with falkor://, falkors:// or unix://")
-
-    def _check_thresholds(self) -> None:
-        lower = 0 if self.ask_threshold is None else self.ask_threshold
-        upper = 1 if self.merge_threshold is None else self.merge_threshold
-        if not 0 <= lower <= upper <= 1:
-            raise SettingsError(
-                "thresholds must satisfy 0 <= ask_threshold <= merge_threshold <= 1: change one of them"
-            )
-        if not 0 <= self.review_threshold <= self.auto_threshold <= 1:
-            raise SettingsError(
-                "thresholds must satisfy 0 <= review_threshold <= auto_threshold <= 1: change one of them"
-            )
-        if self.note_link_threshold is not None and not 0 <= self.note_link_threshold <= 1:
-            raise SettingsError(f"note_link_threshold is {self.note_link_threshold}: set it from 0 to 1")
-
-    def _check_rates(self) -> None:
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise SettingsError(f"{name} is {limit}: set it above 0, or leave it out")
-        if self.default_ttl is not None and not 0 < self.default_ttl <= LONGEST_TTL:
-            raise SettingsError(f"default_ttl is {self.default_ttl}: set it above 0, up to {LONGEST_TTL:.0f} seconds")
-
-    def _check_choices(self) -> None:
-        if not isinstance(self.budget, Budget):
-            raise SettingsError(f"budget is {self.budget!r}: give a Budget, such as Budget(day=Limits(calls=1000))")
         hints = get_type_hints(type(self))
-        for name in ("conflict_strategy", "plan"):
+        for name in ("fsync", "plan", "conflict_strategy"):
             value, choices = getattr(self, name), get_args(hints[name])
             if value not in choices:
-                raise SettingsError(f"{name} is {value!r}: set it to one of {', '.join(choices)}")
+                raise SettingsError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        for name, schemes in _SCHEMES.items():
+            url = getattr(self, name)
+            if url is not None and not url.startswith(schemes):
+                raise SettingsError(f"{name} must begin with {' or '.join(schemes)}, got {url!r}")
+        for name, limits in _LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and not limits.allows(value):
+                raise SettingsError(f"{name} must be {limits}, got {value}")
+        for lower, upper in (("ask_threshold", "merge_threshold"), ("review_threshold", "auto_threshold")):
+            low, high = getattr(self, lower), getattr(self, upper)
+            if not 0 <= (0 if low is None else low) <= (1 if high is None else high) <= 1:
+                raise SettingsError(f"thresholds must satisfy 0 <= {lower} <= {upper} <= 1, got {low} and {high}")
+        self._validate_values()
+
+    def _validate_values(self) -> None:
+        """Validate the settings that are neither numbers nor texts."""
+        if not isinstance(self.budget, Budget):
+            raise SettingsError(f"budget must be a Budget such as Budget(day=Limits(calls=1000)), got {self.budget!r}")
+        if not self.entity_types:
+            raise SettingsError("entity_types is empty: give at least one EntityType, the first is the default")
+        if self.redact is None or callable(self.redact):
+            return
+        names = [name.strip() for name in self.redact.split(",")] if isinstance(self.redact, str) else [self.redact]
+        if unknown := [name for name in names if name not in REDACTORS]:
+            raise SettingsError(
+                f"redact must be {' or '.join(REDACTORS)}, both with a comma, or a function, got {unknown[0]!r}"
+            )
+
+
+class _Limits(NamedTuple):
+    """The range of a number; `above` excludes the lower limit. A NaN is outside."""
+
+    low: float
+    high: float = math.inf
+    above: bool = False
+
+    def allows(self, value: float) -> bool:
+        return (self.low < value if self.above else self.low <= value) and value <= self.high
+
+    def __str__(self) -> str:
+        if self.above:
+            return f"above {self.low:g}" + ("" if self.high == math.inf else f", up to {self.high:.0f}")
+        return f"{self.low:g} or more" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
+
+
+_HTTP = ("http://", "https://")
+_SCHEMES: Mapping[str, tuple[str, ...]] = {
+    "base_url": _HTTP,
+    "embedding_base_url": _HTTP,
+    "rerank_url": _HTTP,
+    "replica_url": ("falkor://", "falkors://", "unix://"),
+}
+_COUNTS = "idle_seconds window_seconds previous_messages reflections max_skip_turns community_refresh_interval".split()
+_SIZES = """
+    model_timeout requests_per_minute tokens_per_minute parallel window max_content chunk_size max_entities max_facts
+    candidates note_link_most note_link_seconds max_community_bytes
+    """.split()
+_LIMITS: Mapping[str, _Limits] = {
+    **dict.fromkeys(_COUNTS, _Limits(0)),
+    **dict.fromkeys(_SIZES, _Limits(0, above=True)),
+    "default_ttl": _Limits(0, 100 * 365 * 24 * 3600.0, above=True),
+    "surprise_threshold": _Limits(0, 2),
+    "note_link_threshold": _Limits(0, 1),
+    "abstain_below": _Limits(0, 1),
+    "temporal_decay_rate": _Limits(0, 10),
+}
 
 
 def _parse(name: str, text: str, hint: str) -> Any:
-    """Return *text* as the setting *name* wants it, by the words of its type *hint*."""
+    """Return *text* as a value of the setting *name*, whose type is *hint*."""
     try:
         if "bool" in hint:
             return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
@@ -280,8 +305,9 @@ def _parse(name: str, text: str, hint: str) -> Any:
         if "float" in hint:
             return float(text)
         if hint.startswith("tuple[str"):
-            return tuple(name for each in text.split(",") if (name := each.strip()))
+            parts = [part.strip() for part in text.split(",")]
+            return tuple(filter(None, parts))
         return Path(text).expanduser() if "Path" in hint else text
     except (ValueError, KeyError):
         kind = "yes or no" if "bool" in hint else "a number"
-        raise SettingsError(f"{ENV_PREFIX}{name.upper()} is {text!r}: set it to {kind}, or unset it") from None
+        raise SettingsError(f"{ENV_PREFIX}{name.upper()} must be {kind}, got {text!r}; change or unset it") from None

@@ -38,7 +38,7 @@ from tests.paid import PRICES
     ],
 )
 def test_a_budget_that_cannot_be_kept_is_refused_with_what_to_do(given: dict[str, Any]) -> None:
-    with pytest.raises(SettingsError, match=r"set|give"):
+    with pytest.raises(SettingsError, match=r"must|set"):
         Budget(**given)
 
 
@@ -50,7 +50,7 @@ def test_limits_are_true_where_anything_is_limited_be_it_to_nothing() -> None:
 
 
 def test_settings_take_only_a_budget() -> None:
-    with pytest.raises(SettingsError, match="give a Budget"):
+    with pytest.raises(SettingsError, match="must be a Budget"):
         Settings(budget=5)  # type: ignore[arg-type]
 
 
@@ -69,12 +69,12 @@ def test_every_limit_and_price_can_be_set_from_the_environment() -> None:
 
 @pytest.mark.parametrize("name", ["KG_MEMORY_BUDGET", "KG_MEMORY_BUDGET_DAILY_MONEY", "KG_MEMORY_BUDGET_DAY"])
 def test_a_limit_that_is_misspelt_is_told_instead_of_not_kept(name: str) -> None:
-    with pytest.raises(SettingsError, match=rf"{name} is no setting: use one of .*KG_MEMORY_BUDGET_DAY_MONEY"):
+    with pytest.raises(SettingsError, match=rf"{name} is not a setting: use one of .*KG_MEMORY_BUDGET_DAY_MONEY"):
         Settings.from_env({name: "5"})
 
 
 def test_a_variable_that_is_no_number_is_named() -> None:
-    with pytest.raises(SettingsError, match="KG_MEMORY_BUDGET_DAY_CALLS is 'ten'"):
+    with pytest.raises(SettingsError, match="KG_MEMORY_BUDGET_DAY_CALLS must be a number, got 'ten'"):
         Settings.from_env({"KG_MEMORY_BUDGET_DAY_CALLS": "ten"})
 
 

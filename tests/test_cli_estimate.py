@@ -86,4 +86,4 @@ def test_a_budget_that_is_no_number_is_told_by_every_command(run: Run, monkeypat
     monkeypatch.setenv("KG_MEMORY_BUDGET_DAY_CALLS", "lots")
     code, _, err = run("usage")
     assert code != 0
-    assert "KG_MEMORY_BUDGET_DAY_CALLS is 'lots': set it to a number, or unset it" in err
+    assert "KG_MEMORY_BUDGET_DAY_CALLS must be a number, got 'lots'; change or unset it" in err

@@ -331,7 +331,7 @@ def test_what_nobody_uses_is_forgotten():
 @pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_a_limit_must_be_above_zero(name, value):
-    with pytest.raises(SettingsError, match=f"{name} is {value}: set it above 0"):
+    with pytest.raises(SettingsError, match=f"{name} must be above 0, got {value}"):
         Settings(**{name: value})
     assert getattr(Settings.from_env({f"KG_MEMORY_{name.upper()}": "500"}), name) == 500
 

@@ -99,7 +99,7 @@ def test_json_stays_json() -> None:
 
 @pytest.mark.parametrize("name", ["everything", "secrets,", "", 7])
 def test_an_unknown_name_is_refused_where_it_is_set(name: Any) -> None:
-    with pytest.raises(SettingsError, match="set it to secrets or personal"):
+    with pytest.raises(SettingsError, match="redact must be secrets or personal"):
         Settings(redact=name)
     assert Settings.from_env({"KG_MEMORY_REDACT": "secrets,personal"}).redact == "secrets,personal"
 
@@ -144,8 +144,8 @@ def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(priva
 @pytest.mark.parametrize(
     ("hook", "told"),
     [
-        (lambda text: 1 / 0, "the redact hook failed .ZeroDivisionError.: mend it"),
-        (lambda text: None, "gave a NoneType"),
+        (lambda text: 1 / 0, "the redact hook failed .ZeroDivisionError.: correct it"),
+        (lambda text: None, "must return str, got NoneType"),
         (lambda text: text + "!", "changes what it has redacted"),
         (lambda text: "", "the content is empty"),
     ],

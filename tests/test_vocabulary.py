@@ -12,7 +12,7 @@ from kg_memory.settings import FactType
 from kg_memory.text import lexicon
 from kg_memory.text.predicates import LONGEST, Predicate, canonical_predicate, declared_predicate, predicate_name
 
-TABLE = tomllib.loads(files("kg_memory").joinpath("vocabulary.toml").read_text(encoding="utf-8"))
+TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
 WRITTEN = [
     written
     for groups in TABLE.values()
@@ -145,12 +145,12 @@ def test_tastes_are_one_family(name):
     "ALSO_WORKS_AT WORKS_PART_TIME_AT PART_TIME_WORKS_AT WORKS_ALSO_AT WORKS_AT_TOO 也就职于 兼职于 NO_LONGER_WORKS_AT "
     "NEVER_WORKED_AT TEMPORARILY_WORKS_AT STAYS_IN LEFT INTERNS_AT VOLUNTEERS_AT FREELANCES_FOR USES LIKES VISITED".split(),
 )
-def test_what_goes_beside_another_does_not_hold_for_one_at_a_time(name):
-    assert canonical_predicate(name).one_at_a_time is False
+def test_what_goes_beside_another_does_not_hold_for_single_valued(name):
+    assert canonical_predicate(name).single_valued is False
 
 
 def test_a_preference_depends_on_what_it_is_between():
-    assert canonical_predicate("PREFERS").one_at_a_time is None
+    assert canonical_predicate("PREFERS").single_valued is None
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_preference_depends_on_what_it_is_between():
 )
 def test_predicates_of_the_offline_reader_stay_as_they_are(name):
     assert name_of(name) == name
-    assert (canonical_predicate(name).one_at_a_time is True) == (name in statements.FUNCTIONAL)
+    assert (canonical_predicate(name).single_valued is True) == (name in statements.FUNCTIONAL)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_fields_of_records_hold_one_value_at_a_time_and_keep_their_names(name):
 )
 def test_a_verb_before_the_name_of_a_field_is_no_field(name):
     found = canonical_predicate(name)
-    assert found is None or found.one_at_a_time is not True
+    assert found is None or found.single_valued is not True
 
 
 @pytest.mark.parametrize(
@@ -270,9 +270,9 @@ def test_what_was_asked_before_is_remembered_up_to_4096_names():
 
 
 DECLARED = (
-    FactType("livesIn", "where a person lives", one_at_a_time=False),
+    FactType("livesIn", "where a person lives", single_valued=False),
     FactType("Employed_By", "who pays"),
-    FactType("ORBITS", "a body around another", one_at_a_time=True),
+    FactType("ORBITS", "a body around another", single_valued=True),
     FactType("VISITED", "a place seen"),
 )
 
@@ -302,5 +302,5 @@ def test_nothing_is_declared_without_fact_types():
 
 
 def test_the_type_that_is_named_wins_over_one_that_means_the_same():
-    types = (FactType("LIVES_IN", ""), FactType("RESIDES_IN", "", one_at_a_time=False))
+    types = (FactType("LIVES_IN", ""), FactType("RESIDES_IN", "", single_valued=False))
     assert declared_predicate("RESIDES_IN", types) == Predicate("RESIDES_IN", False, "residence")

@@ -41,7 +41,7 @@ def _known(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
         if each.name == written:
             return each
     rule = canonical_predicate(written)
-    one = rule.one_at_a_time if rule else None
+    one = rule.single_valued if rule else None
     return PredicateInfo(name=written, canonical=rule.name if rule else written, single_valued=one, origin="rules")
 
 

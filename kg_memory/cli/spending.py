@@ -68,7 +68,7 @@ def _row(each: DailyUsage) -> tuple[Cell, ...]:
 
 def _shares(budget: Budget, today: list[DailyUsage]) -> str:
     spent = sum(today, Usage())
-    return ", ".join(f"{budget.measured(spent, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
+    return ", ".join(f"{budget.measure(spent, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
 
 
 def _summary(found: Estimate) -> str:

@@ -248,7 +248,7 @@ def show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[StatedF
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> Shown:
     rule = predicates.canonical_predicate(candidate.predicate)
     same = candidate.predicate == fact.predicate
-    single_valued = fact.single_valued if same else rule and rule.one_at_a_time
+    single_valued = fact.single_valued if same else rule and rule.single_valued
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
     shown = {
         "subject": names.get(candidate.subject_id, candidate.subject),

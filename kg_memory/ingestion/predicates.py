@@ -138,13 +138,13 @@ def _meaning(name: str, stored: Mapping[str, Any] | None, settings: Settings) ->
         return _meaning_of_row(stored, declared=stored["one_at_a_time"] is not None)
     declared = vocabulary.declared_predicate(name, settings.fact_types)
     if declared is not None:
-        names = {vocabulary.predicate_name(fact.name) for fact in settings.fact_types if fact.one_at_a_time is not None}
+        names = {vocabulary.predicate_name(fact.name) for fact in settings.fact_types if fact.single_valued is not None}
         is_set = declared.name in names
-        return Meaning(declared.name, declared.one_at_a_time, declared.family, declared=is_set)
+        return Meaning(declared.name, declared.single_valued, declared.family, declared=is_set)
     if stored is not None:
         return _meaning_of_row(stored)
     rule = vocabulary.canonical_predicate(name)
-    return Meaning(rule.name, rule.one_at_a_time, rule.family) if rule else None
+    return Meaning(rule.name, rule.single_valued, rule.family) if rule else None
 
 
 def _meaning_of_row(row: Mapping[str, Any], *, declared: bool = False) -> Meaning:

@@ -304,7 +304,7 @@ class BudgetMeter:
 
     def _check(self, scope: Scope, share: float, spent: Usage, needed: Usage) -> None:
         for measure, limit in self.budget.of(scope):
-            before, more = self.budget.measured(spent, measure), self.budget.measured(needed, measure)
+            before, more = self.budget.measure(spent, measure), self.budget.measure(needed, measure)
             if before + more > share * limit:
                 raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 

@@ -49,9 +49,8 @@ from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Model, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.settings import Settings
+from kg_memory.settings import RedactHook, Settings
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.text.redaction import RedactHook
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_namespace
 
 MIN_LINES = 10

@@ -1,6 +1,6 @@
-"""What reading may cost, and what is given up first as that runs out: pure values and rules.
+"""Limits of what reading may cost, and which questions are given up first when a budget runs out.
 
-`LADDER` is the one place that says what goes in which order; ``docs/budgets.md`` tells it in words.
+`LADDER` is the only definition of that order; ``docs/budgets.md`` explains it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from kg_memory.models.usage import Usage
 
 ENV_PREFIX = "KG_MEMORY_BUDGET_"
 PER_PRICE = 1_000_000
-"""How many tokens a price is for."""
+"""Tokens per unit of a price."""
 DAY = 86_400_000_000
 """Microseconds of a day."""
-MOST = 10**15
+MAX_VALUE = 10**15
 """The largest limit and price."""
 
 Scope = Literal["episode", "day", "namespace"]
@@ -27,7 +27,7 @@ PRICES = ("input_price", "output_price", "cached_price")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be spent at most; ``None`` is no limit, and 0 nothing at all."""
+    """Upper limits of spending; None is no limit, and 0 allows nothing."""
 
     calls: int | None = None
     """Requests to the model."""
@@ -37,25 +37,28 @@ class Limits:
     """In the currency of the prices."""
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
-        """Yield the limits that there are, by their measures."""
-        given = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return ((name, limit) for name, limit in given if limit is not None)
+        """Yield the name and the value of each limit that is set."""
+        for measure in MEASURES:
+            limit = getattr(self, measure)
+            if limit is not None:
+                yield measure, limit
 
     def __bool__(self) -> bool:
-        """Tell whether anything is limited."""
+        """Tell whether there is any limit."""
         return self != NO_LIMITS
 
 
 NO_LIMITS = Limits()
+MEASURES = tuple(measure.name for measure in fields(Limits))
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of what reading may cost: an `episode`, a `day` of a namespace (UTC), and a `namespace` in all.
+    """Limits of what reading may cost: per `episode`, per `day` of a namespace (UTC), and per `namespace` in all.
 
-    With `namespace_days` the last counts so many days, today among them, instead of all. Money is counted by the
-    prices, each for a million tokens; what the server had cached costs the `input_price` where no other is given.
-    Each is also a variable: ``KG_MEMORY_BUDGET_DAY_MONEY``, ``KG_MEMORY_BUDGET_INPUT_PRICE`` and so on.
+    With `namespace_days` the last counts so many days including today. Prices are per million tokens; the default of
+    `cached_price` is `input_price`. Each value is also an environment variable: ``KG_MEMORY_BUDGET_DAY_MONEY``,
+    ``KG_MEMORY_BUDGET_INPUT_PRICE`` and so on.
     """
 
     episode: Limits = NO_LIMITS
@@ -67,7 +70,7 @@ class Budget:
     cached_price: float | None = None
 
     def __bool__(self) -> bool:
-        """Tell whether anything is limited."""
+        """Tell whether there is any limit."""
         return any(self.of(scope) for scope in SCOPES)
 
     def of(self, scope: Scope) -> Limits:
@@ -80,7 +83,7 @@ class Budget:
         return Budget(**{name: getattr(self, name) for name in PRICES})
 
     def money(self, usage: Usage) -> float | None:
-        """Return what *usage* costs, ``None`` without prices."""
+        """Return the cost of *usage* in money; None without prices."""
         if self.input_price is None or self.output_price is None:
             return None
         cached_price = self.input_price if self.cached_price is None else self.cached_price
@@ -88,45 +91,48 @@ class Budget:
         paid = fresh * self.input_price + usage.cached_tokens * cached_price + usage.output_tokens * self.output_price
         return paid / PER_PRICE
 
-    def measured(self, usage: Usage, measure: str) -> float:
-        """Return *usage* as the limit of that *measure* counts it."""
+    def measure(self, usage: Usage, measure: str) -> float:
+        """Return *usage* in calls, tokens or money."""
         if measure == "calls":
             return usage.calls
         return usage.input_tokens + usage.output_tokens if measure == "tokens" else self.money(usage) or 0.0
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Read the budget from ``KG_MEMORY_BUDGET_*``. Errors: `SettingsError` names the variable that is wrong."""
-        names = (*(f"{scope}_{each.name}" for scope in SCOPES for each in fields(Limits)), *PRICES, "namespace_days")
-        known = {ENV_PREFIX + name.upper() for name in names}
-        unknown = sorted(name for name in environment if f"{name}_".startswith(ENV_PREFIX) and name not in known)
+        """Read the budget from ``KG_MEMORY_BUDGET_*``.
+
+        Raises: `SettingsError`, which names the invalid variable.
+        """
+        names = (*(f"{scope}_{measure}" for scope in SCOPES for measure in MEASURES), *PRICES, "namespace_days")
+        variables = sorted(ENV_PREFIX + name.upper() for name in names)
+        unknown = sorted(name for name in environment if f"{name}_".startswith(ENV_PREFIX) and name not in variables)
         if unknown:
-            raise SettingsError(f"{unknown[0]} is no setting: use one of {', '.join(sorted(known))}")
-        found: dict[str, Any] = {
-            scope: Limits(**{each.name: _read(environment, f"{scope}_{each.name}") for each in fields(Limits)})
-            for scope in SCOPES
-        }
-        return cls(**found, **{name: _read(environment, name) for name in (*PRICES, "namespace_days")})
+            raise SettingsError(f"{unknown[0]} is not a setting: use one of {', '.join(variables)}")
+        values = {name: _read(environment, name) for name in names}
+        for scope in SCOPES:
+            values[scope] = Limits(*(values.pop(f"{scope}_{measure}") for measure in MEASURES))
+        return cls(**values)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be kept.
+        """Validate the values.
 
-        Errors: `SettingsError` names the limit or price and what it may be.
+        Raises: `SettingsError`, which names the limit or price and its valid values.
         """
         for scope in SCOPES:
-            if not isinstance(self.of(scope), Limits):
-                raise SettingsError(f"the budget's {scope} is {self.of(scope)!r}: give Limits(calls=..., tokens=...)")
-            for measure, limit in self.of(scope):
-                _check(f"{scope} {measure}", limit, whole=measure != "money")
+            limits = self.of(scope)
+            if not isinstance(limits, Limits):
+                raise SettingsError(f"the budget's {scope} must be Limits(calls=..., tokens=...), got {limits!r}")
+            for measure, limit in limits:
+                _validate_number(f"{scope} {measure}", limit, whole=measure != "money")
         for name in PRICES:
             if getattr(self, name) is not None:
-                _check(name, getattr(self, name), whole=False)
+                _validate_number(name, getattr(self, name), whole=False)
         if self.namespace_days is not None:
-            _check("namespace_days", self.namespace_days, whole=True, least=1)
-        limited = next((scope for scope in SCOPES if self.of(scope).money is not None), None)
-        if limited is not None and self.money(Usage()) is None:
+            _validate_number("namespace_days", self.namespace_days, whole=True, least=1)
+        priced = next((scope for scope in SCOPES if self.of(scope).money is not None), None)
+        if priced is not None and self.money(Usage()) is None:
             raise SettingsError(
-                f"the budget limits the money of each {limited}, but has no prices: set input_price and output_price, "
+                f"the budget limits the money of each {priced}, but has no prices: set input_price and output_price, "
                 "for a million tokens each"
             )
 
@@ -136,10 +142,10 @@ NO_BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """Something that may be given up: questions by the names of their prompts.
+    """A group of questions that are given up together, by the names of their prompts.
 
-    They are asked while no more than `share` of a day's or a namespace's budget is spent: the rest is kept for what
-    matters more. In an episode they leave room for what is still to come of that.
+    They are asked while no more than `share` of a day's or a namespace's budget is spent; the rest is kept for more
+    important questions. Within an episode they leave room for those that are still to come.
     """
 
     name: str
@@ -153,30 +159,30 @@ THOROUGH = Rung("thorough", ("extract_message", "extract_text", "extract_json"),
 JUDGEMENT = Rung("judgement", ("resolve", "judge", "predicates", "settle"), 0.95)
 READING = Rung("reading", (), 1.0)
 LADDER = (SUMMARIES, REFLECTIONS, THOROUGH, JUDGEMENT, READING)
-"""What is given up as a budget runs out, the first first. `READING` is whatever no other rung names."""
+"""The order in which questions are given up when a budget runs out. `READING` are all that no other rung names."""
 BY_RULES = (REFLECTIONS, JUDGEMENT)
-"""The rungs whose questions are answered by the rules of the offline reader instead."""
+"""The rungs whose questions the offline rules answer instead."""
 _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the rung on which the prompt of that name stands."""
+    """Return the rung of the prompt of that name."""
     return _RUNGS.get(prompt, READING)
 
 
 def _read(environment: Mapping[str, str], name: str) -> Any:
-    """Return what the variable of *name* says, ``None`` where it is not set."""
+    """Return the value of the variable for *name*; None if it is not set."""
     text = environment.get(ENV_PREFIX + name.upper())
     if not text:
         return None
     try:
         return float(text) if name.endswith(("money", "price")) else int(text)
     except ValueError:
-        raise SettingsError(f"{ENV_PREFIX}{name.upper()} is {text!r}: set it to a number, or unset it") from None
+        raise SettingsError(f"{ENV_PREFIX}{name.upper()} must be a number, got {text!r}; change or unset it") from None
 
 
-def _check(name: str, value: Any, *, whole: bool, least: int = 0) -> None:
+def _validate_number(name: str, value: Any, *, whole: bool, least: int = 0) -> None:
     is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not is_number or not least <= value <= MOST:  # a NaN is refused too
+    if not is_number or not least <= value <= MAX_VALUE:  # rejects a NaN too
         kind = "a whole number" if whole else "a number"
-        raise SettingsError(f"{name} of the budget is {value!r}: set it to {kind} from {least}, or None for no limit")
+        raise SettingsError(f"the budget's {name} must be {kind} from {least} or None, got {value!r}")

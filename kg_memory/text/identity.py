@@ -1,8 +1,7 @@
-"""What makes two episodes, entities or facts the same one: canonical names and ids, purely.
+"""Canonical names and ids of episodes, entities and facts.
 
-Ids are uuid5 of the namespace and what identifies the thing there, so the same input gives the
-same id wherever and however often it is read. Keys are fixed-length hashes: safe in an index
-whatever the text was.
+Ids are uuid5 of the namespace and of what identifies the thing there, so the same input always gets the same id. Keys
+are hashes of fixed length, which an index can hold whatever the text was.
 """
 
 from __future__ import annotations
@@ -15,58 +14,58 @@ from functools import lru_cache
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 LONGEST_NAME = 512
-"""Bytes of a name that count; what is longer is cut."""
-_KEPT = 100
-"""Characters of the longest name whose key is kept at hand."""
+"""Bytes of a name; a longer one is cut."""
+MAX_CACHED_NAME = 100
+"""Characters of the longest name whose key is cached."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
 
 def replace_unstorable(text: str) -> str:
-    """Return *text* as the database can hold it: NUL and lone surrogates become U+FFFD."""
+    """Replace by U+FFFD what the database cannot store: NUL and lone surrogates."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def display_name(name: str) -> str:
     """Return *name* on one line, without control characters, cut to `LONGEST_NAME` bytes."""
-    kept = "".join(
+    visible = "".join(
         " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in replace_unstorable(name)
     )
-    joined = " ".join(kept.split())
+    joined = " ".join(visible.split())
     return joined.encode()[:LONGEST_NAME].decode("utf-8", "ignore").strip()
 
 
 def canonical_name(name: str) -> str:
-    """Return the form under which *name* is compared: NFKC, case-folded, on one line, cut."""
+    """Return *name* in the form used for comparison: NFKC, case-folded, on one line, cut."""
     if name.isascii() and name.isprintable():  # the same, in less time
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
     return display_name(unicodedata.normalize("NFKC", display_name(name)).casefold())
 
 
 def alias_key(name: str) -> str:
-    """Return the key of a name, whatever the type of what it names."""
-    return _kept(name) if len(name) <= _KEPT else _alias_key(name)
+    """Return the key of a name, independent of the entity's type."""
+    return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _alias_key(name)
 
 
 def _alias_key(name: str) -> str:
     return _hash(canonical_name(name))
 
 
-_kept = lru_cache(maxsize=65_536)(_alias_key)
+_cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str) -> str:
-    """Return the key of the entity that was first called *name* and has that type."""
+    """Return the key of the entity with that first name and type."""
     return _hash(canonical_name(type_), canonical_name(name))
 
 
 def thread_key(thread: str | None) -> str:
-    """Return the key of a conversation thread; messages without one share the namespace's own."""
+    """Return the key of a conversation thread; messages without one share a thread."""
     return _hash("thread", thread or "")
 
 
 def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
-    """Return the id of the episode that *parts* identify within *namespace*."""
+    """Return the id of the episode that *parts* identify in *namespace*."""
     return _uuid(namespace, "episode", *(part or "" for part in parts))
 
 
@@ -76,33 +75,33 @@ def entity_id(namespace: str, key: str) -> str:
 
 
 def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
-    """Return the id of a fact: who, what, whom (as entity keys), and in which words."""
+    """Return the id of a fact: its subject, predicate and objects (as entity keys), and its wording."""
     return _uuid(namespace, "fact", subject, predicate, *sorted(objects), canonical_sentence(sentence))
 
 
 def canonical_sentence(sentence: str) -> str:
-    """Return the form under which sentences are compared: NFKC, case-folded, letters and digits only."""
+    """Return *sentence* in the form used for comparison: NFKC, case-folded, letters and digits only."""
     folded = unicodedata.normalize("NFKC", replace_unstorable(sentence)).casefold()
     return " ".join("".join(char if char.isalnum() else " " for char in folded).split())
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of the belief in a period of *fact* that *cause*, an episode or a decision, gave."""
+    """Return the id of the belief in a period of *fact*; *cause* is an episode or a decision."""
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 
 
-def verdict_id(namespace: str, one: str, other: str) -> str:
-    """Return the id of the verdict about two facts, whichever of them is the new one."""
-    return _uuid(namespace, "verdict", *sorted((one, other)))
+def verdict_id(namespace: str, fact: str, opponent: str) -> str:
+    """Return the id of the verdict about two facts, in either order."""
+    return _uuid(namespace, "verdict", *sorted((fact, opponent)))
 
 
 def community_id(namespace: str, oldest: str, level: int = 0) -> str:
-    """Return the id of the community of that level whose member since longest is the entity with that id."""
+    """Return the id of the community of that level whose oldest member has the id *oldest*."""
     return _uuid(namespace, "community", oldest, *([str(level)] if level else []))
 
 
 def decision_id(namespace: str, verdict: str, at: int) -> str:
-    """Return the id of what was decided about a verdict at that instant."""
+    """Return the id of the decision about a verdict at that time."""
     return _uuid(namespace, "decision", verdict, str(at))
 
 
@@ -112,7 +111,7 @@ def _uuid(namespace: str, *parts: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _namespace_id(namespace: str) -> UUID:
-    """Return the id within which the ids of what the namespace has are made."""
+    """Return the UUID namespace of the ids in *namespace*."""
     return uuid5(_ROOT, _hash(namespace))
 
 

@@ -1,23 +1,22 @@
-"""Redaction: what is taken out of a message before it is stored, embedded or sent to a model.
+"""Redaction: remove secrets from a message before it is stored, embedded or sent to a model.
 
-    GraphMemory(redact="secrets,personal")          built-in ones, also as ``KG_MEMORY_REDACT``
+    GraphMemory(redact="secrets,personal")          built-in hooks, also as ``KG_MEMORY_REDACT``
     GraphMemory(redact=lambda text: ...)            a function of your own, from text to text
 
-It must give the same text the same way each time, and leave alone what it has redacted: a message is known again by
-what is left of it.
+A hook must be deterministic, and leave text that it has redacted unchanged: messages are identified by their redacted
+text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kg_memory.errors import InputError, SettingsError
-
-RedactHook = Callable[[str], str]
+from kg_memory.errors import InputError
+from kg_memory.settings import RedactHook
 
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
@@ -30,7 +29,7 @@ _TOKEN = re.compile(
     r"|SG\.[\w-]{16,64}\.[\w-]{16,64}|\d{8,10}:AA[\w-]{33}|eyJ[\w-]{10,4000}\.eyJ[\w-]{10,4000}\.[\w-]{5,4000})",
     re.ASCII,
 )
-"""Keys and tokens by the forms that their makers give them."""
+"""Keys and tokens in the formats of their issuers."""
 _QUOTE = r"[\"'`]?"
 _VALUE = "[^\\s\"'`,;<\u3000-\u9fff\uff00-\uffef]"
 _NAMED = re.compile(
@@ -66,78 +65,68 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3
 
 
 def redact_secrets(text: str) -> str:
-    """Return *text* without keys, tokens, passwords and the numbers of cards."""
+    """Replace keys, tokens, passwords and card numbers in *text*."""
     text = _TOKEN.sub(SECRET, _PEM.sub(PRIVATE_KEY, text))
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
-        text = pattern.sub(lambda found: f"{found[found.lastindex or 0]}{SECRET}", text)
-    return _DIGITS.sub(lambda found: CARD if _is_card(found[0]) else found[0], text)
+        text = pattern.sub(lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
+    return _DIGITS.sub(lambda match: CARD if _is_card(match[0]) else match[0], text)
 
 
 def redact_personal(text: str) -> str:
-    """Return *text* without e-mail addresses, phone numbers, bank accounts (IBAN) and numbers of identity cards."""
+    """Replace e-mail addresses, phone numbers, bank accounts (IBAN) and identity card numbers in *text*."""
     text = _EMAIL.sub(EMAIL, text)
-    text = _IBAN.sub(lambda found: ACCOUNT if _is_iban(found[0]) else found[0], text)
-    text = _RESIDENT.sub(lambda found: ID_NUMBER if _is_resident(found[0]) else found[0], text)
+    text = _IBAN.sub(lambda match: ACCOUNT if _is_iban(match[0]) else match[0], text)
+    text = _RESIDENT.sub(lambda match: ID_NUMBER if _is_resident(match[0]) else match[0], text)
     return _PHONE.sub(PHONE, _SOCIAL.sub(ID_NUMBER, text))
 
 
 BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets, "personal": redact_personal})
 
 
-def resolve_hooks(given: RedactHook | str | None) -> tuple[RedactHook, ...]:
-    """Return what redacts: the function that is *given*, or the built-in ones by their names, with commas between.
-
-    Errors: `SettingsError` names those that there are.
-    """
-    if given is None:
+def _hooks(setting: RedactHook | str | None) -> tuple[RedactHook, ...]:
+    """Return the hooks of `Settings.redact`: a function, or the built-in ones by name, separated by commas."""
+    if setting is None:
         return ()
-    if callable(given):
-        return (given,)
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else [given]
-    if unknown := [name for name in names if name not in BUILT_IN]:
-        raise SettingsError(
-            f"redact is {unknown[0]!r}: set it to {' or '.join(BUILT_IN)}, or both with a comma, or give a function"
-        )
-    return tuple(BUILT_IN[name] for name in names)
+    return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
 
 
-def redact(text: str, given: RedactHook | str | None) -> str:
-    """Return *text* as the hook leaves it.
+def redact(text: str, setting: RedactHook | str | None) -> str:
+    """Apply the hooks of `Settings.redact` to *text*.
 
-    Errors: `InputError` where the hook fails, gives no text, or changes what it has redacted once.
+    Raises: `InputError` if a hook fails, returns anything but text, or changes text that it has redacted.
     """
-    for hook in resolve_hooks(given):
-        left = _called(hook, text)
-        if left != text and _called(hook, left) != left:
+    for hook in _hooks(setting):
+        redacted = _call(hook, text)
+        if redacted != text and _call(hook, redacted) != redacted:
             raise InputError("the redact hook changes what it has redacted: have it leave its own marks as they are")
-        text = left
+        text = redacted
     return text
 
 
-def redact_json(content: str, given: RedactHook | str | None) -> str:
-    """Return the JSON *content* as the hook leaves it, which is JSON too: a number that it changes becomes a text.
+def redact_json(content: str, setting: RedactHook | str | None) -> str:
+    """Apply the hooks to the JSON *content*, which stays JSON: a number that they change becomes a string.
 
-    Errors: `InputError` as for `redact`, and where what is left is no JSON.
+    Raises: `InputError` as `redact` does, and if the result is not JSON.
     """
-    left = redact(content, given)
-    if left == content or _is_json(left):
-        return left
-    texts = json.dumps(_numbers_as_texts(json.loads(content), given), ensure_ascii=False)
-    left = redact(texts, given)
-    if not _is_json(left):
+    redacted = redact(content, setting)
+    if redacted == content or _is_json(redacted):
+        return redacted
+    texts = json.dumps(_numbers_to_texts(json.loads(content), setting), ensure_ascii=False)
+    redacted = redact(texts, setting)
+    if not _is_json(redacted):
         raise InputError("the redact hook leaves no valid JSON: have it keep quotes and brackets, or use kind='text'")
-    return left
+    return redacted
 
 
-def _called(hook: RedactHook, text: str) -> str:
+def _call(hook: RedactHook, text: str) -> str:
     try:
-        left = hook(text)
-    except Exception as error:  # noqa: BLE001 - whatever a user's function may raise
-        # What the hook says of its failure may quote the very text that is to be kept out of logs.
-        raise InputError(f"the redact hook failed ({type(error).__name__}): mend it; nothing was stored") from None
-    if not isinstance(left, str):
-        raise InputError(f"the redact hook gave a {type(left).__name__}: have it return the text; nothing was stored")
-    return left
+        redacted = hook(text)
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        # The hook's message may quote the text, which must stay out of logs.
+        raise InputError(f"the redact hook failed ({type(error).__name__}): correct it; nothing was stored") from None
+    if not isinstance(redacted, str):
+        raise InputError(f"the redact hook must return str, got {type(redacted).__name__}; nothing was stored")
+    return redacted
 
 
 def _is_json(text: str) -> bool:
@@ -148,14 +137,15 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _numbers_as_texts(value: Any, given: RedactHook | str | None) -> Any:
+def _numbers_to_texts(value: Any, setting: RedactHook | str | None) -> Any:
+    """Replace the numbers that the hooks change by their redacted text."""
     match value:
         case dict():
-            return {key: _numbers_as_texts(each, given) for key, each in value.items()}
+            return {key: _numbers_to_texts(item, setting) for key, item in value.items()}
         case list():
-            return [_numbers_as_texts(each, given) for each in value]
+            return [_numbers_to_texts(item, setting) for item in value]
         case int() | float() if not isinstance(value, bool):
-            return value if (left := redact(str(value), given)) == str(value) else left
+            return value if (redacted := redact(str(value), setting)) == str(value) else redacted
     return value
 
 
@@ -165,13 +155,14 @@ def _is_card(digits: str) -> bool:
     if not _CARDS.fullmatch(digits) or (digits[0] in "25" and len(digits) != 16):
         return False
     doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
-    return sum(each - 9 * (each > 9) for each in doubled) % 10 == 0
+    return sum(digit - 9 * (digit > 9) for digit in doubled) % 10 == 0
 
 
 def _is_iban(text: str) -> bool:
     """Tell whether the check digits are right (ISO 13616)."""
     account = text.replace(" ", "")
-    return 15 <= len(account) <= 34 and int("".join(str(int(each, 36)) for each in account[4:] + account[:4])) % 97 == 1
+    digits = "".join(str(int(character, 36)) for character in account[4:] + account[:4])
+    return 15 <= len(account) <= 34 and int(digits) % 97 == 1
 
 
 def _is_resident(number: str) -> bool:

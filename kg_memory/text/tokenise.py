@@ -1,4 +1,4 @@
-"""The words of a text, as the word index counts them: one tokenizer for documents and questions.
+"""Split a text into the terms of the word index: one tokenizer for documents and questions.
 
 Words of any script are folded (NFKC, case, accents) and split at punctuation, underscores and camelCase.
 Latin words are stemmed as English. Scripts that put no spaces between words are cut into pairs of characters:
@@ -14,13 +14,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from math import ceil
 from threading import Lock
 
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-# Stored in the graph: a word index made by another version must be made anew.
+# Stored in the graph: a word index of another version must be rebuilt.
 VERSION = 1
 MAX_LENGTH = 64
 
@@ -78,33 +78,33 @@ _RANGES = (
     (0x20000, 0x3FFFF, _HAN),
 )
 _stemmer = EnglishStemmer()
-_stemming = Lock()  # a stemmer keeps the word it works on in itself
+_stemming = Lock()  # the stemmer stores the word that it works on
 
 
 def terms(text: str) -> list[str]:
-    """Return the words of *text* in order, stop words left out; never raises, and no word is empty."""
-    plain = text.isascii()  # which nothing folds, and of which all words are of one kind
-    if not plain:
+    """Return the terms of *text* in order, without stop words; never raises, and no term is empty."""
+    is_ascii = text.isascii()  # needs no folding, and has one script only
+    if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
         text = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", text).translate(_FOLDS))
     text = _THOUSANDS.sub("", _CONTRACTION.sub(" ", text))
-    if plain:
+    if is_ascii:
         return [word for run in _PLAIN.findall(text) for word in _words(run[:MAX_LENGTH])]
-    found: list[str] = []
-    for kind, run in groupby(text, _kind):
+    result: list[str] = []
+    for kind, run in groupby(text, _script):
         if kind == _WORD:
-            found.extend(_words("".join(run)[:MAX_LENGTH]))
+            result.extend(_words("".join(run)[:MAX_LENGTH]))
         elif kind == _HAN:
             for piece in _CHINESE_STOP.split("".join(run)):
-                found.extend(_pairs(piece))
+                result.extend(_pairs(piece))
         elif kind:
             pairs = list(_pairs("".join(run)))
-            found.extend(pairs if kind != _HIRAGANA or len(pairs[0]) > 1 else ())
-    return found
+            result.extend(pairs if kind != _HIRAGANA or len(pairs[0]) > 1 else ())
+    return result
 
 
 def count_terms(text: str, weight: int = 1) -> Counter[str]:
-    """Return how often each word is in *text*, times *weight*."""
+    """Count the terms of *text*, each times *weight*."""
     return Counter({word: times * weight for word, times in Counter(terms(text)).items()})
 
 
@@ -113,10 +113,10 @@ def _words(run: str) -> tuple[str, ...]:
     """Return the word *run* itself, and the parts of a camelCase or lettered number."""
     parts = _PARTS.findall(run) if run.isascii() else []
     several = [part for part in parts if len(part) > 1] if len(parts) > 1 else []
-    return tuple(word for each in (run, *several) for word in _one(each))
+    return tuple(chain(*map(_to_terms, (run, *several))))
 
 
-def _one(word: str) -> Iterator[str]:
+def _to_terms(word: str) -> Iterator[str]:
     if word.isdecimal():
         yield str(int(word))
         return
@@ -138,8 +138,8 @@ def _stem(word: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _kind(character: str) -> str:
-    """Return the kind of run that *character* belongs to; "" for what stands between words."""
+def _script(character: str) -> str:
+    """Return the kind of run that *character* belongs to; "" between words."""
     if unicodedata.category(character)[0] not in "LMN":
         return ""
     point = ord(character)
@@ -153,7 +153,7 @@ _WIDE = re.compile("[^\x00-\x7f]")
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens *text* has, for no tokenizer in particular; rather too many than too few."""
+    """Estimate how many tokens a language model reads in *text*, rather too many than too few."""
     if not text:
         return 0
     if text.isascii():

@@ -145,7 +145,7 @@ def test_a_run_may_have_another_plan(standard: Open, namespace: str) -> None:
 
 
 def test_a_plan_that_there_is_not_is_an_error(standard: Open, namespace: str) -> None:
-    with pytest.raises(SettingsError, match="plan is 'cheap': set it to one of economy, standard, thorough"):
+    with pytest.raises(SettingsError, match="plan must be one of economy, standard, thorough, got 'cheap'"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
         standard(Scripted()).graphs.ingestion.invoke(

@@ -13,7 +13,7 @@ from kg_memory.runtime.effects import Ask
 from kg_memory.settings import FactType, Settings
 from tests.ingestion.stepping import answered, ended
 
-DRIVES = FactType("Drives", "which car a person has", one_at_a_time=True)
+DRIVES = FactType("Drives", "which car a person has", single_valued=True)
 
 
 def row(name: str, canonical: str, origin: str = "learned", *, one: bool | None = False) -> dict[str, Any]:

@@ -313,14 +313,14 @@ def test_a_fact_of_another_kind_that_is_far_in_meaning_is_not_compared(memory, n
 
 
 def test_a_fact_type_that_holds_one_at_a_time_ends_the_last_one_without_the_model(opened, namespace, model, say):
-    memory = opened(fact_types=(FactType("Knows", "whom one knows", one_at_a_time=True),))
+    memory = opened(fact_types=(FactType("Knows", "whom one knows", single_valued=True),))
     say("I know Bob.", "2024-01-01", memory)
     say("I know Carl.", "2024-02-01", memory)
     assert homes(memory, namespace) == [("Bob", "2024-01-01", "2024-02-01"), ("Carl", "2024-02-01", None)]
 
 
 def test_a_fact_type_that_holds_beside_others_is_not_ended_by_the_model(opened, namespace, model, say):
-    memory = opened(fact_types=(FactType("Lives in", "homes", one_at_a_time=False),))
+    memory = opened(fact_types=(FactType("Lives in", "homes", single_valued=False),))
     say("I live in Oslo.", "2024-01-01", memory)
     say("I live in Paris.", "2024-02-01", memory)
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-02-01", None)]

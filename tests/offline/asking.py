@@ -100,7 +100,7 @@ def _told(fact, names, at):
         "said_at": at,
         "valid_at": instant(fact.valid_at),
         "invalid_at": instant(fact.invalid_at),
-        "one_at_a_time": bool(rule and rule.one_at_a_time),
+        "one_at_a_time": bool(rule and rule.single_valued),
     }
 
 
