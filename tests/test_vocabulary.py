@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kg_memory.offline import statements
 from kg_memory.settings import FactType
 from kg_memory.text import lexicon
-from kg_memory.text.predicates import LONGEST, Predicate, canonical_predicate, declared_predicate, predicate_name
+from kg_memory.text.predicates import MAX_LENGTH, Predicate, canonical_predicate, declared_predicate, predicate_name
 
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
 WRITTEN = [
@@ -226,13 +226,13 @@ def test_a_canonical_name_stands_for_itself(before, written, after, joint):
     found = canonical_predicate(joint.join((*before, written, *after)))
     if found is not None:
         assert canonical_predicate(found.name) == found
-        assert len(found.name) <= LONGEST
+        assert len(found.name) <= MAX_LENGTH
 
 
 @given(ANY_TEXT)
 def test_any_text_gives_a_name_that_stays_as_it_is(text):
     name = predicate_name(text)
-    assert 0 < len(name) <= LONGEST
+    assert 0 < len(name) <= MAX_LENGTH
     assert predicate_name(name) == name
     assert "__" not in name
     assert name == name.strip("_")
@@ -258,7 +258,7 @@ def test_names_are_in_screaming_snake_case_whatever_the_script(text, name):
     ["lives_in" * 1280, "NOT_" * 2560, "_" * 10_240, "住在" * 5120, "不" * 10_240, "CURRENTLY_" * 1024, "过" * 64],
 )
 def test_ten_kilobytes_are_read_without_harm(text):
-    assert canonical_predicate(text) is None or len(canonical_predicate(text).name) <= LONGEST
+    assert canonical_predicate(text) is None or len(canonical_predicate(text).name) <= MAX_LENGTH
 
 
 def test_what_was_asked_before_is_remembered_up_to_4096_names():
