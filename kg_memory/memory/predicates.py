@@ -84,4 +84,4 @@ def _read_predicate(name: str) -> Flow[PredicateInfo]:
     rule = canonical_predicate(name)
     if rule is None:
         return PredicateInfo(name=name, canonical=name, origin="rules")
-    return PredicateInfo(name=name, canonical=rule.name, one_at_a_time=rule.one_at_a_time, origin="rules")
+    return PredicateInfo(name=name, canonical=rule.name, one_at_a_time=rule.single_valued, origin="rules")
