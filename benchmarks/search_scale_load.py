@@ -16,7 +16,7 @@ from falkordb import FalkorDB
 
 from benchmarks.search_scale_data import DAY, THREAD, Data, Matrix, Row, identifier, postings
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.ingestion.receive import MONTHS, NEAR, NEXT_TO, OWN, line
+from kg_memory.ingestion.postings import MONTHS, NEAR, NEXT_TO, OWN, line
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.temporal.interval import OPEN_END, SESSION_GAP, instant
 from kg_memory.text import tokenise

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import episodes as queries
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.receive import accept
-from kg_memory.ingestion.records import Draft
+from kg_memory.ingestion.records import JSON
+from kg_memory.ingestion.state import Draft, type_fields
 from kg_memory.llm.prompts import READ_WINDOW
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntity, StatedFact, WindowReading
 from kg_memory.models.graph import Episode, EpisodeKind
@@ -24,7 +24,7 @@ REASON = "waits for others of its thread, to be read with them in one question"
 SECOND = 1_000_000
 
 
-def wait(state: Mapping[str, Any], settings: Settings) -> Flow[tuple[dict[str, Any], list[Episode]]]:
+def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
     """Save an episode, and return its state with all that are due now: it and those before it, in order of arrival.
 
     They are due when enough wait, the first of them has waited long enough, or this one is read by itself anyway.
@@ -47,13 +47,13 @@ def all_waiting() -> Flow[list[Episode]]:
     return [rows.to_episode(record["episode"]) for record in records]
 
 
-def conversations(drafts: Sequence[Draft], most: int) -> Iterator[list[Draft]]:
-    """Yield the messages of *drafts* that may be read in one question: of one thread, *most* at once."""
+def conversations(drafts: Sequence[Draft], most: int) -> Iterator[list[str]]:
+    """Yield the ids of messages that may be read in one question: of one thread, *most* at once."""
     short = [draft for draft in drafts if draft.episode.kind == EpisodeKind.MESSAGE and len(draft.pieces) == 1]
     thread = attrgetter("episode.thread_key")
     for _, group in groupby(sorted(short, key=thread), key=thread):
-        of_thread = list(group)
-        yield from (of_thread[start : start + most] for start in range(0, len(of_thread), most))
+        ids = [draft.episode.id for draft in group]
+        yield from (ids[start : start + most] for start in range(0, len(ids), most))
 
 
 def ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
@@ -71,22 +71,20 @@ def ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadin
         READ_WINDOW,
         messages=messages,
         previous=drafts[0].prompt_fields()["previous"],
-        entity_types=[asdict(declared) for declared in settings.entity_types],
-        fact_types=[asdict(declared) for declared in settings.fact_types],
+        **type_fields(settings),
         instructions=settings.instructions,
     )
     return answer
 
 
-def reading_of(number: int, answer: WindowReading) -> EpisodeReading:
+def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
     """Return what *answer* says of the message with that *number*."""
-    return EpisodeReading(
-        entities=[ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number],
-        facts=[StatedFact(**dict(fact)) for fact in answer.facts if fact.message == number],
-    )
+    entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
+    facts = [StatedFact(**dict(fact)) for fact in answer.facts if fact.message == number]
+    return EpisodeReading(entities=entities, facts=facts)
 
 
-def shared_fields(drafts: Sequence[Draft]) -> dict[str, Any]:
+def window_fields(drafts: Sequence[Draft]) -> JSON:
     """Return what prompts about several messages show: one episode of their lines, and what came before them."""
     first, last = drafts[0], drafts[-1]
     if len(drafts) == 1:

@@ -1,4 +1,4 @@
-"""What new facts have to do with known ones: which are compared, how the model is asked, and what its verdicts do.
+"""Candidates for contradictions: which facts are compared, how the model is asked, and what its verdicts do.
 
 Facts are compared that share an endpoint (C49, D32). What code finds to be said again is not asked about; all that is
 left is one question for the whole episode: first whether two facts say the same (step 7, dedupe), and only then whether
@@ -18,10 +18,11 @@ from functools import partial
 from typing import Any
 
 from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import (
+    JSON,
     CandidateFact,
     Comparison,
-    Draft,
     Grounds,
     NewVerdict,
     PairVerdict,
@@ -29,7 +30,9 @@ from kg_memory.ingestion.records import (
     Span,
     StatedFact,
     from_plain,
+    pick,
 )
+from kg_memory.ingestion.state import Draft
 from kg_memory.llm.joint import Question
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.llm.prompts.answers import FactVerdicts
@@ -74,7 +77,7 @@ def find_related(facts: Sequence[StatedFact], settings: Settings) -> Flow[Relate
         limit=settings.candidates,
     )
     candidates: tuple[dict[str, CandidateFact], ...] = tuple({} for _ in facts)
-    histories: list[Mapping[str, Any]] = []
+    histories: list[Row] = []
     for record in records:
         value = record["value"]
         if record["kind"] == "revision":
@@ -91,7 +94,7 @@ def fits(related: Related, facts: Sequence[StatedFact]) -> bool:
     return related.searched == _fingerprint(_search_rows(facts))
 
 
-def _search_rows(facts: Sequence[StatedFact]) -> list[dict[str, Any]]:
+def _search_rows(facts: Sequence[StatedFact]) -> list[JSON]:
     """Return all by which facts related to *facts* are found; the sentence stands for its vector."""
     return [
         {
@@ -109,7 +112,7 @@ def _search_rows(facts: Sequence[StatedFact]) -> list[dict[str, Any]]:
     ]
 
 
-def _pair_rows(facts: Sequence[StatedFact]) -> list[dict[str, Any]]:
+def _pair_rows(facts: Sequence[StatedFact]) -> list[JSON]:
     pairs = [(new, fact.subject_id, end) for new, fact in enumerate(facts) for end in fact.object_ids]
     return [
         {"new": new, "subject": one, "object": another}
@@ -118,26 +121,21 @@ def _pair_rows(facts: Sequence[StatedFact]) -> list[dict[str, Any]]:
     ]
 
 
-def _fingerprint(rows: Sequence[Mapping[str, Any]]) -> str:
+def _fingerprint(rows: Sequence[Row]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
     """Return a fact of an episode that is not saved yet as a known one."""
-    entities = draft.entities
+    names = [entity.name for entity in draft.entities]
+    words = pick(fact, "id", "subject_id", "predicate", "object_ids", "sentence", "stated_at", "only_ends")
     return CandidateFact(
-        id=fact.id,
-        subject=entities[fact.subject].name,
-        subject_id=fact.subject_id,
-        predicate=fact.predicate,
-        sentence=fact.sentence,
-        objects=tuple(entities[place].name for place in fact.objects),
-        object_ids=fact.object_ids,
-        stated_at=fact.stated_at,
-        stated_by=draft.episode.id,
-        only_ends=fact.only_ends,
+        **words,
         valid_at=fact.valid_at,
         invalid_at=fact.invalid_at,
+        subject=names[fact.subject],
+        objects=tuple(names[place] for place in fact.objects),
+        stated_by=draft.episode.id,
         beliefs=(Span(fact.valid_at, fact.invalid_at),),
     )
 
@@ -173,14 +171,8 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
         return fact.id
     if not fact.single_valued:
         return None
-    same = (
-        id_
-        for id_, candidate in candidates.items()
-        if candidate.predicate == fact.predicate
-        and candidate.subject_id == fact.subject_id
-        and set(candidate.object_ids) == set(fact.object_ids)
-    )
-    return min(same, default=None)
+    relation = _relation(fact)
+    return min((id_ for id_, candidate in candidates.items() if _same_ends(relation, candidate)), default=None)
 
 
 def pairs_to_judge(
@@ -355,19 +347,8 @@ def find_verdicts(
             continue
         id_ = verdict_id(namespace, fact.stored_id, existing)
         ruling = policy.rule(kind, verdict.confidence)
-        verdicts.setdefault(
-            id_,
-            NewVerdict(
-                id=id_,
-                new=fact.stored_id,
-                existing=existing,
-                kind=kind,
-                ruling=ruling,
-                confidence=verdict.confidence,
-                holds=verdict.holds,
-                reason=verdict.reason,
-            ),
-        )
+        basis = pick(verdict, "confidence", "holds", "reason")
+        verdicts.setdefault(id_, NewVerdict(id_, fact.stored_id, existing, kind, ruling, **basis))
     return tuple(verdicts.values())
 
 
@@ -402,6 +383,11 @@ def _exclusions(
         if policy.excludes(_relation(fact), _relation(candidate)) and (row.new, candidate.id) not in pairs:
             reason = f"{fact.predicate} is declared to hold for one at a time"
             yield replace(row, verdict=PairVerdict("supersedes", 1.0, "new", reason))
+
+
+def _same_ends(relation: Relation, candidate: CandidateFact) -> bool:
+    ends = (candidate.subject_id, candidate.predicate, frozenset(candidate.object_ids))
+    return (relation.subject, relation.predicate, relation.objects) == ends
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:

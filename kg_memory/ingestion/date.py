@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kg_memory.ingestion.receive import local_time
-from kg_memory.ingestion.records import Draft, EpisodeRecord, StatedFact, Update
+from kg_memory.ingestion.records import EpisodeRecord, StatedFact
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros

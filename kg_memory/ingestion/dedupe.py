@@ -21,7 +21,8 @@ from kg_memory.ingestion.contradictions import (
     show_pairs,
     with_siblings,
 )
-from kg_memory.ingestion.records import CandidateFact, Comparison, Draft, PairVerdict, StatedFact, Update
+from kg_memory.ingestion.records import CandidateFact, Comparison, PairVerdict, StatedFact
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

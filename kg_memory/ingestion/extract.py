@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import chain
 
 from kg_memory.errors import BudgetSpent
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.questions import ask_reading, reads_at_once
-from kg_memory.ingestion.records import Draft, Mention, Piece, Update, take_of_episode, take_of_piece
+from kg_memory.ingestion.records import Mention, Piece, take_of_episode, take_of_piece
+from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
 from kg_memory.runtime.effects import Prompt, ask
@@ -94,7 +94,7 @@ def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntiti
     fields = draft.prompt_fields(piece)
     if draft.episode.kind == "json":
         del fields["previous"]
-    types = [asdict(declared) for declared in settings.entity_types]
+    types = type_fields(settings)["entity_types"]
     answer = yield from ask(
         PROMPTS[draft.episode.kind], **fields, entity_types=types, instructions=settings.instructions
     )

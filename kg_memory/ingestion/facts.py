@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 
 from kg_memory.ingestion.predicates import Meaning, find_meanings
-from kg_memory.ingestion.records import (
-    Draft,
-    NamedFact,
-    Piece,
-    ResolvedEntity,
-    StatedFact,
-    Update,
-    take_of_episode,
-    take_of_piece,
-)
+from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact, take_of_episode, take_of_piece
+from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.runtime.effects import ask
@@ -34,7 +25,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
     It asks only where the facts were not read together with the entities.
     """
-    readings = named_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
+    readings = locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
     meanings, learned = yield from find_meanings(wordings(readings), settings, draft.learned, draft.predicates_at)
     return {"facts": state_facts(draft, readings, meanings), "predicates": learned}
 
@@ -46,16 +37,16 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[list[Reading]]:
     answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
     limited = [take_of_piece(answer.facts, settings.max_facts, "facts") for answer in answers]
     readings = [(piece, fact) for piece, facts in zip(draft.pieces, limited, strict=True) for fact in facts]
-    return _joining(take_of_episode(readings, "facts"), len(draft.entities))
+    return _select_facts(take_of_episode(readings, "facts"), len(draft.entities))
 
 
-def named_readings(draft: Draft) -> list[Reading]:
+def locate_readings(draft: Draft) -> list[Reading]:
     """Return what was read together with the entities that joins two of them."""
     if len(draft.entities) < 2:
         return []
     places = places_of(draft.entities)
-    readings = [(draft.pieces[named.piece], _placed(named, places)) for named in draft.stated or ()]
-    return _joining(readings, len(draft.entities))
+    readings = [(draft.pieces[named.piece], _locate_ends(named, places)) for named in draft.stated or ()]
+    return _select_facts(readings, len(draft.entities))
 
 
 def wordings(readings: Sequence[Reading]) -> dict[str, str]:
@@ -102,20 +93,20 @@ def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]
         FACTS,
         **draft.prompt_fields(piece),
         entities=entities,
-        fact_types=[asdict(declared) for declared in settings.fact_types],
+        fact_types=type_fields(settings)["fact_types"],
         instructions=settings.instructions,
     )
     return answer
 
 
-def _placed(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
+def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
     """Return the fact with its entities by their *places* instead of names; -1 for what is none."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
-def _joining(readings: Iterable[Reading], count: int) -> list[Reading]:
+def _select_facts(readings: Iterable[Reading], count: int) -> list[Reading]:
     """Return those of *readings* that say something, and join two distinct ones of *count* entities."""
     return [
         (piece, fact)

@@ -1,4 +1,4 @@
-"""Which episodes are not read: attacks, greetings, repetitions of the memory, and turns without surprise (C51)."""
+"""Filter out episodes not to read: attacks, greetings, repetitions of the memory, turns without surprise (C51)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from math import hypot
 from operator import mul
 
 from kg_memory.errors import EmbeddingError
-from kg_memory.ingestion.records import Draft, EpisodeRecord
+from kg_memory.ingestion.records import EpisodeRecord
+from kg_memory.ingestion.state import Draft
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -85,7 +86,7 @@ def count_skips(window: Sequence[Draft], settings: Settings) -> Flow[list[Draft]
     for received in window:
         thread, at = received.episode.thread_key, received.episode.at
         before, skips = last.get(thread, (at, received.skips))
-        draft = received.having(skips=skips if before <= at else received.skips)
+        draft = received.with_records(skips=skips if before <= at else received.skips)
         drafts.append(draft)
         skipped = draft.status == "skipped" or (yield from why_skipped(draft, settings)) is not None
         last[thread] = at, draft.skips + 1 if skipped else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ from kg_memory.errors import (
 )
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_USAGE
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.date import date
 from kg_memory.ingestion.dedupe import dedupe
 from kg_memory.ingestion.extract import extract
@@ -25,10 +25,10 @@ from kg_memory.ingestion.facts import facts
 from kg_memory.ingestion.invalidate import invalidate
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.receive import receive
-from kg_memory.ingestion.records import IngestionContext, IngestionInput, IngestionState, on_state
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
+from kg_memory.ingestion.state import IngestionContext, IngestionInput, IngestionState, on_state
 from kg_memory.ingestion.summarise import summarise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.effects import write
@@ -42,7 +42,7 @@ OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatc
 """Errors that the next episode would meet too: the episode waits until they are mended, and has not failed."""
 
 
-def build(driver: Driver, settings: Settings) -> StateGraph[IngestionState, IngestionContext, Any, IngestionState]:
+def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
     """Return the graph, to be compiled; its nodes run sync and async."""
     return course(driver, settings).graph
 
@@ -71,15 +71,15 @@ def course(driver: Driver, settings: Settings, *, received: bool = False) -> Cou
     return Course("ingestion", graph, nodes, after)
 
 
-def _after_receive(state: IngestionState) -> str:
+def _after_receive(state: Row) -> str:
     return "done" if state["done"] else "extract"
 
 
-def _after_save(state: IngestionState) -> str:
-    return state.get("retry_from") or "done"
+def _after_save(state: Row) -> str:
+    return str(state.get("retry_from") or "done")
 
 
-def note_failure(state: Mapping[str, Any], step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
+def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
     """Note on the stored episode of *state* that *step* met *error*, or *stumbled* over what it was given.
 
     The model's answers are kept, unless the step may have stumbled over them. Nothing is noted of an error of the

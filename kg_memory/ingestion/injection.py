@@ -1,7 +1,7 @@
-"""Which known patterns of prompt injection a text has, purely (C13): orders to whatever model reads it.
+"""Known patterns of prompt injection (C13): orders to whatever model reads a text.
 
-Flags are a net with holes, not a wall: what is not known is not found. The wall is that prompts fence all data, and
-that contexts escape it. They are made for few false alarms: to tell a memory "remember that ..." is no injection.
+Flags are a net with holes, not a wall. The wall is that prompts fence all data, and that contexts escape it. They are
+made for few false alarms: to tell a memory "remember that ..." is no injection.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Flag = Literal[
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 _GAP = r"[\W_]{0,5}"
-"""What may stand between two words: "ignore all", "**ignore** *all*", "ignoreall"."""
+"""Characters between two words: "ignore all", "**ignore** *all*", "ignoreall"."""
 
 
-def _words(*each: str) -> str:
-    return _GAP.join(each)
+def _words(*words: str) -> str:
+    return _GAP.join(words)
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -126,9 +126,14 @@ HIDDEN_TEXT = re.compile(
     "|[\u202d\u202e][^\\W\\d_\u0590-\u08ff]{2}"  # Latin letters turned round
 )
 _PATTERNS: Mapping[Flag, re.Pattern[str]] = {
-    "override": OVERRIDE, "persona": PERSONA, "prompt_leak": PROMPT_LEAK, "secrecy": SECRECY,
-    "exfiltration": EXFILTRATION, "forged_turn": FORGED_TURN, "forged_fence": FORGED_FENCE,
-}  # fmt: skip
+    "override": OVERRIDE,
+    "persona": PERSONA,
+    "prompt_leak": PROMPT_LEAK,
+    "secrecy": SECRECY,
+    "exfiltration": EXFILTRATION,
+    "forged_turn": FORGED_TURN,
+    "forged_fence": FORGED_FENCE,
+}
 
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
@@ -148,14 +153,14 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
     """
     plain = _readable(text)
     texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES)))
-    found = {name for name, pattern in _PATTERNS.items() if any(pattern.search(each) for each in texts)}
+    flags = {name for name, pattern in _PATTERNS.items() if any(map(pattern.search, texts))}
     if HIDDEN_TEXT.search(text):
-        found.add("hidden_text")
-    return tuple(each for each in FLAGS if each in found)
+        flags.add("hidden_text")
+    return tuple(flag for flag in FLAGS if flag in flags)
 
 
 def _readable(text: str) -> str:
     """Return *text* as a model reads it: compatible forms and case folded, invisible marks gone, one space between."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
-    text = _SPACED.sub(lambda found: _SEPARATORS.sub("", found[0]), text)
+    text = _SPACED.sub(lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

@@ -10,8 +10,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from kg_memory.ingestion.contradictions import apply_corrections, find_rejudged, find_verdicts
-from kg_memory.ingestion.records import Draft, EpisodeRecord, StatedFact, Update
+from kg_memory.ingestion.records import EpisodeRecord, StatedFact, pick
 from kg_memory.ingestion.revise import read_history, revise_beliefs, to_verdict
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import History
@@ -63,15 +64,6 @@ def _reopen(history: History, stated: set[str]) -> tuple[str, ...]:
 
 
 def _statement(fact: StatedFact, episode: EpisodeRecord) -> Statement:
-    return Statement(
-        fact=fact.stored_id,
-        id=episode.id,
-        stated_at=episode.at,
-        valid_at=fact.valid_at,
-        invalid_at=fact.invalid_at,
-        precision=fact.precision,
-        confidence=fact.confidence,
-        trust=episode.trust,
-        corrects=fact.corrects,
-        end_precision=fact.end_precision,
-    )
+    dates = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
+    basis = pick(fact, "confidence", "corrects")
+    return Statement(fact.stored_id, episode.id, episode.at, trust=episode.trust, **dates, **basis)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from kg_memory.errors import DatabaseError
 from kg_memory.falkor.queries import ingestion as queries
-from kg_memory.ingestion.records import Draft, Update
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.records import JSON
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry.failures import reason
@@ -51,7 +52,7 @@ def _link(ids: list[str], settings: Settings) -> Flow[int]:
     return int(rows[0]["n"])
 
 
-def _pairs(near: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _pairs(near: Iterable[Row]) -> list[JSON]:
     """Return each pair once, whichever of the two the row is of."""
     pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in near}
     return [{"one": one, "other": two, "similarity": similarity} for (one, two), similarity in sorted(pairs.items())]

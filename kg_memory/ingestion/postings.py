@@ -1,7 +1,7 @@
-"""The words that episodes share with their neighbours in a thread, in the word index.
+"""The words of episodes in the word index: their own, and those of their neighbours in a thread.
 
-Episodes next to each other carry each other's words, so that a line finds its context; see `receive.indexed`. Which two
-are neighbours depends on which were there when the later one came, so a thread is replayed in the order of arrival.
+Episodes next to each other carry each other's words, so that a line finds its context. Which two are neighbours depends
+on which were there when the later one came, so a thread is replayed in the order of arrival.
 """
 
 from __future__ import annotations
@@ -13,10 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.receive import NEAR, NEIGHBOUR_LENGTH, NEXT_TO, carried, indexed, length, line
-from kg_memory.temporal.interval import SESSION_GAP
+from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant
 from kg_memory.text import tokenise
 
+OWN, NEXT_TO, NEAR = 4, 2, 1
+"""The weights of a word for its own episode, for those next to it and for those two away."""
+NEIGHBOUR_LENGTH = 2000
+"""Characters of an episode that its neighbours see."""
+LONG = 60
+"""Words from which an episode has its context in itself: it carries no words of others. Talk has 5 to 40."""
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 REACH = 3 * SESSION_GAP
 """The most time between an episode and others whose words its neighbours carry without it."""
 _NEIGHBOUR_PLACES = 4
@@ -33,6 +42,62 @@ class Share:
 
 Shares = dict[str, dict[str, Share]]
 """By the episodes that carry words, the episodes whose words they carry."""
+
+
+def index_words(
+    episode: Row, before: Sequence[Row], after: Sequence[Row]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
+
+    Two neighbours carry the other's words too, so that a line is found by its context; see `carry_words`.
+    """
+    postings: dict[str, Counter[str]] = {}
+    lengths: Counter[str] = Counter()
+
+    def add(counts: Mapping[str, int], place: str) -> None:
+        for term, frequency in counts.items():
+            postings.setdefault(term, Counter())[place] += frequency
+        lengths[place] += sum(counts.values())
+
+    own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
+    add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
+    shared, size = tokenise.count_terms(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
+    for side in (before, after):
+        for weight, neighbour in zip((NEXT_TO, NEAR), side, strict=False):
+            if abs(neighbour["at"] - episode["at"]) <= SESSION_GAP:
+                lent = tokenise.count_terms(line(neighbour))
+                add(carry_words(size, lent, weight), episode["id"])
+                add(carry_words(length(neighbour), shared, weight), neighbour["id"])
+    rows = [{"term": term, "in": _to_postings(places)} for term, places in sorted(postings.items())]
+    return [{"id": place, "n": n} for place, n in lengths.items()], rows
+
+
+def _to_postings(places: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]
+
+
+def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
+    """Return what an episode of *length* words carries of those that a neighbour has.
+
+    A long one carries none: its own words say what it is about, and those of others would drown them.
+    """
+    return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
+
+
+def length(episode: Row) -> int:
+    """Return how many words the episode has, as far as neighbours see it."""
+    return sum(tokenise.count_terms(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
+
+
+def line(episode: Row) -> str:
+    """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
+    return f"{episode['speaker']}: {episode['content']}" if episode["speaker"] else str(episode["content"])
+
+
+def date_words(at: int) -> str:
+    """Return the day of an instant in words, as the index has them."""
+    moment = instant(at) or EPOCH
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
@@ -74,14 +139,14 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, Share]]) -> dict[str, Any]:
     """Return the length and the postings of *episode*: of its own words, and of those that it carries of *givers*."""
-    _, own = indexed(episode, (), ())
+    _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})
     for giver, share in givers:
         if share.later:
             text = line(giver)[:NEIGHBOUR_LENGTH]
         else:
             text = line({**giver, "content": giver["content"][:NEIGHBOUR_LENGTH]})
-        counts.update(carried(length(episode), tokenise.count_terms(text), share.weight))
+        counts.update(carry_words(length(episode), tokenise.count_terms(text), share.weight))
     return {"id": episode["id"], "n": counts.total(), "terms": to_terms(counts)}
 
 

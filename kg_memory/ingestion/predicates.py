@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kg_memory.falkor.queries import facts as queries
-from kg_memory.ingestion.records import NewPredicate
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.records import JSON, NewPredicate
 from kg_memory.llm.joint import Question, ask_question
 from kg_memory.llm.prompts import PREDICATES
 from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates
@@ -22,9 +22,9 @@ from kg_memory.settings import Settings
 from kg_memory.text import predicates as vocabulary
 
 MOST_CACHED = 4096
-"""How many learned predicates are held in the process (C55); where there are more, the database is asked each time."""
+"""The most learned predicates that are cached (C55); where there are more, the database is asked each time."""
 MOST_SHOWN = 100
-"""How many of the names in use the model is shown, at most."""
+"""The most names in use that the model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What is known of some predicates: their `meanings`, and those of these that were `learned` for this episode.
+    """The `meanings` of predicates that need no question, and those of these that were `learned` for this episode.
 
     `stored` are all predicates that the namespace has, by their names.
     """
 
     meanings: Mapping[str, Meaning]
     learned: Mapping[str, NewPredicate]
-    stored: Mapping[str, Mapping[str, Any]]
+    stored: Mapping[str, Row]
 
 
 def find_meanings(
@@ -74,7 +74,7 @@ def find_meanings(
     for name in predicates:
         if name not in meanings:
             fresh = learned.get(name)
-            meanings[name] = _meaning_of(fresh) if fresh else Meaning(name)
+            meanings[name] = _to_meaning(fresh) if fresh else Meaning(name)
     return meanings, tuple(learned.values())
 
 
@@ -92,13 +92,13 @@ def look_up(
         row, of_rule = stored.get(name), stored.get(rules.get(name, ""))
         if row is None and of_rule is not None and of_rule["origin"] == "corrected":
             row = of_rule  # a person's correction of a predicate counts for its synonyms
-        meaning = _meaning(name, row, settings)
+        meaning = _find_meaning(name, row, settings)
         if meaning is not None:
             meanings[name] = meaning
     learned = {
         predicate.name: predicate for predicate in before if predicate.name in names and predicate.name not in meanings
     }
-    meanings |= {name: _meaning_of(predicate) for name, predicate in learned.items()}
+    meanings |= {name: _to_meaning(predicate) for name, predicate in learned.items()}
     return Lookup(meanings, learned, stored)
 
 
@@ -124,7 +124,7 @@ def _learn(answers: Sequence[CanonicalPredicates], names: set[str], settings: Se
     return list(learned.values())
 
 
-def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, dict[str, Any]]]:
+def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
     """Return the stored predicates called *names*, and others, by their names."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
@@ -132,26 +132,26 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
     return {row["predicate"]["name"]: row["predicate"] for row in rows}
 
 
-def _meaning(name: str, stored: Mapping[str, Any] | None, settings: Settings) -> Meaning | None:
+def _find_meaning(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
     """Return what *name* means by a correction, the settings, what is *stored* and the rules; ``None`` for a miss."""
     if stored is not None and stored["origin"] == "corrected":
-        return _meaning_of_row(stored, declared=stored["one_at_a_time"] is not None)
+        return _row_to_meaning(stored, declared=stored["one_at_a_time"] is not None)
     declared = vocabulary.declared_predicate(name, settings.fact_types)
     if declared is not None:
         names = {vocabulary.predicate_name(fact.name) for fact in settings.fact_types if fact.single_valued is not None}
         is_set = declared.name in names
         return Meaning(declared.name, declared.single_valued, declared.family, declared=is_set)
     if stored is not None:
-        return _meaning_of_row(stored)
+        return _row_to_meaning(stored)
     rule = vocabulary.canonical_predicate(name)
     return Meaning(rule.name, rule.single_valued, rule.family) if rule else None
 
 
-def _meaning_of_row(row: Mapping[str, Any], *, declared: bool = False) -> Meaning:
+def _row_to_meaning(row: Row, *, declared: bool = False) -> Meaning:
     return Meaning(row["canonical"], row["one_at_a_time"], _family(row["canonical"]), declared=declared)
 
 
-def _meaning_of(predicate: NewPredicate) -> Meaning:
+def _to_meaning(predicate: NewPredicate) -> Meaning:
     return Meaning(predicate.canonical, predicate.single_valued, _family(predicate.canonical))
 
 
@@ -163,6 +163,6 @@ def _family(canonical: str) -> str | None:
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
     """Return what the model said, its canonical name brought to the one that the rules or the settings have for it."""
     name = vocabulary.predicate_name(answer.canonical)
-    meaning = _meaning(name, None, settings) or Meaning(name, answer.one_at_a_time)
+    meaning = _find_meaning(name, None, settings) or Meaning(name, answer.one_at_a_time)
     single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time
     return NewPredicate(answer.name, meaning.name, single_valued)

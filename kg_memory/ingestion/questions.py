@@ -1,4 +1,4 @@
-"""Which questions are asked together: what the plans save.
+"""The plans: which questions are asked together.
 
 The call is made at the first of the steps that a question is for. Its answer stays in the state, and each step applies
 its own part:
@@ -15,7 +15,7 @@ is not, `dedupe` asks about the pairs that differ by that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from kg_memory.ingestion.contradictions import (
@@ -27,10 +27,9 @@ from kg_memory.ingestion.contradictions import (
     with_siblings,
 )
 from kg_memory.ingestion.date import date_facts
-from kg_memory.ingestion.facts import named_readings, state_facts, wordings
+from kg_memory.ingestion.facts import locate_readings, state_facts, wordings
 from kg_memory.ingestion.predicates import look_up, predicate_question
 from kg_memory.ingestion.records import (
-    Draft,
     NamedFact,
     NewPredicate,
     PairVerdict,
@@ -39,6 +38,7 @@ from kg_memory.ingestion.records import (
     take_of_episode,
     take_of_piece,
 )
+from kg_memory.ingestion.state import Draft, type_fields
 from kg_memory.llm.joint import Question
 from kg_memory.llm.prompts import READ
 from kg_memory.llm.prompts.answers import EpisodeReading
@@ -56,18 +56,15 @@ def reads_at_once(settings: Settings) -> bool:
     return READS_AT_ONCE[settings.plan]
 
 
-def reading_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
+def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
     """Return the question for the entities and facts of *piece*."""
-    types = {
-        "entity_types": [asdict(declared) for declared in settings.entity_types],
-        "fact_types": [asdict(declared) for declared in settings.fact_types],
-    }
-    return Ask(READ, {**draft.prompt_fields(piece), **types, "instructions": settings.instructions})
+    fields = {**draft.prompt_fields(piece), **type_fields(settings)}
+    return Ask(READ, {**fields, "instructions": settings.instructions})
 
 
 def ask_reading(draft: Draft, settings: Settings) -> Flow[tuple[list[EpisodeReading], tuple[NamedFact, ...]]]:
     """Ask for the entities and facts of each piece; return the answers, and the facts within the limits."""
-    readings = yield from every(_ask(reading_question(draft, piece, settings)) for piece in draft.pieces)
+    readings = yield from every(_ask(read_question(draft, piece, settings)) for piece in draft.pieces)
     facts = [
         NamedFact(place, **{**dict(fact), "objects": tuple(fact.objects)})
         for place, reading in enumerate(readings)
@@ -78,7 +75,7 @@ def ask_reading(draft: Draft, settings: Settings) -> Flow[tuple[list[EpisodeRead
 
 @dataclass(frozen=True, slots=True)
 class LaterQuestions:
-    """What is asked along with which entities are known; `related` is what the pairs were looked up in."""
+    """The questions asked along with which entities are known; `related` is where the pairs come from."""
 
     predicates: Question[list[NewPredicate]]
     pairs: Question[dict[str, PairVerdict | None]]
@@ -91,12 +88,12 @@ def prepare_later_questions(draft: Draft, settings: Settings) -> Flow[LaterQuest
 
     Pairs are asked about for the facts whose predicates are known.
     """
-    readings = named_readings(draft)
+    readings = locate_readings(draft)
     predicates = wordings(readings)
     lookup = yield from look_up(predicates, settings, draft.learned, draft.predicates_at)
     plain = [reading for reading in readings if predicate_name(reading[1].predicate) in lookup.meanings]
     facts = date_facts(state_facts(draft, plain, lookup.meanings), draft.episode)
-    guess = draft.having(facts=facts)
+    guess = draft.with_records(facts=facts)
     related = yield from find_related(facts, settings)
     candidates = with_siblings(guess, related.candidates)
     marked = mark_repeats(facts, candidates)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import takewhile
@@ -16,42 +15,32 @@ from typing import Any
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.filter import without_contexts
 from kg_memory.ingestion.injection import Flag, injection_flags
-from kg_memory.ingestion.records import Draft, EpisodeRecord, Piece, PreviousMessage, Update, to_plain
+from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
+from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage, to_plain
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant, iso, micros
-from kg_memory.text import tokenise
+from kg_memory.temporal.interval import EPOCH, instant, iso, micros
 from kg_memory.text.identity import episode_id, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import validate_namespace
 
-OWN, NEXT_TO, NEAR = 4, 2, 1
-"""How much a word counts for its own episode, for those next to it and for those two away."""
-NEIGHBOUR_LENGTH = 2000
-"""Characters of an episode that its neighbours see."""
-LONG = 60
-"""Words from which an episode has its context in itself: it carries no words of others. Talk has 5 to 40."""
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
-"""What stays as the episode was stored first."""
+"""The fields that stay as the episode was stored first."""
 LONGEST_FIELD = 10_000
 """Characters of a speaker, a thread, a source or its own id."""
 DEEPEST = 200
-"""How many lists and objects of a JSON record may lie in each other."""
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
+"""The most lists and objects of a JSON record that lie in each other."""
 FINISHED = ("done", "skipped")
 """The states of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
-"""Where a text may be split, best first."""
-
-Row = Mapping[str, Any]
+"""The places at which a text may be split, best first."""
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -63,7 +52,7 @@ def receive(draft: Draft, settings: Settings) -> Flow[Update]:
     return update
 
 
-def accept(state: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
+def accept(state: Row, settings: Settings) -> Flow[JSON]:
     """Save the episode of *state* to be read later, and return the state as `receive` leaves it."""
     update = yield from _save(Draft(state), settings, reading=False)
     return {name: to_plain(value) for name, value in update.items()}
@@ -116,7 +105,7 @@ def _store(
     del columns["at_iso"]
     while True:
         before, after = yield from _read_neighbours(episode, settings)
-        lengths, postings = indexed(columns, before, after)
+        lengths, postings = index_words(columns, before, after)
         around = [neighbour["id"] for neighbour in (*before, *after)]
         rows = yield from write(
             queries.SAVE_EPISODE,
@@ -156,7 +145,7 @@ def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ..
     )
 
 
-def validate_episode(state: Mapping[str, Any], settings: Settings, created_at: int) -> EpisodeRecord:
+def validate_episode(state: Row, settings: Settings, created_at: int) -> EpisodeRecord:
     """Return the episode as it is stored: cleaned, identified and dated.
 
     Raises: `InputError` for input that cannot be stored.
@@ -258,62 +247,6 @@ def split_content(content: str, size: int) -> list[Piece]:
     return pieces
 
 
-def indexed(
-    episode: Row, before: Sequence[Row], after: Sequence[Row]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
-
-    Two neighbours carry the other's words too, so that a line is found by its context; see `carried`.
-    """
-    postings: dict[str, Counter[str]] = {}
-    lengths: Counter[str] = Counter()
-
-    def add(counts: Mapping[str, int], place: str) -> None:
-        for term, frequency in counts.items():
-            postings.setdefault(term, Counter())[place] += frequency
-        lengths[place] += sum(counts.values())
-
-    own = tokenise.count_terms(line(episode) + " " + date_words(episode["at"]))
-    add({term: OWN * frequency for term, frequency in own.items()}, episode["id"])
-    shared, size = tokenise.count_terms(line(episode)[:NEIGHBOUR_LENGTH]), length(episode)
-    for side in (before, after):
-        for weight, neighbour in zip((NEXT_TO, NEAR), side, strict=False):
-            if abs(neighbour["at"] - episode["at"]) <= SESSION_GAP:
-                lent = tokenise.count_terms(line(neighbour))
-                add(carried(size, lent, weight), episode["id"])
-                add(carried(length(neighbour), shared, weight), neighbour["id"])
-    rows = [{"term": term, "in": _posting_rows(places)} for term, places in sorted(postings.items())]
-    return [{"id": place, "n": n} for place, n in lengths.items()], rows
-
-
-def _posting_rows(places: Mapping[str, int]) -> list[dict[str, Any]]:
-    return [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]
-
-
-def carried(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return what an episode of *length* words carries of those that a neighbour has.
-
-    A long one carries none: its own words say what it is about, and those of others would drown them.
-    """
-    return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
-
-
-def length(episode: Row) -> int:
-    """Return how many words the episode has, as far as neighbours see it."""
-    return sum(tokenise.count_terms(line({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]})).values())
-
-
-def line(episode: Row) -> str:
-    """Return the episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
-    return f"{episode['speaker']}: {episode['content']}" if episode["speaker"] else str(episode["content"])
-
-
-def date_words(at: int) -> str:
-    """Return the day of an instant in words, as the index has them."""
-    moment = instant(at) or EPOCH
-    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
-
-
 def _validate_kind(kind: object, content: str) -> str:
     try:
         valid = EpisodeKind(str(kind))
@@ -322,7 +255,7 @@ def _validate_kind(kind: object, content: str) -> str:
         raise InputError(f"the kind is {short(kind)}: use one of {kinds}") from None
     if valid is EpisodeKind.JSON:
         try:
-            depth = nesting(json.loads(content))
+            depth = measure_depth(json.loads(content))
         except (ValueError, RecursionError) as error:
             raise InputError(f"the content is not valid JSON ({error}): fix it, or store it with kind='text'") from None
         if depth > DEEPEST:
@@ -330,7 +263,7 @@ def _validate_kind(kind: object, content: str) -> str:
     return valid.value
 
 
-def nesting(value: Any) -> int:
+def measure_depth(value: Any) -> int:
     """Return how many lists and objects of the JSON *value* lie in each other, at most."""
     depth, level = 0, [value]
     while level := [item for item in level if isinstance(item, list | dict)]:

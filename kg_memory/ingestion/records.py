@@ -1,101 +1,24 @@
-"""The records that pass between the steps of ingestion, and the codec that keeps the graph's state JSON-plain.
-
-A step reads a `Draft` and returns the records that it adds. The state that LangGraph checkpoints and Studio shows has
-the same records as JSON; no embedding is ever in it.
-"""
+"""The records that pass between the steps of ingestion, and the codec that makes them JSON."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache, wraps
-from operator import add
+from functools import cache
 from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Required,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from typing_extensions import TypedDict
-
-from kg_memory.ingestion.revise import Revision
-from kg_memory.llm import prompts
-from kg_memory.models.graph import ConflictStrategy, Precision, Ruling, VerdictKind
-from kg_memory.runtime import config
-from kg_memory.runtime.config import setting
-from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.forms import shown
-from kg_memory.settings import Settings
+from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.validation import DEFAULT_NAMESPACE
 
 T = TypeVar("T")
+JSON = dict[str, Any]
+"""A record as JSON, or the parameters of a query."""
 Decode = Callable[[Any], Any]
 MOST_IN_EPISODE = 5000
-"""How many entities, and how many facts, one episode may have in all its pieces: one query writes them."""
+"""The most entities, and the most facts, of one episode in all its pieces: one query writes them."""
 log = logging.getLogger("kg_memory.ingestion")
-
-
-class IngestionInput(TypedDict, total=False):
-    """What to remember, and where; only `content` is needed."""
-
-    content: Required[
-        Annotated[str, shown("What is to be remembered: words, or a JSON record.", examples=["I live in Oslo now."])]
-    ]
-    kind: Annotated[Literal["message", "text", "json"], shown("What the content is.", "message")]
-    speaker: Annotated[str | None, shown("Who said it.", None, examples=["Ann"])]
-    at: Annotated[str | None, shown("When it was said, in ISO 8601; now if left out.", None, examples=["2024-05-01"])]
-    thread: Annotated[str | None, shown("The conversation that it belongs to.", None)]
-    source: Annotated[str | None, shown("Where it comes from.", None, examples=["slack"])]
-    source_id: Annotated[str | None, shown("Its id there; the same id is the same episode, stored once.", None)]
-    trust: Annotated[float, shown("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
-    expires_at: Annotated[str | None, shown("When it is to be forgotten, in ISO 8601; never if left out.", None)]
-    namespace: Annotated[str, shown("Whose memory it goes into.", DEFAULT_NAMESPACE)]
-    saved_id: Annotated[
-        str | None, shown("Its id, if it was saved before: it is read only if it is still there.", None)
-    ]
-
-
-class IngestionContext(config.Context):
-    """How this run reads, where it is to differ from the memory's settings and prompts."""
-
-    instructions: str = setting("instructions", "Further wishes for what is extracted.", "extract", "facts")
-    previous_messages: int = setting("previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50)
-    plan: Literal["economy", "standard", "thorough"] = setting("plan", "How much is asked about an episode.", "extract")
-    read_all: bool = setting("read_all", "Whether also greetings and the like are read.", "extract")
-    reflections: int = setting("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
-    auto_threshold: float = setting(
-        "auto_threshold", "Confidence from which a verdict takes effect at once.", "dedupe", "invalidate", ge=0, le=1
-    )
-    review_threshold: float = setting(
-        "review_threshold", "Confidence from which a verdict waits for review.", "invalidate", ge=0, le=1
-    )
-    conflict_strategy: ConflictStrategy = setting(
-        "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"
-    )
-    extract_message_prompt: str = config.prompt(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")
-    extract_text_prompt: str = config.prompt(prompts.EXTRACT_TEXT, "extract", "How a text is read.")
-    extract_json_prompt: str = config.prompt(prompts.EXTRACT_JSON, "extract", "How a JSON record is read.")
-    read_prompt: str = config.prompt(prompts.READ, "extract", "How entities and facts are read together.")
-    reflect_prompt: str = config.prompt(prompts.REFLECT, "reflect", "How the entities are looked through.")
-    resolve_prompt: str = config.prompt(prompts.RESOLVE, "resolve", "How known entities are recognised.")
-    facts_prompt: str = config.prompt(prompts.FACTS, "facts", "How the facts are read.")
-    predicates_prompt: str = config.prompt(prompts.PREDICATES, "facts", "How a new predicate gets its name.")
-    judge_prompt: str = config.prompt(prompts.JUDGE, "dedupe", "How new facts are compared with known ones.")
-    summarise_prompt: str = config.prompt(prompts.SUMMARISE, "summarise", "How entities are summarised.")
-
-
-# Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +98,7 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which of the known entities `among` which it was asked about (ids) an entity is the `same_as`, if any.
+    """The answer about a mention: the entity that it is the `same_as`, if any, `among` the known ones shown (ids).
 
     `name` is the fullest name of the two.
     """
@@ -291,7 +214,7 @@ class CandidateFact:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What a new fact has to do with a known one; `holds` is which of the two is to be believed."""
+    """The relation of a new fact to a known one; `holds` is which of the two is to be believed."""
 
     verdict: VerdictKind
     confidence: float
@@ -310,7 +233,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """What a new fact does to an existing one, by their ids; see `kg_memory.models.graph.Review`."""
+    """A verdict that a new fact ends or refutes an existing one, by their ids; see `kg_memory.models.graph.Review`."""
 
     id: str
     new: str
@@ -321,7 +244,7 @@ class NewVerdict:
     holds: Literal["new", "known"]
     reason: str
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JSON:
         """Return the verdict as it is stored."""
         row = to_plain(self)
         row["known"] = row.pop("existing")
@@ -337,7 +260,7 @@ class NewPredicate:
     single_valued: bool | None
     origin: str = "learned"
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JSON:
         """Return the predicate as it is stored."""
         row = to_plain(self)
         row["one_at_a_time"] = row.pop("single_valued")
@@ -346,7 +269,7 @@ class NewPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What a judgement is based on: the revisions of the entities, and histories of facts known in the same words."""
+    """The basis of a judgement: revisions of entities, and histories of facts known in the same words."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -359,149 +282,6 @@ class Related:
     searched: str
     candidates: tuple[Mapping[str, CandidateFact], ...]
     grounds: Grounds
-
-
-# The state
-
-
-class IngestionState(IngestionInput, total=False):
-    """The input, and what each step adds to it: the records of `Draft`, as JSON."""
-
-    episode: dict[str, Any]
-    new: bool
-    done: bool
-    status: str
-    answers: dict[str, str]
-    forgotten: int
-    predicates_at: int
-    previous: list[dict[str, Any]]
-    skips: int
-    pieces: list[dict[str, Any]]
-    mentions: list[dict[str, Any]]
-    stated: list[dict[str, Any]] | None
-    skipped: str
-    entities: list[dict[str, Any]]
-    identities: dict[str, dict[str, Any]]
-    learned: list[dict[str, Any]]
-    judged: dict[str, Any]
-    facts: list[dict[str, Any]]
-    predicates: list[dict[str, Any]]
-    related: dict[str, Any] | None
-    comparisons: list[dict[str, Any]]
-    grounds: dict[str, Any]
-    verdicts: list[dict[str, Any]]
-    rejudged: list[dict[str, Any]]
-    reopened: list[str]
-    revision: dict[str, Any]
-    retry_from: Literal["receive", "dedupe"] | None
-    conflicts: int
-    saved_at: int
-    stale: list[dict[str, Any]]
-    linked: int
-    unlinked: int
-    steps: Annotated[list[dict[str, Any]], add]
-
-
-class Draft:
-    """An episode on its way through the graph: the state, whose records are decoded when a step reads them.
-
-    By the step that writes them:
-
-    - receive: `answers` are what the model answered when reading the episode was broken off. `forgotten` is how often
-      something had been forgotten when the episode was saved, `predicates_at` when a predicate was learned or corrected
-      last, `skips` how many episodes right before it in its thread were not read.
-    - extract: `mentions`; `stated` are the facts where these are read together with the entities; `skipped` tells why
-      the episode is not read.
-    - resolve: `entities`. Of later questions that were asked with it, or ahead of the episode's turn, the answers:
-      `identities` by canonical names, `learned` predicates, and verdicts on pairs of facts (`judged`).
-    - facts and date: `facts`, and the `predicates` that are new. dedupe marks the facts that are known.
-    - dedupe: `comparisons` with known facts; `grounds`. It looks up the `related` facts, unless resolve did.
-    - invalidate: `verdicts`, those that take the place of earlier ones (`rejudged`), the ids of those that wait for
-      review again (`reopened`), and the `revision` of beliefs.
-    - save: `retry_from` is the step to go back to, after how many `conflicts` with other writers; else `saved_at`, and
-      the rows of entities whose summaries are `stale`.
-    """
-
-    namespace: str
-    episode: EpisodeRecord
-    new: bool
-    done: bool
-    status: str
-    answers: dict[str, str]
-    forgotten: int
-    predicates_at: int | None
-    previous: tuple[PreviousMessage, ...]
-    skips: int
-    pieces: tuple[Piece, ...]
-    mentions: tuple[Mention, ...]
-    stated: tuple[NamedFact, ...] | None
-    skipped: str | None
-    entities: tuple[ResolvedEntity, ...]
-    identities: dict[str, Identity]
-    learned: tuple[NewPredicate, ...]
-    judged: dict[str, PairVerdict | None]
-    facts: tuple[StatedFact, ...]
-    predicates: tuple[NewPredicate, ...]
-    related: Related | None
-    comparisons: tuple[Comparison, ...]
-    grounds: Grounds
-    verdicts: tuple[NewVerdict, ...]
-    rejudged: tuple[NewVerdict, ...]
-    reopened: tuple[str, ...]
-    revision: Revision
-    retry_from: str | None
-    conflicts: int
-    saved_at: int
-    stale: list[dict[str, Any]]
-    steps: list[dict[str, Any]]
-    _keys: ClassVar[Mapping[str, tuple[Decode, Any]]]
-
-    def __init__(self, state: Mapping[str, Any], **records: Any) -> None:
-        self.state = state
-        self.__dict__.update(records)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in self._keys:
-                raise AttributeError(name)
-            decode, default = self._keys[name]
-            value = self.state.get(name)
-            record = default if value is None else decode(value)
-            self.__dict__[name] = record
-            return record
-
-    def having(self, **records: Any) -> Draft:
-        """Return the draft with *records* in place of its own."""
-        own = {name: value for name, value in self.__dict__.items() if name != "state"}
-        return Draft(self.state, **{**own, **records})
-
-    def prompt_fields(self, piece: Piece | None = None) -> dict[str, Any]:
-        """Return what prompts about *piece* show: the piece as an episode, and what came before it.
-
-        Without one, the first piece stands for the whole episode.
-        """
-        if piece is None:
-            piece = self.pieces[0] if self.pieces else Piece("")
-        kind, speaker, at = self.episode.kind, self.episode.speaker, self.episode.at_iso
-        episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at}
-        return {"episode": episode, "previous": [to_plain(message) for message in self.previous]}
-
-
-Update = dict[str, Any]
-"""The records that a step adds, by their keys in the state."""
-TypedStep = Callable[[Draft, Settings], Flow[Update]]
-
-
-def on_state(step: TypedStep) -> Callable[[Mapping[str, Any], Settings], Flow[dict[str, Any]]]:
-    """Return *step* as a node runs it: from the plain state to a plain update of it."""
-
-    @wraps(step)
-    def run(state: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
-        update = yield from step(Draft(state), settings)
-        return {name: to_plain(value) for name, value in update.items()}
-
-    return run
 
 
 # The codec
@@ -519,6 +299,11 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value):
         return {name: to_plain(getattr(value, name)) for name in _names(kind)}  # type: ignore[arg-type]
     return value
+
+
+def pick(record: Any, *names: str) -> JSON:
+    """Return the fields of *record* called *names*."""
+    return {name: getattr(record, name) for name in names}
 
 
 def from_plain(kind: type[T], value: Any) -> T:
@@ -570,15 +355,7 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
-def _default(hint: Any) -> Any:
-    """Return the value of a key that the state does not have."""
-    empty: dict[Any, Any] = {tuple: (), dict: {}, list: [], int: 0, bool: False}
-    return empty.get(get_origin(hint) or hint)
-
-
 _PLAIN = frozenset((str, int, float, bool, type(None)))
-_HINTS = {name: hint for name, hint in get_type_hints(Draft).items() if not name.startswith("_")}
-Draft._keys = {name: (decoder(hint), _default(hint)) for name, hint in _HINTS.items()}  # noqa: SLF001
 
 
 # Bounds

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from kg_memory.ingestion.extract import join, speaker_of
-from kg_memory.ingestion.records import Draft, Mention, Piece, Update
+from kg_memory.ingestion.records import Mention, Piece
+from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.llm.prompts import REFLECT
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.runtime.effects import ask
@@ -37,7 +38,7 @@ def _apply(
     answers: Sequence[Reflection], mentions: Sequence[Mention], speaker: set[str], settings: Settings
 ) -> tuple[Mention, ...]:
     # A name is unsupported only if no piece supports it.
-    unsupported = set.intersection(*({canonical_name(name) for name in answer.unsupported} for answer in answers))
+    unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
     supported = [mention for mention in mentions if canonical_name(mention.name) not in unsupported - speaker]
     missed = (
         entity for answer in answers for entity in answer.missed if canonical_name(entity.name) not in unsupported
@@ -46,10 +47,7 @@ def _apply(
 
 
 def _ask(draft: Draft, piece: Piece, mentions: Sequence[Mention], settings: Settings) -> Flow[Reflection]:
-    answer = yield from ask(
-        REFLECT,
-        **draft.prompt_fields(piece),
-        entity_types=[asdict(declared) for declared in settings.entity_types],
-        entities=[asdict(mention) for mention in mentions],
-    )
+    entity_types = type_fields(settings)["entity_types"]
+    entities = [asdict(mention) for mention in mentions]
+    answer = yield from ask(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)
     return answer

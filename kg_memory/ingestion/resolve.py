@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any
 
 from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
 from kg_memory.ingestion.questions import prepare_later_questions
-from kg_memory.ingestion.records import Draft, Identity, Mention, ResolvedEntity, Update
+from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.joint import Question, ask_question, ask_together
 from kg_memory.llm.prompts import RESOLVE
 from kg_memory.llm.prompts.answers import Resolutions
@@ -26,7 +28,7 @@ Candidate = dict[str, Any]
 ByPlace = Mapping[int, list[Candidate]]
 """The known entities that each mention may be, best first, by its place."""
 MOST_ALIASES = 50
-"""How many other names an entity may have; all are shown wherever it is compared with a new one."""
+"""The most other names of an entity; all are shown wherever it is compared with a new one."""
 log = logging.getLogger("kg_memory.ingestion")
 
 
@@ -38,8 +40,8 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     """
     mentions = draft.mentions
     # Embed all that later steps need along with the names: one request instead of three.
-    later = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
-    vectors = yield from embed([*(mention.name for mention in mentions), *later])
+    texts = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
+    vectors = yield from embed([*(mention.name for mention in mentions), *texts])
     candidates = yield from find_candidates(mentions, vectors[: len(mentions)], settings)
     identities = answers_before(mentions, candidates, draft.identities)
     unsure = {new: among for new, among in unclear(mentions, candidates, settings).items() if new not in identities}
@@ -52,10 +54,10 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     else:
         supposed = identities | likely(mentions, unsure)
         guess = resolve_all(mentions, candidates, supposed, draft.namespace, settings)
-        asked = yield from prepare_later_questions(draft.having(entities=guess), settings)
-        answers, learned, judged = yield from ask_together(question, asked.predicates, asked.pairs)
+        later = yield from prepare_later_questions(draft.with_records(entities=guess), settings)
+        answers, learned, judged = yield from ask_together(question, later.predicates, later.pairs)
         identities |= answers
-        later_answers = {"learned": (*asked.learned, *learned), "judged": judged, "related": asked.related}
+        later_answers = {"learned": (*later.learned, *learned), "judged": judged, "related": later.related}
     return {"entities": resolve_all(mentions, candidates, identities, draft.namespace, settings), **later_answers}
 
 
@@ -81,7 +83,7 @@ def find_candidates(mentions: Sequence[Mention], vectors: Sequence[Vector], sett
         return {}
     limit = settings.candidates
     rows = yield from read(queries.SIMILAR_ENTITIES, names=names, limit=limit, threshold=settings.ask_threshold or 0.0)
-    candidates: dict[int, list[dict[str, Any]]] = {new: [] for new in range(len(mentions))}
+    candidates: dict[int, list[JSON]] = {new: [] for new in range(len(mentions))}
     for row in rows:
         if row["kind"] == "vectors":
             refuse_other_vectors(row["entity"], (yield from embedding_model()), len(vectors[0]))
@@ -90,7 +92,7 @@ def find_candidates(mentions: Sequence[Mention], vectors: Sequence[Vector], sett
     return {new: _best(own, limit) for new, own in candidates.items()}
 
 
-def _best(rows: Iterable[Mapping[str, Any]], limit: int) -> list[Candidate]:
+def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
     best: dict[str, Candidate] = {}
     for row in rows:
         entity = row["entity"]
@@ -157,9 +159,7 @@ def _digits(name: str) -> list[str]:
 # The question
 
 
-def identity_question(
-    mentions: Mapping[int, Mention], unsure: ByPlace, fields: Mapping[str, Any]
-) -> Question[dict[int, Identity]]:
+def identity_question(mentions: Mapping[int, Mention], unsure: ByPlace, fields: Row) -> Question[dict[int, Identity]]:
     """Return the question which of its candidates each of *mentions* is; *fields* show what they were read from."""
     items = [
         {"id": new, "name": mentions[new].name, "type": mentions[new].type, "candidates": _show(among)}
@@ -185,7 +185,7 @@ def _still_fits(identity: Identity, candidates: Sequence[Candidate]) -> bool:
     return ids.issubset(identity.among) and (identity.same_as is None or identity.same_as in ids)
 
 
-def _show(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+def _show(candidates: Sequence[Candidate]) -> list[JSON]:
     return [
         {
             "id": place,
@@ -240,16 +240,16 @@ def _resolve(
 ) -> ResolvedEntity:
     same = certain(mention, candidates, settings)
     if same is not None:
-        return _stored_entity(mention, same, None)
+        return _match_entity(mention, same, None)
     if identity is not None:
         same = next((candidate for candidate in candidates if candidate["id"] == identity.same_as), None)
         if same is not None:
-            return _stored_entity(mention, same, identity.name)
+            return _match_entity(mention, same, identity.name)
     key = entity_key(mention.name, mention.type)
     return ResolvedEntity(mention.name, mention.type, (mention.name,), key, entity_id(namespace, key))
 
 
-def _stored_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
+def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
     """Return the known entity, under the *fullest* of its names if that is one, with the new name as an alias."""
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import chain
+from operator import itemgetter
 
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.usage import NO_USAGE
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.receive import FINISHED
-from kg_memory.ingestion.records import Draft, ResolvedEntity, StatedFact, Update
+from kg_memory.ingestion.records import JSON, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
 from kg_memory.ingestion.revise import revive
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
@@ -19,11 +22,11 @@ from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key
 
 MOST_CONFLICTS = 200
-"""How often writing is tried while others write about the same entities; one of them succeeds each time."""
+"""The most tries to write while others write about the same entities; one of them succeeds each time."""
 NAME_WEIGHT = 10
-"""How much more a word counts in an entity's name than in its summary (C44)."""
+"""The weight of a word in an entity's name, where one in its summary counts 1 (C44)."""
 STALE = {"most": 25, "latest": 50, "limit": 24, "past": 5}
-"""How many entities are summarised at once, by how many of their latest current facts, and of those that ended."""
+"""The most entities that are summarised at once, and the most of their latest current facts, and of ended ones."""
 LEFT = 600 * 1_000_000
 """Microseconds after which a summary that is still stale was left so by a crash."""
 
@@ -63,7 +66,7 @@ def _status(draft: Draft) -> str:
     return "skipped" if draft.skipped else "done"
 
 
-def _read_status(draft: Draft) -> Flow[dict[str, Any]]:
+def _read_status(draft: Draft) -> Flow[JSON]:
     """Return how far the stored episode is, and how often something was forgotten."""
     rows = yield from read(episodes.STATUS, id=draft.episode.id)
     if not rows:
@@ -71,12 +74,14 @@ def _read_status(draft: Draft) -> Flow[dict[str, Any]]:
     return rows[0]
 
 
-def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[dict[str, Any]] | None]]:
+def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
     """Write, and return when, and the rows of stale summaries; ``None`` where anything it is based on changed."""
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
     named = [entity for entity in draft.entities if entity.is_new or entity.renamed]
-    texts = [episode.line, *(entity.name for entity in named), *(fact.sentence for fact in worded)]
+    texts = [episode.line]
+    texts += [entity.name for entity in named]
+    texts += [fact.sentence for fact in worded]
     vectors = dict(zip(texts, (yield from embed(texts)), strict=True))
     created_at = yield from now()
     rows = yield from write(
@@ -87,28 +92,25 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[dict[str, A
         plan=_plan(draft, settings),
         took=_usage(draft),
         forgotten=draft.forgotten,
-        based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(draft.grounds.revisions.items())],
+        based_on=_revision_rows(draft.grounds.revisions),
         embedding=vectors[episode.line],
         at=episode.at,
         now=created_at,
         before=created_at - LEFT,
         **STALE,
-        named=[
-            {"key": entity.key, "name": entity.name, "embedding": vectors[entity.name]}
-            for entity in named
-            if not entity.is_new
-        ],
+        named=[_new_name_row(entity, vectors) for entity in named if not entity.is_new],
         entities=_entity_rows(draft, vectors),
         **_fact_rows(worded, draft.entities, vectors),
-        statements=[_statement_row(fact) for fact in draft.facts],
-        verdicts=[verdict.row() for verdict in draft.verdicts],
-        rejudged=[verdict.row() for verdict in draft.rejudged],
+        statements=list(map(_statement_row, draft.facts)),
+        verdicts=list(map(NewVerdict.row, draft.verdicts)),
+        rejudged=list(map(NewVerdict.row, draft.rejudged)),
         reopened=list(draft.reopened),
-        predicates=[predicate.row() for predicate in draft.predicates],
+        predicates=list(map(NewPredicate.row, draft.predicates)),
         **draft.revision.to_parameters(),
         **NO_USAGE,
     )
-    return created_at, [stale for row in rows for stale in row["stale"] if stale["key"]] if rows else None
+    stale = chain.from_iterable(row["stale"] for row in rows)
+    return created_at, [entity for entity in stale if entity["key"]] if rows else None
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
@@ -123,11 +125,22 @@ def _usage(draft: Draft) -> list[float]:
     counts = ("calls", "input_tokens", "output_tokens")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")
     reading = [step for step in draft.steps if step["step"] in readers]
-    whole = [sum(step[name] for step in draft.steps) for name in (*counts, "seconds")]
-    return whole + [sum(step[name] for step in reading) for name in counts]
+    return [*_sum(draft.steps, *counts, "seconds"), *_sum(reading, *counts)]
 
 
-def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[dict[str, Any]]:
+def _sum(steps: Sequence[Row], *names: str) -> list[float]:
+    return [sum(map(itemgetter(name), steps)) for name in names]
+
+
+def _revision_rows(revisions: Mapping[str, int]) -> list[JSON]:
+    return [{"id": id_, "revision": revision} for id_, revision in sorted(revisions.items())]
+
+
+def _new_name_row(entity: ResolvedEntity, vectors: Mapping[str, Vector]) -> JSON:
+    return {**pick(entity, "key", "name"), "embedding": vectors[entity.name]}
+
+
+def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
     stale = {place for fact in changing for place in (fact.subject, *fact.objects)}
@@ -135,69 +148,40 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[dict[str, 
     rows = []
     for place, entity in enumerate(draft.entities):
         names = (entity.name, *entity.aliases)
-        row = {
-            "key": entity.key,
-            "id": entity.id,
-            "name": entity.name,
-            "type": entity.type,
-            "aliases": list(entity.aliases),
-            "stale": place in stale,
-            "changed": int(entity.id in draft.grounds.revisions),
-            "embedding": vectors[entity.name] if entity.is_new else None,
-            "alias_keys": sorted({alias_key(name) for name in names}),
-            "names": [_name_row(name) for name in dict.fromkeys(names)],
-        }
+        row = pick(entity, "key", "id", "name", "type")
+        row |= {"aliases": list(entity.aliases), "alias_keys": sorted(set(map(alias_key, names)))}
+        row |= {"stale": place in stale, "changed": int(entity.id in draft.grounds.revisions)}
+        row["embedding"] = vectors[entity.name] if entity.is_new else None
+        row["names"] = list(map(_name_row, dict.fromkeys(names)))
         rows.append(row)
     return rows
 
 
-def _name_row(name: str) -> dict[str, Any]:
+def _name_row(name: str) -> JSON:
     """Return *name* and its words, which count for the entity where the name is new to it."""
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": [{"term": term, "f": f} for term, f in counts.items()]}
 
 
-def _fact_rows(
-    facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]
-) -> dict[str, Any]:
+def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
     """Return the new facts, and the known ones that get words which were stated earlier."""
-    fresh: list[dict[str, Any]] = []
-    restated: list[dict[str, Any]] = []
-    terms: list[dict[str, Any]] = []
+    fresh: list[JSON] = []
+    restated: list[JSON] = []
+    terms: list[JSON] = []
     for fact in facts:
         counts = tokenise.count_terms(fact.sentence)
-        row = {
-            "id": fact.stored_id,
-            "predicate": fact.predicate,
-            "wording": fact.wording,
-            "family": fact.family,
-            "sentence": fact.sentence,
-            "confidence": fact.confidence,
-            "edge_type": fact.edge_type,
-            "embedding": vectors[fact.sentence],
-            "n": counts.total(),
-            "told_end": fact.only_ends,
-            "subject": entities[fact.subject].key,
-            "objects": [entities[place].key for place in fact.objects],
-        }
+        row = pick(fact, "predicate", "wording", "family", "sentence", "confidence", "edge_type")
+        row |= {"id": fact.stored_id, "told_end": fact.only_ends}
+        row |= {"embedding": vectors[fact.sentence], "n": counts.total()}
+        row |= {"subject": entities[fact.subject].key, "objects": [entities[place].key for place in fact.objects]}
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
     return {"facts": fresh, "retold": restated, "fact_terms": terms}
 
 
-def _statement_row(fact: StatedFact) -> dict[str, Any]:
-    is_undated = fact.valid_at == OPEN_START
-    return {
-        "fact": fact.stored_id,
-        "start": fact.start,
-        "end": fact.end,
-        "valid_at": fact.valid_at,
-        "invalid_at": fact.invalid_at,
-        # The last instant at which it may have begun, for finding the period that it belongs to.
-        "latest": fact.valid_at if is_undated else fact.valid_at + WIDTH[fact.precision],
-        "precision": fact.precision,
-        "confidence": fact.confidence,
-        "corrects": fact.corrects,
-        "end_precision": fact.end_precision,
-        "refuted": fact.refuted,
-    }
+def _statement_row(fact: StatedFact) -> JSON:
+    # The last instant at which it may have begun, for finding the period that it belongs to.
+    latest = fact.valid_at if fact.valid_at == OPEN_START else fact.valid_at + WIDTH[fact.precision]
+    row = pick(fact, "start", "end", "valid_at", "invalid_at", "precision", "end_precision")
+    row |= pick(fact, "confidence", "corrects", "refuted")
+    return {**row, "fact": fact.stored_id, "latest": latest}

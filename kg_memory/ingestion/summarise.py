@@ -6,14 +6,15 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from kg_memory.errors import ModelError
 from kg_memory.falkor.queries import ingestion as queries
 from kg_memory.falkor.queries.usage import NO_USAGE
-from kg_memory.ingestion.records import Draft, Update
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.save import LEFT, STALE
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.prompts import SUMMARISE
 from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow
@@ -27,10 +28,10 @@ log = logging.getLogger("kg_memory.ingestion")
 LONGEST = 400
 """Characters up to which the facts themselves are the summary, and no model is asked."""
 AFRESH = 5
-"""How many new facts it takes for the model to be asked for a summary again."""
+"""The number of new facts after which the model is asked for a summary again."""
 MOST_SHOWN = STALE["limit"] - AFRESH + 1
-"""How many facts the model is shown."""
-Row = Mapping[str, Any]
+"""The most facts that the model is shown."""
+Entity = Row
 """An entity with its latest current facts (`facts`, newest first), those that ended (`past`), and its old summary."""
 Summary = tuple[str, str | None]
 """A text; and how much of it the model made, and of what, where it did."""
@@ -61,14 +62,14 @@ def refresh(since: int, before: int) -> Flow[None]:
             return
 
 
-def _refresh_rows(rows: Sequence[Row]) -> Flow[None]:
+def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
     if rows:
         summaries = yield from _summaries(rows)
         stored = [_summary_row(row, *summaries[row["key"]]) for row in rows]
         yield from write(queries.SAVE_SUMMARIES, summaries=stored, **NO_USAGE)
 
 
-def _summaries(rows: Iterable[Row]) -> Flow[dict[str, Summary]]:
+def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
     """Return the summaries by entity key: the facts themselves while few, else what the model makes of most of them."""
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
@@ -77,7 +78,7 @@ def _summaries(rows: Iterable[Row]) -> Flow[dict[str, Summary]]:
         if len(long.all) <= LONGEST:
             summaries[row["key"]] = long.all, None
         elif cached := long.cached:
-            summaries[row["key"]] = long.beginning_with(cached)
+            summaries[row["key"]] = long.begin_with(cached)
         elif len(long.plain) <= LONGEST:
             summaries[row["key"]] = _join(long.plain, long.latest), None
         else:
@@ -86,7 +87,7 @@ def _summaries(rows: Iterable[Row]) -> Flow[dict[str, Summary]]:
         texts = yield from _ask([long.show(place) for place, long in enumerate(open_ones)])
         for place, long in enumerate(open_ones):
             text = texts.get(place)
-            summary = long.beginning_with(text) if text else (_shorten(long.row["facts"]), None)
+            summary = long.begin_with(text) if text else (_shorten(long.row["facts"]), None)
             summaries[long.row["key"]] = summary
     return summaries
 
@@ -98,9 +99,9 @@ class _LongSummary:
     about depends only on those that there are, not on how often it was asked before.
     """
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Entity) -> None:
         self.row = row
-        self.past = [_ended(fact) for fact in row["past"]]
+        self.past = [_show_past(fact) for fact in row["past"]]
         self.all = _text((*reversed(row["facts"]), *self.past))
         latest = row["facts"][: row["total"] % AFRESH]
         self.latest = _text(reversed(latest))
@@ -113,10 +114,10 @@ class _LongSummary:
 
     @property
     def cached(self) -> str | None:
-        """What the model made of the same facts before, if it was asked about them."""
+        """The text that the model made of the same facts before, if it was asked about them."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
-    def show(self, place: int) -> dict[str, Any]:
+    def show(self, place: int) -> JSON:
         """Return what the model is shown, under the number *place*.
 
         A summary of facts that it is shown all is left out.
@@ -125,7 +126,7 @@ class _LongSummary:
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}
         return {"id": place, "summary": before if self.before is None else self.before, **shown}
 
-    def beginning_with(self, text: str) -> Summary:
+    def begin_with(self, text: str) -> Summary:
         """Return the summary that begins with *text*, which the model made, and a digest by which it is recognised."""
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
@@ -134,7 +135,7 @@ class _LongSummary:
         return hashlib.sha256(basis.encode()).hexdigest()[:16]
 
 
-def _ask(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
+def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
     """Return the summaries that the model gives; none when it fails, for the episode is done without them."""
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
@@ -144,7 +145,7 @@ def _ask(entities: list[dict[str, Any]]) -> Flow[dict[int, str]]:
     return {summary.entity: " ".join(summary.summary.split()) for summary in answer.summaries}
 
 
-def _ended(fact: Row) -> str:
+def _show_past(fact: Row) -> str:
     """Return a fact that holds no longer as past, its end first."""
     end = instant(fact["until"])
     return f"Until {end:%Y-%m-%d}: {fact['sentence']}"
@@ -179,7 +180,7 @@ def _end_sentence(sentence: str) -> str:
     return f"{words}。" if len(_CHINESE.findall(words)) > len(foreign) else f"{words}."
 
 
-def _summary_row(row: Row, summary: str, worded: str | None) -> dict[str, Any]:
+def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))
     return {

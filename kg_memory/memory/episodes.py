@@ -23,7 +23,7 @@ from kg_memory.ingestion.batching import all_waiting, wait
 from kg_memory.ingestion.graph import OUTAGES, mark_failed
 from kg_memory.ingestion.prefetch.ahead import Window, ask_ahead
 from kg_memory.ingestion.receive import accept, receive, validate_episode
-from kg_memory.ingestion.records import IngestionContext, on_state
+from kg_memory.ingestion.state import IngestionContext, on_state
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine, Group, verb
 from kg_memory.memory.communities import refresh_if_due

@@ -16,8 +16,9 @@ from kg_memory.falkor.queries import usage as queries
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import ask_readings
 from kg_memory.ingestion.receive import FINISHED, local_time, split_content, validate_episode
-from kg_memory.ingestion.records import Draft, EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
+from kg_memory.ingestion.records import EpisodeRecord, Mention, PreviousMessage, ResolvedEntity
 from kg_memory.ingestion.reflect import reflect
+from kg_memory.ingestion.state import Draft
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.episodes import Input, received_inputs
@@ -205,7 +206,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
     """Return the questions that reading the episode asks in any case: none if it is skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
-        guess = draft.having(mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
+        guess = draft.with_records(mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
         asks += [*_first(reflect(guess, settings)), *_first(ask_readings(guess, settings))]
     return asks
 

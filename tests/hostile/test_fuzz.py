@@ -24,7 +24,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.wire import prepend_parameters, to_literal
 from kg_memory.ingestion.filter import without_contexts
 from kg_memory.ingestion.injection import injection_flags
-from kg_memory.ingestion.receive import nesting, parse_at, split_content, validate_episode
+from kg_memory.ingestion.receive import measure_depth, parse_at, split_content, validate_episode
 from kg_memory.ingestion.records import to_plain
 from kg_memory.llm import prompts
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
@@ -163,7 +163,7 @@ def test_any_message_is_taken_or_refused(content: str, kind: str, speaker: Any, 
         return
     json.dumps(to_plain(found)).encode()
     assert "".join(piece.content for piece in split_content(found.content, 100)) in found.content
-    assert kind != "json" or nesting(json.loads(found.content)) >= 0
+    assert kind != "json" or measure_depth(json.loads(found.content)) >= 0
 
 
 @FUZZ

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from kg_memory.ingestion.prefetch.in_flight import FactsInFlight
-from kg_memory.ingestion.records import CandidateFact, Draft, StatedFact, from_plain
+from kg_memory.ingestion.records import CandidateFact, StatedFact, from_plain
+from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END
 from tests.ingestion.stepping import NOW, state
@@ -38,12 +39,12 @@ def flight(repeat: StatedFact, candidate: CandidateFact) -> FactsInFlight:
 
 def test_a_stored_fact_that_is_said_again_later_stays_as_it_is():
     candidate = later(stated_at=NOW - 5)
-    assert flight(new(), candidate).related(new(id_="next"), VECTOR, {"old": candidate}) == {"old": candidate}
+    assert flight(new(), candidate).find_related(new(id_="next"), VECTOR, {"old": candidate}) == {"old": candidate}
 
 
 def test_one_of_which_the_first_words_are_in_flight_is_told_by_these():
     first = new(sentence="Ann dwells in Paris.", predicate="DWELLS_IN", valid_at=NOW - 9)
-    related = flight(first, later()).related(new(id_="next"), VECTOR, {"old": later()})["old"]
+    related = flight(first, later()).find_related(new(id_="next"), VECTOR, {"old": later()})["old"]
     assert related == replace(
         later(), sentence="Ann dwells in Paris.", predicate="DWELLS_IN", stated_at=NOW, stated_by="e", only_ends=False,
         valid_at=NOW - 9, invalid_at=OPEN_END,
@@ -52,12 +53,12 @@ def test_one_of_which_the_first_words_are_in_flight_is_told_by_these():
 
 def test_one_that_was_told_by_its_end_alone_is_told_by_other_words():
     candidate = later(stated_at=NOW - 5, only_ends=True)
-    assert not flight(new(), candidate).related(new(id_="next"), VECTOR, {"old": candidate})["old"].only_ends
+    assert not flight(new(), candidate).find_related(new(id_="next"), VECTOR, {"old": candidate})["old"].only_ends
 
 
 def test_one_that_is_in_flight_itself_is_told_by_its_first_words_too():
     facts = FactsInFlight(Settings())
     for stated, stated_at in ((new(stated_at=NOW), NOW), (new(stated_at=NOW - 7, same_as="new"), NOW - 7)):
-        candidates = facts.related(stated, VECTOR, {})
+        candidates = facts.find_related(stated, VECTOR, {})
         facts.add([stated], [VECTOR], [candidates], draft(stated))
-        assert facts.related(new(id_="next"), VECTOR, {})["new"].stated_at == stated_at
+        assert facts.find_related(new(id_="next"), VECTOR, {})["new"].stated_at == stated_at

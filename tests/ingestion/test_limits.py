@@ -10,7 +10,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.ingestion import records, resolve
-from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, nesting
+from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, Scripted
@@ -86,7 +86,7 @@ def test_a_record_is_read_down_to_its_depth_and_a_deeper_one_is_refused(memory, 
     def deep(levels: int) -> str:
         return opening * levels + "1" + ("]" if opening == "[" else "}") * levels
 
-    assert nesting(json.loads(deep(7))) == 7
+    assert measure_depth(json.loads(deep(7))) == 7
     assert memory.add(deep(DEEPEST), kind="json", namespace=namespace).status is EpisodeStatus.DONE
     for levels in (DEEPEST + 1, 100_000):
         with pytest.raises(InputError, match=r"nested|not valid JSON"):

@@ -16,7 +16,7 @@ from kg_memory.falkor.embedded import Server
 from kg_memory.falkor.queries import facts
 from kg_memory.falkor.queries import ingestion as cypher
 from kg_memory.ingestion.link import link
-from kg_memory.ingestion.records import Draft
+from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered
 from tests.scripted import HashEmbeddings, Scripted

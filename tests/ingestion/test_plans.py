@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.falkor.embedded import Server
-from kg_memory.ingestion.facts import named_readings
-from kg_memory.ingestion.records import Draft, NamedFact, Piece, ResolvedEntity
+from kg_memory.ingestion.facts import locate_readings
+from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity
+from kg_memory.ingestion.state import Draft
 from tests.ingestion.conftest import Open
 from tests.scripted import Scripted
 
@@ -176,7 +177,7 @@ def test_names_become_places_of_entities_or_none(called: list[list[str]], ends: 
     entities = tuple(ResolvedEntity(names[0], "Person", tuple(names)) for names in called)
     fact = read([], (ends[0], ends[1:]))(None)["facts"][0]
     named = NamedFact(piece=0, **{**fact, "objects": tuple(ends[1:])})
-    [*readings] = named_readings(Draft({}, pieces=(Piece(""),), entities=entities, stated=(named,)))
+    [*readings] = locate_readings(Draft({}, pieces=(Piece(""),), entities=entities, stated=(named,)))
     for _, reading in readings:
         assert 0 <= reading.subject < len(entities)
         assert all(-1 <= place < len(entities) for place in reading.objects)

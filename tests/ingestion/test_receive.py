@@ -9,21 +9,18 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes
-from kg_memory.ingestion.receive import (
+from kg_memory.ingestion.postings import (
     LONG,
     NEAR,
     NEIGHBOUR_LENGTH,
     NEXT_TO,
     OWN,
-    carried,
-    indexed,
+    carry_words,
+    index_words,
     length,
     line,
-    local_time,
-    parse_at,
-    split_content,
-    validate_episode,
 )
+from kg_memory.ingestion.receive import local_time, parse_at, split_content, validate_episode
 from kg_memory.ingestion.records import to_plain
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.settings import Settings
@@ -248,7 +245,7 @@ def posted(postings: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
 def test_a_word_counts_most_in_its_own_episode_and_less_in_its_neighbours():
     before = [said("b1", "berry"), said("b2", "cherry")]
     after = [said("a1", "damson"), said("a2", "elder")]
-    _, postings = indexed(said("e", "apple apple"), before, after)
+    _, postings = index_words(said("e", "apple apple"), before, after)
     found = posted(postings)
     assert found["appl"] == {"e": 8, "b1": 4, "a1": 4, "b2": 2, "a2": 2}
     assert found["berri"] == found["damson"] == {"e": 2}
@@ -256,13 +253,15 @@ def test_a_word_counts_most_in_its_own_episode_and_less_in_its_neighbours():
 
 
 def test_the_lengths_are_the_sums_of_what_is_posted():
-    lengths, postings = indexed(said("e", "apple pie", speaker="Ann"), [said("b", "berry tart")], [said("a", "fig")])
+    lengths, postings = index_words(
+        said("e", "apple pie", speaker="Ann"), [said("b", "berry tart")], [said("a", "fig")]
+    )
     for each in lengths:
         assert each["n"] == sum(places.get(each["id"], 0) for places in posted(postings).values())
 
 
 def test_an_episode_of_another_sitting_is_no_neighbour():
-    lengths, postings = indexed(
+    lengths, postings = index_words(
         said("e", "apple"), [said("b", "berry", NOW - 7 * HOUR)], [said("a", "fig", NOW + 7 * HOUR)]
     )
     assert {each["id"] for each in lengths} == {"e"}
@@ -270,7 +269,7 @@ def test_an_episode_of_another_sitting_is_no_neighbour():
 
 
 def test_the_day_of_an_episode_is_found_by_its_words():
-    _, postings = indexed(said("e", "apple", 0), [], [])
+    _, postings = index_words(said("e", "apple", 0), [], [])
     assert {"1970", "januari", "1"} <= posted(postings).keys()
 
 
@@ -287,22 +286,22 @@ PLAIN = st.lists(st.sampled_from("oslo rain ann likes 北京 2024 !".split()), m
 @given(st.integers(0, 2 * LONG), COUNTS, WEIGHTS)
 def test_a_short_line_carries_all_that_a_neighbour_says_and_a_long_one_nothing(own, lent, weight):
     expected = {term: weight * times for term, times in lent.items()} if own <= LONG else {}
-    assert carried(own, lent, weight) == expected
+    assert carry_words(own, lent, weight) == expected
 
 
 def test_one_that_is_long_carries_nothing_and_lends_its_words():
     long = said("long", "kumquat " * (LONG + 1))
     assert length(long) == LONG + 1
-    _, postings = indexed(long, [said("b", "apple pie")], [])
+    _, postings = index_words(long, [said("b", "apple pie")], [])
     found = posted(postings)
     assert "appl" not in found
     assert found["kumquat"] == {"long": OWN * (LONG + 1), "b": NEXT_TO * (LONG + 1)}
-    assert carried(LONG + 1, {"apple": 1}, NEXT_TO) == {}
-    assert carried(LONG, {"apple": 1}, NEXT_TO) == {"apple": NEXT_TO}
+    assert carry_words(LONG + 1, {"apple": 1}, NEXT_TO) == {}
+    assert carry_words(LONG, {"apple": 1}, NEXT_TO) == {"apple": NEXT_TO}
 
 
 def test_a_line_without_words_lends_none_and_is_found_by_those_of_its_neighbours():
-    lengths, postings = indexed(said("e", "!?"), [said("b", "apple")], [said("a", "...")])
+    lengths, postings = index_words(said("e", "!?"), [said("b", "apple")], [said("a", "...")])
     assert posted(postings)["appl"] == {"e": NEXT_TO}
     assert {each["id"]: each["n"] for each in lengths} == {"e": 12 + NEXT_TO, "b": 0, "a": 0}  # a day has three words
 
@@ -316,7 +315,7 @@ def index(lines, order):
         each = lines[place]
         before = sorted((one for one in there if one["at"] < each["at"]), key=lambda one: -one["at"])[:2]
         after = sorted((one for one in there if one["at"] > each["at"]), key=lambda one: one["at"])[:2]
-        sums, postings = indexed(each, before, after)
+        sums, postings = index_words(each, before, after)
         for one in sums:
             lengths[one["id"]] = lengths.get(one["id"], 0) + one["n"]
         for term, places in posted(postings).items():
@@ -347,11 +346,11 @@ def test_three_lines_have_one_index_in_any_order_where_each_sees_its_neighbours(
 
 @given(st.text(max_size=30), st.integers(1, 3))
 def test_a_word_of_its_own_counts_the_most(content, times):
-    _, postings = indexed(said("e", " ".join(["kumquat"] * times) + " " + content), [said("b", "kumquat")], [])
+    _, postings = index_words(said("e", " ".join(["kumquat"] * times) + " " + content), [said("b", "kumquat")], [])
     assert posted(postings)["kumquat"]["e"] >= OWN * times
 
 
 def test_what_lies_beyond_the_part_that_neighbours_see_is_not_lent():
     far = said("e", "x" * NEIGHBOUR_LENGTH + " kumquat")
-    _, postings = indexed(far, [said("b", "apple pie and cake")], [])
+    _, postings = index_words(far, [said("b", "apple pie and cake")], [])
     assert posted(postings)["kumquat"] == {"e": OWN}

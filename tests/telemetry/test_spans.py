@@ -35,7 +35,7 @@ def test_a_verb_holds_its_steps_and_these_hold_their_commands(memory, told, name
     assert [each.attributes["kg_memory.step"] for each in steps] == STEPS
     assert all(told.above(each) == ["kg_memory.add"] for each in steps)
     [extracted] = [each for each in steps if each.attributes["kg_memory.step"] == "extract"]
-    assert extracted.attributes["kg_memory.entities"] == 2
+    assert extracted.attributes["kg_memory.mentions"] == 2
     saving = told.one("SAVE")
     assert told.above(saving) == ["kg_memory.ingestion.save", "kg_memory.add"]
     assert saving.kind is SpanKind.CLIENT

@@ -12,13 +12,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
 from kg_memory.errors import EmbeddingError, ModelError
 from kg_memory.falkor.queries import episodes as queries
-from kg_memory.ingestion.batching import ask_window, conversations, reading_of, shared_fields
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.batching import ask_window, conversations, pick_reading, window_fields
 from kg_memory.ingestion.contradictions import (
     Shown,
     find_related,
@@ -31,23 +32,15 @@ from kg_memory.ingestion.contradictions import (
 )
 from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.extract import extract
-from kg_memory.ingestion.facts import Reading, ask_readings, named_readings, state_facts, wordings
+from kg_memory.ingestion.facts import Reading, ask_readings, locate_readings, state_facts, wordings
 from kg_memory.ingestion.filter import count_skips, why_skipped
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.prefetch.in_flight import FactsInFlight, NamesInFlight
-from kg_memory.ingestion.questions import reading_question
-from kg_memory.ingestion.records import (
-    Draft,
-    Identity,
-    Mention,
-    NewPredicate,
-    PairVerdict,
-    Update,
-    decoder,
-    to_plain,
-)
+from kg_memory.ingestion.questions import read_question
+from kg_memory.ingestion.records import JSON, Identity, Mention, NewPredicate, PairVerdict, decoder, to_plain
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import Candidate, answers_before, find_candidates, identity_question, unclear
+from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.answer_cache import Asking, Durable, Kept
 from kg_memory.runtime.effects import Ask, embed, write
@@ -63,7 +56,7 @@ KEPT = {
     "judged": decoder(dict[str, PairVerdict | None]),
 }
 ROUNDS = 2
-"""For how many rounds of questions a window has episodes: while the slow ones of one are answered, the next begins."""
+"""The rounds of questions for which a window has episodes: while the slow ones of one are answered, the next begins."""
 
 
 class Window:
@@ -71,22 +64,22 @@ class Window:
 
     def __init__(self, parallel: int) -> None:
         self._size = ROUNDS * parallel
-        self._states: list[dict[str, Any]] = []
+        self._states: list[JSON] = []
 
-    def holds(self, state: Mapping[str, Any]) -> bool:
+    def holds(self, state: Row) -> bool:
         """Return whether the same episode is there already: it must be stored before it comes again."""
         return any(waiting["episode"]["id"] == state["episode"]["id"] for waiting in self._states)
 
-    def is_full_for(self, state: Mapping[str, Any]) -> bool:
+    def is_full_for(self, state: Row) -> bool:
         """Return whether the next episode is not to be read with these: the pieces of a long one are a window."""
         is_long = any(len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self._size or (is_long and bool(self._states))
 
-    def put(self, state: dict[str, Any]) -> None:
+    def put(self, state: JSON) -> None:
         """Add the next episode."""
         self._states.append(state)
 
-    def take(self) -> list[dict[str, Any]]:
+    def take(self) -> list[JSON]:
         """Return the episodes, and begin anew."""
         states, self._states = self._states, []
         return states
@@ -106,7 +99,7 @@ class Turn:
     identities: dict[str, Identity] = field(default_factory=dict)
     learned: tuple[NewPredicate, ...] = ()
     judged: dict[str, PairVerdict | None] = field(default_factory=dict)
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[JSON] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Begin with what was asked ahead about the episode before, when its turn did not come."""
@@ -118,12 +111,12 @@ class Turn:
 
     @property
     def kept(self) -> str:
-        """What is known of its entities, predicates and facts, to be kept with the episode."""
+        """The answers about its entities, predicates and facts, to be kept with the episode."""
         return json.dumps({name: to_plain(getattr(self, name)) for name in KEPT})
 
     def add(self, update: Update) -> None:
         """Add the records of a step to the draft."""
-        self.draft = self.draft.having(**update)
+        self.draft = self.draft.with_records(**update)
 
     def ask(self, step: str, flow: Flow[T]) -> Flow[T | None]:
         """Run *flow*, which asks for *step* what is kept with the episode, and return its result.
@@ -146,7 +139,7 @@ class Turn:
         self.answers[durable.key(ask)] = answer.model_dump_json()
         yield from durable.put(ask, answer)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> JSON:
         """Return the state with which the graph begins: the received episode, and the answers to its questions."""
         return {
             **self.received.state,
@@ -166,7 +159,7 @@ Group = Sequence[Turn]
 """Episodes whose questions are asked as one."""
 
 
-def ask_ahead(window: Sequence[Mapping[str, Any]], settings: Settings, model: str) -> Flow[list[dict[str, Any]]]:
+def ask_ahead(window: Sequence[Row], settings: Settings, model: str) -> Flow[list[JSON]]:
     """Return the states of *window*, received in this order, with what *model* answers to their questions.
 
     A question that fails here is asked again by the episode itself, in its turn. The offline rules answer at once: they
@@ -190,7 +183,7 @@ def _read_all(turns: Sequence[Turn], settings: Settings) -> Flow[list[Turn]]:
     if settings.plan == "economy":
         of_episode = {turn.received.episode.id: turn for turn in turns}
         together = conversations([turn.received for turn in turns], settings.window)
-        groups = [[of_episode[draft.episode.id] for draft in drafts] for drafts in together]
+        groups = [list(map(of_episode.__getitem__, ids)) for ids in together]
         yield from every(_read_together(group, settings) for group in groups)
     read = yield from every(turn.ask("extract", _read(turn, settings)) for turn in turns)
     return [turn for turn, is_read in zip(turns, read, strict=True) if is_read]
@@ -207,8 +200,8 @@ def _read_together(group: Group, settings: Settings) -> Flow[None]:
         answer = yield from due[0].ask("extract", ask_window([turn.received for turn in due], settings))
         if answer is not None:
             for number, turn in enumerate(due):
-                alone = reading_question(turn.received, turn.received.pieces[0], settings)
-                yield from turn.keep(alone, reading_of(number, answer))
+                alone = read_question(turn.received, turn.received.pieces[0], settings)
+                yield from turn.keep(alone, pick_reading(number, answer))
 
 
 def _read(turn: Turn, settings: Settings) -> Flow[bool]:
@@ -241,10 +234,7 @@ def _resolve(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     stored = {mention: (vectors[place], near[place]) for place, mention in enumerate(unique)}
     flight = NamesInFlight(settings)
     candidates = {id(turn): flight.candidates(turn.draft, stored) for turn in turns}
-    answers = yield from every(
-        group[0].ask("resolve", _identify(group, [candidates[id(turn)] for turn in group], settings))
-        for group in groups
-    )
+    answers = yield from every(group[0].ask("resolve", _identify(group, candidates, settings)) for group in groups)
     for group, of_group in zip(groups, answers, strict=True):
         for place, turn in enumerate(group):
             of_turn = of_group[place] if of_group else {}
@@ -253,14 +243,15 @@ def _resolve(groups: Sequence[Group], settings: Settings) -> Flow[None]:
 
 
 def _identify(
-    group: Group, candidates: Sequence[dict[int, list[Candidate]]], settings: Settings
+    group: Group, candidates: Mapping[int, dict[int, list[Candidate]]], settings: Settings
 ) -> Flow[list[dict[int, Identity]]]:
     """Ask about all mentions of *group* that are unclear, and return the answers of each turn by their places."""
     answers: list[dict[int, Identity]] = []
     mentions: list[Mention] = []
     unsure: list[list[Candidate]] = []
     places: list[tuple[int, int]] = []
-    for number, (turn, own) in enumerate(zip(group, candidates, strict=True)):
+    for number, turn in enumerate(group):
+        own = candidates[id(turn)]
         open_ones = unclear(turn.draft.mentions, own, settings)
         before = answers_before(turn.draft.mentions, own, turn.identities)
         answers.append({new: identity for new, identity in before.items() if new in open_ones})
@@ -270,7 +261,7 @@ def _identify(
                 unsure.append(among)
                 places.append((number, new))
     if places:
-        fields = shared_fields([turn.received for turn in group])
+        fields = window_fields([turn.received for turn in group])
         question = identity_question(dict(enumerate(mentions)), dict(enumerate(unsure)), fields)
         identities = yield from ask_question(question)
         for item, (number, new) in enumerate(places):
@@ -300,7 +291,7 @@ def _state_facts(turns: Sequence[Turn], settings: Settings) -> Flow[None]:
 
 
 def _readings(draft: Draft, settings: Settings) -> Flow[list[Reading]]:
-    readings = named_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
+    readings = locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
     return readings
 
 
@@ -314,7 +305,7 @@ def _judge(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     shown: dict[int, list[Shown]] = {}
     for turn in turns:
         draft, end = turn.draft, first + len(turn.draft.facts)
-        own = [flight.related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
+        own = [flight.find_related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
         candidates = with_siblings(draft, own)
         marked = mark_repeats(draft.facts, candidates)
         flight.add(marked, vectors[first:end], candidates, draft)

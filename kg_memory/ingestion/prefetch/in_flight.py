@@ -1,4 +1,4 @@
-"""What the episodes of a window will have added before the next of them has its turn: a guess, to ask about.
+"""Entities and facts in flight: a guess at what the episodes of a window will have added before the next one.
 
 It errs on the side of more: what is asked in vain costs a few words, what was not asked ahead costs a wait.
 """
@@ -12,15 +12,16 @@ from operator import mul
 
 from kg_memory.ingestion.contradictions import FARTHEST, Candidates, as_candidate, is_first
 from kg_memory.ingestion.facts import places_of
-from kg_memory.ingestion.records import CandidateFact, Draft, Identity, Mention, ResolvedEntity, StatedFact
+from kg_memory.ingestion.records import CandidateFact, Identity, Mention, ResolvedEntity, StatedFact, pick
 from kg_memory.ingestion.resolve import ByPlace, Candidate, certain, resolve_all
+from kg_memory.ingestion.state import Draft
 from kg_memory.runtime.effects import Vector
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
 
 StoredCandidates = Mapping[Mention, tuple[Vector, list[Candidate]]]
-"""Of a mention, the vector of its name, and the stored entities that it may be."""
+"""By mention, the vector of its name, and the stored entities that it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class NamesInFlight:
     ) -> tuple[tuple[ResolvedEntity, ...], dict[str, Identity]]:
         """Return the entities of *draft*, the next episode, as they will be by the *answers*; and these by names."""
         mentions = draft.mentions
-        landed = {new: [self._landed(candidate) for candidate in among] for new, among in candidates.items()}
+        landed = {new: list(map(self._land, among)) for new, among in candidates.items()}
         identities = {new: self._identity(answer) for new, answer in answers.items()}
         entities = resolve_all(mentions, landed, identities, draft.namespace, self._settings)
         places = places_of(entities)
@@ -98,7 +99,7 @@ class NamesInFlight:
         self._entities[same["id"]] = {**entity, "aliases": aliases}
         self._names[alias_key(name), same["id"]] = _Name(same["id"], vector, frozenset(tokenise.terms(name)))
 
-    def _landed(self, candidate: Candidate) -> Candidate:
+    def _land(self, candidate: Candidate) -> Candidate:
         entity = self._became.get(candidate["id"])
         if entity is None:
             return candidate
@@ -148,12 +149,12 @@ class FactsInFlight:
             elif is_first(fact, before[fact.same_as], draft):
                 self._restated[fact.same_as] = _reword(before[fact.same_as], own)
 
-    def related(self, fact: StatedFact, vector: Vector, stored: Candidates) -> dict[str, CandidateFact]:
+    def find_related(self, fact: StatedFact, vector: Vector, stored: Candidates) -> dict[str, CandidateFact]:
         """Return the facts that *fact* may have to do with, by their ids: those *stored*, and those in flight."""
-        candidates = {**self._related(fact, vector), **stored}
+        candidates = {**self._find_near(fact, vector), **stored}
         return {id_: self._restated.get(id_, candidate) for id_, candidate in candidates.items()}
 
-    def _related(self, fact: StatedFact, vector: Vector) -> Candidates:
+    def _find_near(self, fact: StatedFact, vector: Vector) -> Candidates:
         """Return those in flight that *fact* may have to do with, chosen as `RELATED_FACTS` chooses stored ones."""
         around: dict[str, _Fact] = {}
         for end in (fact.subject_id, *fact.object_ids):
@@ -179,16 +180,8 @@ def similarity(one: Vector, another: Vector) -> float:
 
 def _reword(candidate: CandidateFact, words: CandidateFact) -> CandidateFact:
     """Return *candidate* as it is shown once *words*, of the same fact, are those in which it was stated first."""
-    return replace(
-        candidate,
-        sentence=words.sentence,
-        predicate=words.predicate,
-        stated_at=words.stated_at,
-        stated_by=words.stated_by,
-        only_ends=words.only_ends,
-        valid_at=words.valid_at,
-        invalid_at=words.invalid_at,
-    )
+    changed = ("sentence", "predicate", "stated_at", "stated_by", "only_ends", "valid_at", "invalid_at")
+    return replace(candidate, **pick(words, *changed))
 
 
 def _new_id(mention: Mention, namespace: str) -> str:

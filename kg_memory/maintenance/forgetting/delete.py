@@ -9,7 +9,8 @@ from itertools import chain
 
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.receive import line, validate_episode
+from kg_memory.ingestion.postings import line
+from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting.audit import AuditNote

@@ -13,7 +13,7 @@ from typing import Any, Self
 from kg_memory.falkor.queries.facts import REVISIONS_OF_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion import postings
-from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.postings import line
 from kg_memory.maintenance.forgetting import cypher
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow

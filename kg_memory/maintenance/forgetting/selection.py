@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.receive import line
+from kg_memory.ingestion.postings import line
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from kg_memory.falkor.wire import Row
-from kg_memory.ingestion.receive import indexed
+from kg_memory.ingestion.postings import index_words
 from kg_memory.maintenance.transfer.graphiti import Edge, Episode, Graph
 from kg_memory.maintenance.transfer.lines import LINES, Line
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -185,7 +185,7 @@ class Conversion:
         words: defaultdict[str, Counter[str]] = defaultdict(Counter)
         episodes = list(self._episodes.values())
         for place, episode in enumerate(episodes):
-            _, postings = indexed(episode, episodes[max(place - 2, 0) : place][::-1], ())
+            _, postings = index_words(episode, episodes[max(place - 2, 0) : place][::-1], ())
             for posting in postings:
                 for occurrence in posting["in"]:
                     words[occurrence["id"]][posting["term"]] += occurrence["f"]

@@ -19,7 +19,7 @@ from kg_memory.falkor import schema, store_schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_swap import ShadowGraph, shadow_graph
 from kg_memory.falkor.wire import EncodedVector, Row
-from kg_memory.ingestion.receive import indexed, line
+from kg_memory.ingestion.postings import index_words, line
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.maintenance.transfer import cypher
@@ -325,7 +325,7 @@ def _fields_beside_properties(item: Line) -> Row:
 def _count_words(record: str, properties: Row) -> dict[str, int]:
     """Return the words of a record as ingestion counts them; those of an episode without its neighbours'."""
     if record == "episode":
-        _, postings = indexed({"speaker": None, **properties}, (), ())
+        _, postings = index_words({"speaker": None, **properties}, (), ())
         return {posting["term"]: posting["in"][0]["f"] for posting in postings}
     if record == "fact":
         return dict(tokenise.count_terms(properties["sentence"]))
