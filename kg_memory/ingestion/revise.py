@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from kg_memory.falkor.queries.facts import HISTORY
@@ -27,6 +28,14 @@ from kg_memory.text.identity import belief_id
 MOST_LINKED = 2000
 """The most facts that are read as verdicts link them to one another."""
 
+PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_precision")
+"""The columns of a belief that make up its period."""
+_PERIOD = itemgetter(*PERIOD)
+_STATEMENT = itemgetter(
+    *("id", "said_at", "valid_at", "invalid_at", "precision"),
+    *("confidence", "trust", "corrects", "end_precision"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class NewBelief:
@@ -43,18 +52,8 @@ class NewBelief:
 
     def to_row(self) -> dict[str, Any]:
         """Return the parameters by which the belief is written."""
-        period = self.period
-        stored = {
-            "id": self.id,
-            "expired_at": OPEN_END,
-            "cause": self.cause,
-            "valid_at": period.valid_at,
-            "invalid_at": period.invalid_at,
-            "said_at": period.stated_at,
-            "known_from": period.known_from,
-            "precision": period.precision,
-            "end_precision": period.end_precision,
-        }
+        period = dict(zip(PERIOD, astuple(self.period), strict=True))
+        stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
         return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
 
 
@@ -75,11 +74,8 @@ class Revision:
 
     def to_parameters(self) -> dict[str, Any]:
         """Return the parameters by which queries write the revision."""
-        return {
-            "touched": self.touched,
-            "closed": self.closed,
-            "beliefs": [belief.to_row() for belief in self.beliefs],
-        }
+        beliefs = [belief.to_row() for belief in self.beliefs]
+        return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 
 
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
@@ -143,24 +139,12 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
 
 def to_statement(fact: str, row: Row) -> Statement:
     """Return a statement of *fact* from its row."""
-    return Statement(
-        fact,
-        row["id"],
-        row["said_at"],
-        row["valid_at"],
-        row["invalid_at"],
-        row["precision"],
-        row["confidence"],
-        row["trust"],
-        row["corrects"],
-        row["end_precision"],
-    )
+    return Statement(fact, *_STATEMENT(row))
 
 
 def to_belief(row: Row) -> Belief:
     """Return a belief from its row."""
-    times = row["valid_at"], row["invalid_at"], row["said_at"], row["known_from"]
-    return Belief(row["id"], Period(*times, row["precision"], row["end_precision"]), proposed=row["proposed"])
+    return Belief(row["id"], Period(*_PERIOD(row)), row["proposed"])
 
 
 def to_verdict(row: Row) -> Verdict:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -184,22 +184,12 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> dict[str, Any]:
     """Return the content of the entry for *receipt*, with no word of what is gone."""
     words = set(chain.from_iterable(search.traces.words for search in run.searches))
     by, reason = (text if words.isdisjoint(terms(text)) else LEFT_OUT for text in (receipt.by, receipt.reason))
-    note = run.note()
-    return {
-        "receipt": note.receipt,
-        "kind": note.kind,
-        "what": note.what,
-        "namespace": note.namespace,
-        "by": by,
-        "reason": reason,
-        "at": receipt.at.isoformat(),
-        "messages": list(map(run.mask, receipt.episodes[: audit.LISTED])),
-        **{name: len(getattr(receipt, name)) for name in audit.COUNTS},
-        "residue": None if receipt.residue is None else len(receipt.residue),
-        "searched": receipt.searched,
-        "erased": receipt.erased,
-        "complete": True,
-    }
+    residue = None if receipt.residue is None else len(receipt.residue)
+    messages = list(map(run.mask, receipt.episodes[: audit.LISTED]))
+    counts = {name: len(getattr(receipt, name)) for name in audit.COUNTS}
+    content = asdict(run.note(receipt.at.isoformat())) | counts | {"by": by, "reason": reason, "messages": messages}
+    searched = {"residue": residue, "searched": receipt.searched, "erased": receipt.erased}
+    return {**content, **searched, "complete": True}
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:

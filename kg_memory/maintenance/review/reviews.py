@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import Self, get_args
 
 from kg_memory.errors import InputError
@@ -21,6 +22,7 @@ from kg_memory.validation import validate_count
 
 _LEAST_PAGE, _MOST_PAGE = 100, 500
 """The least and the most waiting verdicts that are read at once."""
+_STORED = itemgetter("id", "kind", "confidence", "reason", "created_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +47,21 @@ class VerdictState:
 class StoredVerdict:
     """A verdict as it is stored, with the rows of the decisions about it, earliest first."""
 
-    id: str
-    kind: VerdictKind
     verdict: Verdict
     state: VerdictState
+    decisions: tuple[Row, ...]
+    id: str
+    kind: VerdictKind
     confidence: float
     reason: str
     created_at: int
-    decisions: tuple[Row, ...]
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
         """Return the verdict of a row with `verdict` and `decisions`."""
         stored = row["verdict"]
-        return cls(
-            stored["id"],
-            stored["kind"],
-            to_verdict(stored),
-            VerdictState.from_row(stored),
-            stored["confidence"],
-            stored["reason"],
-            stored["created_at"],
-            tuple(row["decisions"]),
-        )
+        verdict, state, decisions = to_verdict(stored), VerdictState.from_row(stored), tuple(row["decisions"])
+        return cls(verdict, state, decisions, *_STORED(stored))
 
     @property
     def facts(self) -> tuple[str, str]:

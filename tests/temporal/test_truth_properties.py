@@ -15,7 +15,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy, Verdict
 from kg_memory.temporal.statements import Statement
 from kg_memory.temporal.truth import Truth, truths
-from tests.test_temporal import known, on, rivals
+from tests.temporal.test_truth import known, on, rivals
 
 FACTS, PRECISIONS = "abcd", get_args(Precision)
 MOMENTS = st.sampled_from(
