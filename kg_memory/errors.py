@@ -3,34 +3,34 @@
     KGMemoryError
     |-- SettingsError          a setting, a URL or an argument of ``open`` is wrong
     |-- MissingExtra           an optional dependency is not installed
-    |-- InputError             what was handed in cannot be stored or asked (also a ValueError)
+    |-- InputError             an argument is invalid (also a ValueError)
     |-- DatabaseError
-    |   |-- DatabaseMissing    no FalkorDB to be had here
+    |   |-- DatabaseMissing    there is no FalkorDB here
     |   |-- DatabaseStartError the embedded server did not start
-    |   |-- DatabaseUnavailable the server cannot be reached, or went away
+    |   |-- DatabaseUnavailable the server cannot be reached, or disconnected
     |   |-- DatabaseClosed     the memory was closed before
     |   |-- DatabaseVersionError the server's FalkorDB is too old
     |   |-- QueryError         the server refused a query
     |   `-- SchemaError        the stored schema is newer than this package, or broken
-    |-- EmbeddingError         the embedding model failed, or gave something that is no vector
+    |-- EmbeddingError         the embedding model failed, or returned no valid vector
     |   |-- EmbeddingUnavailable rate limit, server error, timeout, no connection
     |   `-- EmbeddingMismatch  the graph was built with another embedding model
     `-- ModelError             the language model gave no usable answer
         |-- ModelUnavailable   rate limit, server error, timeout, no connection
         |-- ModelRefusal       the model declined to answer
         |-- AnswerError        the answer stayed invalid after the repairs
-        `-- BudgetSpent        a budget has no room for the question
+        `-- BudgetSpent        a budget does not cover the question
 
-Each message ends with what to do about it.
+Each message ends with a remedy.
 """
 
 from kg_memory.models.usage import StepUsage
 
 
 class KGMemoryError(Exception):
-    """The root of all errors raised on purpose by this package.
+    """The root of all errors raised deliberately by this package.
 
-    Where an episode could not be read, `steps` are what each step took until then.
+    If reading an episode failed, `steps` has the usage of each step until then.
     """
 
     steps: tuple[StepUsage, ...] = ()
@@ -45,7 +45,7 @@ class MissingExtra(KGMemoryError, ImportError):
 
 
 class InputError(KGMemoryError, ValueError):
-    """What was handed in cannot be stored or asked."""
+    """An argument is invalid: it cannot be stored, or the question cannot be asked."""
 
 
 class DatabaseError(KGMemoryError):
@@ -53,7 +53,7 @@ class DatabaseError(KGMemoryError):
 
 
 class DatabaseMissing(DatabaseError):
-    """No FalkorDB is to be had here; the message names every way to get one."""
+    """There is no FalkorDB here; the message names every way to get one."""
 
 
 class DatabaseStartError(DatabaseError):
@@ -61,15 +61,15 @@ class DatabaseStartError(DatabaseError):
 
 
 class DatabaseUnavailable(DatabaseError):
-    """The server cannot be reached, or went away in the middle of a query."""
+    """The server cannot be reached, or disconnected during a query."""
 
 
 class DatabaseClosed(DatabaseError):
-    """The memory was closed before: a mistake of the program, not an outage."""
+    """The memory was closed before: a bug in the program, not an outage."""
 
 
 class DatabaseVersionError(DatabaseError):
-    """The server's FalkorDB is older than the first one that keeps its data."""
+    """The server's FalkorDB is older than the first version that stores data safely."""
 
 
 class QueryError(DatabaseError):
@@ -81,7 +81,7 @@ class SchemaError(DatabaseError):
 
 
 class EmbeddingError(KGMemoryError):
-    """The embedding model failed, or gave something that is no vector."""
+    """The embedding model failed, or returned no valid vector."""
 
 
 class EmbeddingUnavailable(EmbeddingError):
@@ -93,7 +93,7 @@ class EmbeddingMismatch(EmbeddingError):
 
 
 class ModelError(KGMemoryError):
-    """The language model gave no usable answer."""
+    """The language model returned no usable answer."""
 
 
 class ModelUnavailable(ModelError):
@@ -109,7 +109,7 @@ class AnswerError(ModelError):
 
 
 class BudgetSpent(ModelError):
-    """A budget has no room for the question, which was not asked; `scope` is what it is the budget of."""
+    """A budget does not cover the question, which was not asked; `scope` is ``episode``, ``day`` or ``namespace``."""
 
     def __init__(self, message: str, scope: str = "namespace") -> None:
         super().__init__(message)

@@ -16,7 +16,7 @@ from kg_memory.models.budget import NO_BUDGET, Budget
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
 PLANS = (OFFLINE, "economy", "standard", "thorough")
-"""How an episode may have been read, the cheapest first."""
+"""The plans by which an episode may have been read, the cheapest first."""
 REDACTORS = ("secrets", "personal")
 """The built-in hooks of `kg_memory.text.redaction`."""
 RedactHook = Callable[[str], str]
@@ -77,7 +77,7 @@ class Settings:
     """Folder with ``redis-server`` and ``falkordb.so``; None searches the usual places."""
     fsync: Literal["always", "everysec"] = "always"
     idle_seconds: float = 300.0
-    """How long the embedded server runs after its last client disconnected."""
+    """Seconds for which the embedded server runs after its last client disconnected."""
     allow_old_falkordb: bool = False
 
     # --- Models
@@ -89,7 +89,7 @@ class Settings:
     api_key: str | None = field(default=None, repr=False)
     model_timeout: float = 60.0
     max_answer_tokens: int | None = None
-    """Where answers are cut off; set it for small models, which may never end by themselves."""
+    """The limit of an answer; set it for small models, whose answers may never end by themselves."""
     embedding_model: str | None = None
     """An embedding model's name, or ``offline``; None follows `model`."""
     embedding_base_url: str | None = None
@@ -109,19 +109,19 @@ class Settings:
     # --- Ingestion: which messages are read, and how
 
     plan: Literal["economy", "standard", "thorough"] = "standard"
-    """How much is asked about an episode. ``economy``: the entities and facts of several messages of a thread in one
+    """The questions asked about an episode. ``economy``: the entities and facts of several messages of a thread in one
     question, for which they wait for each other. ``standard``: those of one message in one question, which also looks
     for what it missed. ``thorough``: step by step, as in the paper (Zep 2.2). The offline model reads step by step."""
     parallel: int = 16
-    """How many questions one call asks at the same time, at most, for many episodes or a long one."""
+    """Questions that one call asks at the same time, at most, for many episodes or a long one."""
     window: int = 8
-    """How many messages of a thread the plan ``economy`` reads in one question."""
+    """Messages of a thread that the plan ``economy`` reads in one question."""
     window_seconds: float = 300.0
-    """How long a message waits for others of its thread; `resume` reads the ones that still wait."""
+    """The longest that a message waits for others of its thread; `resume` reads the ones that still wait."""
     previous_messages: int = 4
-    """How many earlier messages of the thread the extraction sees (Zep 2.2.1: n = 4)."""
+    """Earlier messages of the thread that the extraction sees (Zep 2.2.1: n = 4)."""
     reflections: int = 1
-    """How many times the plan ``thorough`` looks for what the extraction missed."""
+    """The number of times that the plan ``thorough`` looks for what the extraction missed."""
     entity_types: tuple[EntityType, ...] = ENTITY_TYPES
     fact_types: tuple[FactType, ...] = ()
     instructions: str = ""
@@ -131,7 +131,7 @@ class Settings:
     """Longer content is read in chunks of about this size, split at paragraphs and sentences."""
     max_entities: int = 100
     max_facts: int = 100
-    """How many entities and facts are kept per chunk; the rest is dropped and reported."""
+    """The most entities and facts kept per chunk; the rest is dropped and reported."""
     read_all: bool = False
     """Whether to read episodes that would be skipped, such as greetings."""
     trusted_sources: tuple[str, ...] = ()
@@ -151,14 +151,14 @@ class Settings:
     # --- Ingestion: what is the same, and what contradicts
 
     candidates: int = 10
-    """How many stored entities or facts a new one is compared with, at most."""
+    """The most stored entities or facts that a new one is compared with."""
     merge_threshold: float | None = None
     """Cosine similarity of names from which two entities are merged without asking; None suits the embedding model."""
     ask_threshold: float | None = None
     """Cosine similarity of names from which the model decides whether two entities are the same; None likewise."""
     conflict_strategy: Literal["recency", "confidence", "model", "trust"] = "recency"
-    """Which of two conflicting facts is believed: the one stated last; or first the more confident one, the model's
-    choice or the one of the most trusted episode, and if they are equal the one stated last."""
+    """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one, the
+    model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
     auto_threshold: float = 0.85
     """Confidence from which a verdict about two facts takes effect at once."""
     review_threshold: float = 0.5
@@ -169,14 +169,14 @@ class Settings:
     note_link_threshold: float | None = None
     """Cosine similarity of names from which two entities are linked; None suits the embedding model, mostly 0.85."""
     note_link_most: int = 10
-    """How many entities a new one is linked with, at most."""
+    """The most entities that a new one is linked with."""
     note_link_seconds: float = 5.0
-    """How long the linking after one message may take; the rest is left out."""
+    """The time limit for linking after one message; the rest is left out."""
 
     # --- Retrieval
 
     temporal_decay_rate: float = 0.0
-    """How much newer facts and episodes are preferred (C33), from 0 (not at all) to 10."""
+    """The preference for newer facts and episodes (C33), from 0 (none) to 10."""
     abstain_below: float = 0.0
     """A context is empty if the probability that the memory holds an answer (`SearchResults.relevance`) is lower; 0 is
     never."""

@@ -15,6 +15,7 @@ from typing import Any
 
 BOUNDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("house.toml").read_text("utf-8"))
 WORDS: dict[str, frozenset[str]] = {row: frozenset(words.split()) for row, words in BOUNDS["words"].items()}
+PROMPTS = tuple(BOUNDS["prompts"])
 MAY_BE_SHORT = tuple(BOUNDS["may_be_short"])
 TEXTS = {"skip": r"# fmt: skip", "untyped": r"\b(?:[Dd]ict|(?:Mutable)?Mapping)\[str, (?:typing\.)?Any\]"}
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -47,7 +48,7 @@ class Source:
                 yield "identifier", number, f"{name!r} is a banned identifier"
         for doc in self.docs:
             opener = re.search(r"\w+", doc.value.value)
-            if opener and opener[0].lower() in WORDS["openers"]:
+            if opener and opener[0].lower() in WORDS["openers"] and self.name not in PROMPTS:
                 yield "docstring", doc.lineno, f"the docstring begins with {opener[0]!r}"
         owners = {node: statement for statement in self.statements for node in ast.walk(statement)}  # inner ones last
         counts = Counter(owners[node] for node in self.nodes if isinstance(node, COMPREHENSION) and node in owners)

@@ -29,13 +29,13 @@ MIN_ANSWER_TOKENS = 200
 ANSWER_SHARE = 0.5
 """Estimated tokens of an answer as a share of those of the question's data."""
 MAX_ACCOUNTS = 10_000
-"""How many namespaces' accounts are kept, the latest used."""
+"""Namespaces whose accounts are kept, the latest used."""
 MAX_EPISODES = 1_000
-"""How many episodes' spending is kept per namespace, the latest used."""
+"""Episodes per namespace whose spending is kept, the latest used."""
 MAX_AGE = 60_000_000
 """Microseconds after which the spending stored in the graph is read again."""
 AMBIGUITIES = 2
-"""How many questions about ambiguities an episode may need by the plan ``thorough``."""
+"""Questions about ambiguities that an episode may need by the plan ``thorough``."""
 NOTHING = Usage()
 _NEVER = -1
 
@@ -51,7 +51,7 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How much of a budget is spent: of the `day`, and of the `namespace` as far as the budget counts it."""
+    """The spent part of a budget: of the `day`, and of the `namespace` as far as the budget counts it."""
 
     day: Usage = NOTHING
     namespace: Usage = NOTHING
@@ -59,7 +59,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSpending:
-    """What an episode has cost, reservations included, and what it needs `to_come` so that this was not in vain."""
+    """The cost of an episode with reservations, and what must still be `to_come` so that it was not in vain."""
 
     spent: Usage = NOTHING
     to_come: Usage = NOTHING
@@ -132,7 +132,7 @@ class Account:
     ) -> None:
         """Reserve *cost* unless *check* of the present spending raises; it returns the episode's new spending."""
         with self._lock:
-            spending = check(self._spending(at), self._episodes.get(episode or "", EpisodeSpending()))
+            spending = check(self._total_at(at), self._episodes.get(episode or "", EpisodeSpending()))
             if episode is not None:
                 self._episodes[episode] = spending
             self._reserved += cost
@@ -153,7 +153,7 @@ class Account:
         while len(self._episodes) > MAX_EPISODES:
             self._episodes.popitem(last=False)
 
-    def _spending(self, at: int) -> Spending:
+    def _total_at(self, at: int) -> Spending:
         pending = self._unwritten + self._reserved
         day = self._stored.day if self._read_at // DAY == at // DAY else NOTHING
         written_today = (usage for written_at, usage in self._written if written_at // DAY == at // DAY)
@@ -327,9 +327,9 @@ class BudgetMeter:
             self.account.note_stored(Spending(_to_usage(ledger["today"]), _to_usage(ledger["since"])), at)
         return rows
 
-    def _fill(self, params: Mapping[str, Any], unwritten: Usage, day: int) -> Mapping[str, Any]:
+    def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
         """Return *params* with the spending to write, and the days whose spending is to be read."""
-        more: dict[str, Any] = {}
+        more: dict[str, object] = {}
         if unwritten != NOTHING:
             more["spent"] = [{"day": day, **{name: getattr(unwritten, name) for name in queries.COUNTS}}]
         if self.budget and "spent_since" in params:

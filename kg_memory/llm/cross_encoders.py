@@ -186,14 +186,11 @@ class RerankServer:
         self._retry_policy = retry_policy or RetryPolicy()
         self._performer = performer or Performer()
         self._limiter = limiter or shared_limiter(url, api_key, model)
-        options: dict[str, Any] = {
-            "headers": {"Authorization": f"Bearer {api_key}"} if api_key else {},
-            "timeout": timeout,
-            # Created here, as it reads files: never on an event loop.
-            "verify": httpx.create_ssl_context() if url.startswith("https") else False,
-        }
-        self._client = partial(httpx.Client, **options)
-        self._async_client = partial(httpx.AsyncClient, **options)
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        # Created here, as it reads files: never on an event loop.
+        verify = httpx.create_ssl_context() if url.startswith("https") else False
+        self._client = partial(httpx.Client, headers=headers, timeout=timeout, verify=verify)
+        self._async_client = partial(httpx.AsyncClient, headers=headers, timeout=timeout, verify=verify)
         self._is_tei: bool | None = None
         self._scale = Scale()
 
@@ -237,7 +234,7 @@ class RerankServer:
                 return _read_scores(answer, len(texts), self.name)
         raise self._to_error(diagnose(errors[0])) from errors[0]
 
-    def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, Any]:
+    def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, object]:
         if is_tei:
             return {"query": question, "texts": texts, "truncate": True}
         model = {"model": self._model} if self._model else {}

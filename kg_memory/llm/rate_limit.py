@@ -33,7 +33,7 @@ RECHECK = 5.0
 SLOWDOWN = 0.9
 """After a rejection, the share of the accepted rate to continue at."""
 FASTEST_GROWTH, SLOWEST_GROWTH, ACCELERATION = 1.0, 0.005, 1.05
-"""How much a success after a rejection raises the rate: less the more requests the rate was measured by, and growing
+"""The growth of the rate by a success after a rejection: less the more requests the rate was measured by, and growing
 with each success."""
 UNLIMITED = 10_000.0
 """Requests per second from which a learned limit is dropped."""
@@ -240,7 +240,7 @@ class RateLimiter:
 
 
 class Reservation:
-    """One request's place in a limiter's queues."""
+    """The place of a request in a limiter's queues."""
 
     def __init__(self, limiter: RateLimiter, cost: Cost) -> None:
         self._limiter = limiter
@@ -274,7 +274,7 @@ class Reservation:
 
 
 class Allowance(NamedTuple):
-    """One limit from a server's headers: how much of it is left, and the seconds until all of it is available again."""
+    """A limit from a server's headers: how much of it is left, and the seconds until all of it is available again."""
 
     limit: float
     left: float

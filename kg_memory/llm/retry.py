@@ -39,7 +39,7 @@ class Pause:
     seconds: float
 
 
-def _unchanged(response: Any) -> Any:
+def _pass_through(response: Any) -> Any:
     return response
 
 
@@ -53,7 +53,7 @@ class Request:
     span: Callable[[], AbstractContextManager[Any]]
     send: Callable[[], Any]
     asend: Callable[[], Awaitable[Any]]
-    read: Callable[[Any], Any] = _unchanged
+    read: Callable[[Any], Any] = _pass_through
 
 
 @dataclass(frozen=True, slots=True)

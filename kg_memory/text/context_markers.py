@@ -146,6 +146,6 @@ def _lines(recalled: str) -> Iterator[_Statement]:
 def _read_statement(sentence: str) -> _Statement:
     bare = _FRAME.sub(" ", sentence)
     names = (name.casefold() for name in _WORD.findall(bare) if name[0].isupper() and terms(name))
-    numerals = (part.strip(_AROUND) for part in _NUMERAL.split(bare) if any(char.isdigit() for char in part))
+    numerals = (part.strip(_AROUND) for part in _NUMERAL.split(bare) if any(map(str.isdigit, part)))
     turns = sorted(turn.casefold().replace("’", "'") for turn in _TURNS.findall(bare))
     return _Statement(tuple(terms(bare)), tuple(turns), frozenset((*names, *numerals)))

@@ -146,9 +146,9 @@ def _is_mark(char: str) -> bool:
 @lru_cache(maxsize=4096)
 def canonical_predicate(name: str) -> Predicate | None:
     """Return the predicate that *name* stands for, by the table and by rules; None if neither knows it."""
-    predicate = _meaning(predicate_name(name))
+    predicate = _look_up(predicate_name(name))
     # Nested rules ("打算不再") are ambiguous: their result may mean something else.
-    return predicate if predicate is None or _meaning(predicate.name) == predicate else None
+    return predicate if predicate is None or _look_up(predicate.name) == predicate else None
 
 
 @lru_cache(maxsize=1024)
@@ -180,7 +180,7 @@ def canonical_predicates() -> tuple[str, ...]:
     return tuple(dict.fromkeys(predicate.name for predicate in _table().exact.values()))
 
 
-def _meaning(name: str) -> Predicate | None:
+def _look_up(name: str) -> Predicate | None:
     """Return what *name* means. Each rule removes a word and looks up the rest, so this ends."""
     if exact := _table().exact.get(name):
         return exact
@@ -197,7 +197,7 @@ def _meaning(name: str) -> Predicate | None:
 def _read_rest(framed: str) -> Predicate | None:
     """Return the meaning of the rest of a name framed in underscores; None if nothing is left."""
     name = framed.strip("_")
-    return _meaning(name) if name else None
+    return _look_up(name) if name else None
 
 
 def _compose(mark: str, base: Predicate | None) -> Predicate | None:
@@ -339,10 +339,10 @@ def _read_chinese(name: str) -> Predicate | None:
         return None
     plain = _CHINESE_END.sub("", _CHINESE_ADVERB.sub("", written))
     if plain != written:
-        return _meaning(plain) if plain else None
+        return _look_up(plain) if plain else None
     for mark, pattern in _CHINESE_RULES:
         match = pattern.match(written)
-        base = _meaning(written[match.end() :]) if match and match.end() < len(written) else None
+        base = _look_up(written[match.end() :]) if match and match.end() < len(written) else None
         if base is None:
             continue
         if mark.endswith("_TO"):

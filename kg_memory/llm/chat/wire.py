@@ -46,7 +46,7 @@ class AnswerFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request to a chat model, answered by a `Reply`."""
+    """A request to a chat model, answered by a `Reply`."""
 
     messages: tuple[BaseMessage, ...]
     prompt: Prompt[Any]
@@ -100,7 +100,7 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
         return model
-    options: dict[str, Any] = {"stream": False}
+    options: dict[str, object] = {"stream": False}
     if request.form in (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA):
         answer = request.prompt.answer
         schema = strict_schema(answer, limits=request.form is AnswerFormat.SCHEMA)
@@ -113,7 +113,7 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
     return model.bind(**options)
 
 
-def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, Any]) -> Mapping[str, Any]:
+def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
     """Return the option that sets *response_format*.
 
     `ChatOpenAI` itself gets it as part of the body: for an option of its own, the client walks through the whole schema

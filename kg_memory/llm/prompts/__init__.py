@@ -130,7 +130,7 @@ def _to_text(value: Any) -> str:
     return _to_json(value)
 
 
-def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, Any]:
+def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, object]:
     """Return the JSON schema of *kind* for strict servers: closed objects, all fields required. Do not modify it.
 
     Titles and descriptions are left out: prompts describe the fields, and servers count the schema among the tokens.
@@ -144,13 +144,13 @@ def schema_text(kind: type[BaseModel]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, Any], str]:  # noqa: FBT001 - part of the key
+def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, object], str]:  # noqa: FBT001 - part of the key
     full = kind.model_json_schema()
-    schema: Mapping[str, Any] = _to_strict(full, () if limits else SIZE_LIMITS, full.pop("$defs", {}))
+    schema: Mapping[str, object] = _to_strict(full, () if limits else SIZE_LIMITS, full.pop("$defs", {}))
     return schema, _to_json(schema)
 
 
-def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, Any]) -> Any:
+def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, object]) -> Any:
     if isinstance(node, list):
         return [_to_strict(item, unsupported, definitions) for item in node]
     if not isinstance(node, dict):

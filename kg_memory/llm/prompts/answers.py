@@ -1,7 +1,8 @@
-"""The typed answers that prompts must get: objects of lists.
+"""The typed answers of the prompts: objects of lists.
 
-No field has a default: a strict JSON schema names every one. Small slips of weaker models are
-straightened before the validation, so that a good fact is not lost for a bad label.
+No field has a default, as a strict JSON schema requires every one. Small mistakes of weaker models are corrected before
+validation, so that a good fact is not lost over a bad label. The docstrings and descriptions of the answers are part of
+the prompts: some providers pass them to the model.
 """
 
 from __future__ import annotations
@@ -12,31 +13,31 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, Field
 
 MOST = 100
-"""How many things one answer may name, at most: small models never stop by themselves."""
+"""The most items of an answer: small models may not stop by themselves."""
 
 VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
 EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
 
 
-def _known_edge_type(value: Any) -> Any:
-    """Return *value* as an edge type; what is none is the most general one."""
+def _to_edge_type(value: Any) -> Any:
+    """Return *value* as an edge type; the most general one if it is unknown."""
     name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
     return name if name in get_args(EdgeType) else "semantic"
 
 
-def _known_verdict(value: Any) -> Any:
-    """Return *value* as a verdict; what is none changes nothing."""
+def _to_verdict(value: Any) -> Any:
+    """Return *value* as a verdict; one without effect if it is unknown."""
     name = str(value).strip().lower()
     return name if name in get_args(VerdictKind) else "unrelated"
 
 
-def _known_side(value: Any) -> Any:
-    """Return which side is meant; the new one unless the known one is."""
+def _to_side(value: Any) -> Any:
+    """Return the side that is meant, by default the new one."""
     return "known" if str(value).strip().lower() == "known" else "new"
 
 
-def _within_one(value: Any) -> Any:
-    """Return the number *value* clamped to 0..1; what is no number is a doubtful 0.5."""
+def _clamp_to_one(value: Any) -> Any:
+    """Return the number *value* clamped to 0..1; 0.5 if it is not a number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -44,10 +45,10 @@ def _within_one(value: Any) -> Any:
     return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.5
 
 
-def _within_ten(value: Any) -> Any:
+def _clamp_to_ten(value: Any) -> Any:
     """Return the number *value* clamped to 0..10.
 
-    Errors: `ValueError` for what is no number: to judge a text by a slip would be worse than not to.
+    Raises: `ValueError` if it is not a number: a wrong score would be worse than none.
     """
     number = float(value)
     if math.isnan(number):
@@ -55,18 +56,18 @@ def _within_ten(value: Any) -> Any:
     return min(10.0, max(0.0, number))
 
 
-def _null(value: Any) -> Any:
-    """Return None for the words that stand for it."""
+def _to_null(value: Any) -> Any:
+    """Return None for the words that mean it."""
     return None if isinstance(value, str) and value.strip().lower() in ("", "null", "none", "n/a", "unknown") else value
 
 
-def _listed(value: Any) -> Any:
-    """Return a single id as the list that it should have been."""
+def _to_list(value: Any) -> Any:
+    """Return a single id as a list."""
     return [value] if isinstance(value, int | str) else value
 
 
-Time = Annotated[str | None, BeforeValidator(_null)]
-Id = Annotated[int | None, BeforeValidator(_null)]
+Time = Annotated[str | None, BeforeValidator(_to_null)]
+Id = Annotated[int | None, BeforeValidator(_to_null)]
 Name = Annotated[str, Field(max_length=512)]
 
 
@@ -110,15 +111,15 @@ End = TypeVar("End")
 class _Fact(BaseModel, Generic[End]):
     subject: End = Field(description="the entity that the fact is about")
     predicate: str = Field(description="the relation in SCREAMING_SNAKE_CASE", max_length=64)
-    objects: Annotated[list[End], BeforeValidator(_listed)] = Field(
+    objects: Annotated[list[End], BeforeValidator(_to_list)] = Field(
         description="the other entities, usually one", max_length=10
     )
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
     quote: str = Field(description="the words of the episode that state it, copied exactly", max_length=4000)
     valid_at: Time = Field(description="ISO 8601: since when it is so, or null")
     invalid_at: Time = Field(description="ISO 8601: when it ceased to be so, or null")
-    edge_type: Annotated[EdgeType, BeforeValidator(_known_edge_type)]
-    confidence: Annotated[float, BeforeValidator(_within_one)] = Field(description="0 to 1")
+    edge_type: Annotated[EdgeType, BeforeValidator(_to_edge_type)]
+    confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
 
 
 class ExtractedFact(_Fact[int]):
@@ -166,9 +167,9 @@ class FactVerdict(BaseModel):
 
     fact: int = Field(description="the id of the new fact")
     known: int = Field(description="the id of the known fact, as listed under this new fact")
-    verdict: Annotated[VerdictKind, BeforeValidator(_known_verdict)]
-    confidence: Annotated[float, BeforeValidator(_within_one)] = Field(description="0 to 1")
-    holds: Annotated[Literal["new", "known"], BeforeValidator(_known_side)] = Field(
+    verdict: Annotated[VerdictKind, BeforeValidator(_to_verdict)]
+    confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
+    holds: Annotated[Literal["new", "known"], BeforeValidator(_to_side)] = Field(
         description="which of the two is to be believed, where they conflict"
     )
     reason: str = Field(description="why, in one short sentence", max_length=500)
@@ -198,7 +199,7 @@ class TextScore(BaseModel):
     """How well one text answers the question."""
 
     text: int = Field(description="the id of the text")
-    relevance: Annotated[float, BeforeValidator(_within_ten)] = Field(description="0 to 10")
+    relevance: Annotated[float, BeforeValidator(_clamp_to_ten)] = Field(description="0 to 10")
 
 
 class Scores(BaseModel):
