@@ -157,8 +157,8 @@ class Settings:
     ask_threshold: float | None = None
     """Cosine similarity of names from which the model decides whether two entities are the same; None likewise."""
     conflict_strategy: Literal["recency", "confidence", "model", "trust"] = "recency"
-    """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one, the
-    model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
+    """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
+    the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
     auto_threshold: float = 0.85
     """Confidence from which a verdict about two facts takes effect at once."""
     review_threshold: float = 0.5
