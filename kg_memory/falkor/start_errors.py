@@ -1,4 +1,4 @@
-"""Why an embedded server did not start, and what to do about it: read from its log, its output, and the disk."""
+"""Explain why an embedded server did not start and what to do, from its log, its output, and the disk."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TAIL = 12
 LITTLE_SPACE = 1_000_000
 
 PACKAGES = {"libgomp": "libgomp1", "libssl": "libssl3", "libcrypto": "libssl3", "libstdc++": "libstdc++6"}
-"""Debian's and Ubuntu's packages of what falkordb.so is linked with."""
+"""The packages of Debian and Ubuntu with the libraries that falkordb.so needs."""
 
 
-FULL = "The disk is full: free some space, then try again; nothing that was saved is lost."
+FULL = "the disk is full; free some space, then try again (nothing that was saved is lost)"
 
 SYSTEM = {
     (errno.ENOSPC, errno.EDQUOT): "the disk is full, free some space",
@@ -32,37 +32,38 @@ SYSTEM = {
     (errno.ENOLCK, errno.EOPNOTSUPP): "its file system has no locks or sockets, choose a folder on a local disk",
     (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM): "the system is short of files, processes or memory",
 }
-"""What to do about an operating system's error."""
+"""Remedies for errors of the operating system."""
 
 
 @contextlib.contextmanager
-def translated(folder: Path) -> Iterator[None]:
-    """Raise an operating system's error about *folder* as a `DatabaseStartError` that says what to do."""
+def map_os_errors(folder: Path) -> Iterator[None]:
+    """Raise errors of the operating system about *folder* as `DatabaseStartError` with a remedy."""
     try:
         yield
     except OSError as error:
-        advice = next((advice for numbers, advice in SYSTEM.items() if error.errno in numbers), "mend that")
-        raise DatabaseStartError(f"The database in {folder} cannot be opened ({error}): {advice}.") from error
+        remedies = (advice for numbers, advice in SYSTEM.items() if error.errno in numbers)
+        advice = next(remedies, "fix that, then try again")
+        raise DatabaseStartError(f"cannot open the database in {folder} ({error}); {advice}") from error
 
 
 def check_space(folder: Path) -> None:
-    """Refuse a full disk at once: a server would start, and end at the first write that it cannot keep."""
+    """Refuse a full disk at once: a server would start, and end at the first write that it cannot store."""
     if shutil.disk_usage(folder).free < LITTLE_SPACE:
-        raise DatabaseStartError(f"The database in {folder} cannot be started. {FULL}")
+        raise DatabaseStartError(f"cannot start the database in {folder}: {FULL}")
 
 
-def explained(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
-    """Return the error for a server that ended while it started; *output* is what it printed."""
+def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
+    """Return the error for a server that ended while it started, with its *output*."""
     with contextlib.suppress(OSError):
         output = (folder / "run" / "redis.log").read_text(errors="replace") + output
     tail = _tail(output)
     kind, advice = _advice(output, folder, binaries)
-    said = f" It said:\n{tail}" if tail else " It said nothing."
-    return kind(f"The database server of {folder} ended while it started.{said}\n{advice}")
+    log = f" Its log ends with:\n{tail}" if tail else " Its log is empty."
+    return kind(f"The database server of {folder} ended while it started.{log}\n{advice}")
 
 
-def when_ended(folder: Path) -> str | None:
-    """Return what to do about a server that ended while it ran, as far as its log tells."""
+def explain_end(folder: Path) -> str | None:
+    """Return the remedy for a server that ended while it ran, or None if its log has no reason."""
     with contextlib.suppress(OSError):
         tail = _tail((folder / "run" / "redis.log").read_text(errors="replace"))
         if re.search(r"AOF write error|No space left|Disk quota", tail):
@@ -70,78 +71,78 @@ def when_ended(folder: Path) -> str | None:
     return None
 
 
-def not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
-    """Return the error for a redis-server that the system does not run at all."""
+def explain_not_executable(binaries: Binaries, error: OSError) -> DatabaseMissing:
+    """Return the error for a redis-server that the system cannot execute."""
     if error.errno == errno.ENOEXEC:
         why = f"it is not made for this machine ({platform.system()}, {platform.machine()})"
     elif error.errno in (errno.EACCES, errno.EPERM):
         name = shlex.quote(str(binaries.redis_server))
         why = f"it is not executable: run 'chmod +x {name}', or mount its disk without noexec"
     else:
-        why = f"the system says: {error}"
+        why = str(error)
     return DatabaseMissing(f"{binaries.redis_server} ({binaries.origin}) cannot be run: {why}.\n{WAYS_OUT}")
 
 
-def unreachable(run: Path) -> DatabaseStartError:
-    """Return the error for a server that holds the folder, but has no socket any more."""
+def explain_unreachable(run: Path) -> DatabaseStartError:
+    """Return the error for a server that holds the folder but has lost its socket."""
     with contextlib.suppress(OSError):
         number = (run / "pid").read_text().strip()
         return DatabaseStartError(
-            f"A database server (process {number}) still holds {run.parent}, but cannot be reached at its socket: "
+            f"A database server (process {number}) still holds {run.parent}, but has no socket; "
             f"end it with 'kill {number}' (it saves first), then try again."
         )
     return DatabaseStartError(
-        f"A process still holds {run / 'server.lock'}, but no database server can be reached: end that process "
+        f"A process still holds {run / 'server.lock'}, but no database server answers; end that process "
         "('fuser' with the file's name shows it), then try again."
     )
 
 
-def _tail(said: str) -> str:
-    """Return the last lines that say something: of a crash its beginning, not the registers and stacks after it."""
-    head, crash, report = said.partition("=== REDIS BUG REPORT START")
+def _tail(output: str) -> str:
+    """Return the last lines with content, and of a crash its beginning without registers and stacks."""
+    head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
 
 
-def _advice(said: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return the class of the error, and what to do, by what the server said."""
-    missing = _about_the_module(said, binaries)
+def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
+    """Return the class of the error, and the remedy, for the server's *output*."""
+    missing = _explain_module(output, binaries)
     if missing:
         return DatabaseMissing, missing
-    if re.search(r"No space left|Disk quota", said) or shutil.disk_usage(folder).free < LITTLE_SPACE:
+    if re.search(r"No space left|Disk quota", output) or shutil.disk_usage(folder).free < LITTLE_SPACE:
         advice = FULL
-    elif re.search(r"Bad file format reading|Unexpected end of file|[Mm]anifest", said):
-        advice = _mend(folder, binaries)
-    elif re.search(r"while loading from disk|loading the append only|RDB (file|CRC)|Internal error in RDB", said):
+    elif re.search(r"Bad file format reading|Unexpected end of file|[Mm]anifest", output):
+        advice = _explain_damage(folder, binaries)
+    elif re.search(r"while loading from disk|loading the append only|RDB (file|CRC)|Internal error in RDB", output):
         advice = f"The data in {folder / 'aof'} is damaged: put a backup of that folder in its place."
-    elif re.search(r"[Ff]ailed opening Unix socket|bind:", said):
+    elif re.search(r"[Ff]ailed opening Unix socket|bind:", output):
         advice = "The folder's file system has no unix sockets: choose a folder on a local disk."
-    elif "Permission denied" in said:
+    elif "Permission denied" in output:
         advice = f"Make {folder} and all in it readable and writable for this user, or choose another folder."
     else:
-        advice = f"Mend what it says and try again; the whole log is {folder / 'run' / 'redis.log'}."
+        advice = f"Fix that and try again; the whole log is {folder / 'run' / 'redis.log'}."
     return DatabaseStartError, advice
 
 
-def _about_the_module(said: str, binaries: Binaries) -> str | None:
-    """Say why falkordb.so was not loaded; None if it was, or the server did not come so far."""
-    if re.search(r"Module '\w+' loaded from", said):
+def _explain_module(output: str, binaries: Binaries) -> str | None:
+    """Return why falkordb.so was not loaded, or None if it was, or the server did not come so far."""
+    if re.search(r"Module '\w+' loaded from", output):
         return None
-    library = re.search(r"((lib[\w+]+)\.so[.\d]*): cannot open shared object file", said)
+    library = re.search(r"((lib[\w+]+)\.so[.\d]*): cannot open shared object file", output)
     if library:
         package = PACKAGES.get(library[2], library[2])
         return f"The library {library[1]} is missing: run 'apt-get install {package}' (Debian, Ubuntu), then try again."
-    if re.search(r"version `GLIBC\w*_[\d.]+' not found", said):
+    if re.search(r"version `GLIBC\w*_[\d.]+' not found", output):
         return f"This system's C or C++ library is too old for {binaries.module}.\n{WAYS_OUT}"
-    if "execute permissions" in said:
+    if "execute permissions" in output:
         return f"Run 'chmod +x {shlex.quote(str(binaries.module))}', then try again."
-    if "failed to load" in said or "REDIS BUG REPORT" in said:
+    if "failed to load" in output or "REDIS BUG REPORT" in output:
         return f"{binaries.module} is damaged, or not made for this machine ({platform.machine()}).\n{WAYS_OUT}"
     return None
 
 
-def _mend(folder: Path, binaries: Binaries) -> str:
-    """Say how to mend a damaged append-only file: redis-server checks it when called by the checker's name."""
+def _explain_damage(folder: Path, binaries: Binaries) -> str:
+    """Return how to repair a damaged append-only file: redis-server checks it when called by the checker's name."""
     manifest = shlex.quote(str(folder / "aof" / "appendonly.aof.manifest"))
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (

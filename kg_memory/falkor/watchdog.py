@@ -1,12 +1,12 @@
-"""The keeper of an embedded server: a small process that stops the server once nobody uses it.
+"""The watchdog of an embedded server: a small process that stops the server once nobody uses it.
 
-Run as ``python -I -S watchdog.py RUN_FOLDER SOCKET``: it imports the standard library only, so it is light and outlives
-the environment of the process that began it. Who holds which lock file of the run folder (by flock, so that the kernel
-drops the lock of a process that dies, however it dies):
+Run as ``python -I -S watchdog.py RUN_FOLDER SOCKET``: it imports only the standard library, so it is light and outlives
+the environment of the process that started it. The lock files of the run folder, and their holders (by flock, so that
+the kernel drops the lock of a process that dies, however it dies):
 
-    starting.lock   whoever starts or stops the server, for that long
-    users.lock      every client, shared; its text is the idle time that the newest client asked for, in seconds
-    keeper.lock     the keeper
+    starting.lock   the process that starts or stops the server, for that long
+    users.lock      every client, shared; its text is the idle time that the newest client set, in seconds
+    keeper.lock     the watchdog
     server.lock     the server itself: it inherits the open file from its starter
 """
 
@@ -22,16 +22,16 @@ import socket
 import sys
 import time
 
-STARTING, USERS, KEEPER, SERVER = "starting.lock", "users.lock", "keeper.lock", "server.lock"
+STARTING, USERS, WATCHDOG, SERVER = "starting.lock", "users.lock", "keeper.lock", "server.lock"
 ELSEWHERE = "elsewhere"
-"""A link to the private folder with the socket, where the run folder's own path is too long for one."""
-GROWN = 1_000_000
-"""Bytes appended to the append-only file after which a stop is worth a rewrite (it loads several times faster)."""
+"""A link to the private folder with the socket, used if the path of the run folder is too long for one."""
+REWRITE_SIZE = 1_000_000
+"""Bytes added to the append-only file that make a rewrite at a stop worthwhile: it loads several times faster."""
 LONGEST_PAUSE, SHORTEST_PAUSE = 1.0, 0.05
 
 
 def lock(path: str, how: int) -> int | None:
-    """Open and lock *path*; return its descriptor, or None where *how* does not wait and another holds it."""
+    """Open and lock *path*; return its descriptor, or None if *how* does not wait and another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)
@@ -45,13 +45,13 @@ def lock(path: str, how: int) -> int | None:
 
 
 def unlock(descriptor: int) -> None:
-    """Give up a lock, also where a fork in another thread copied its descriptor."""
+    """Release a lock, even if a fork in another thread copied its descriptor."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def is_held(path: str) -> bool:
-    """Tell whether any process holds the lock file *path*."""
+    """Return whether any process holds the lock file *path*."""
     descriptor = lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return True
@@ -60,7 +60,7 @@ def is_held(path: str) -> bool:
 
 
 def connect(address: str) -> socket.socket | None:
-    """Connect to the server at *address*; None where no process listens."""
+    """Connect to the server at *address*; return None if no process listens."""
     link = socket.socket(socket.AF_UNIX)
     try:
         link.connect(address)
@@ -73,21 +73,21 @@ def connect(address: str) -> socket.socket | None:
     return link
 
 
-def keep(run: str, address: str) -> None:
-    """Go to the background as the keeper of the server at *address*, and stop it when it has been idle."""
+def watch(run: str, address: str) -> None:
+    """Watch the server at *address* in the background, and stop it when it has been idle."""
     link = connect(address)
     if link is None:
         return
-    own = lock(os.path.join(run, KEEPER), fcntl.LOCK_EX)  # the keeper of a server that died leaves within a second
-    assert own is not None  # noqa: S101 - it waits
+    own = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # the watchdog of a server that died exits within a second
+    assert own is not None  # noqa: S101 - the call waits
     _detach()
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))
-    seen, quiet_since, idle = wish(run), time.monotonic(), 0.0
+    seen, quiet_since, idle = read_idle_time(run), time.monotonic(), 0.0
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
-        if _is_lost(os.path.join(run, KEEPER), own):
+        if _is_lost(os.path.join(run, WATCHDOG), own):
             os.kill(int(_info(link, "server")["process_id"]), signal.SIGKILL)
             return
-        now, newest = time.monotonic(), wish(run)
+        now, newest = time.monotonic(), read_idle_time(run)
         idle = newest[1]
         if newest != seen or is_held(os.path.join(run, USERS)):
             seen, quiet_since = newest, now
@@ -97,8 +97,8 @@ def keep(run: str, address: str) -> None:
             quiet_since = time.monotonic()
 
 
-def wish(run: str) -> tuple[int, float]:
-    """Return when the newest client came (a stamp to compare, no clock) and the idle seconds that it asked for."""
+def read_idle_time(run: str) -> tuple[int, float]:
+    """Return when the newest client came, as a stamp to compare, and the idle seconds that it set."""
     path = os.path.join(run, USERS)
     try:
         with open(path, encoding="ascii") as file:
@@ -108,7 +108,7 @@ def wish(run: str) -> tuple[int, float]:
 
 
 def _detach() -> None:
-    """Leave the parent, its terminal and its folder; the parent returns from waiting, so no zombie stays."""
+    """Detach from the parent, its terminal and its folder; the parent exits, so no zombie stays."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -118,15 +118,15 @@ def _detach() -> None:
 
 
 def _is_gone(link: socket.socket, pause: float) -> bool:
-    """Wait for *pause* seconds, or until the server closes the connection; tell whether it did."""
+    """Wait for *pause* seconds, or until the server closes the connection; return whether it did."""
     readable, _, _ = select.select([link], [], [], pause)
-    return bool(readable) and not _received(link)
+    return bool(readable) and not _receive(link)
 
 
 def _is_lost(path: str, descriptor: int) -> bool:
-    """Tell whether the folder was deleted, moved or replaced.
+    """Return whether the folder was deleted, moved or replaced.
 
-    Its server must go without an orderly stop, which would remove the socket of the next server by its name.
+    Its server must be killed: an orderly stop would remove the socket of the next server by its name.
     """
     try:
         return not os.path.samestat(os.stat(path), os.fstat(descriptor))
@@ -134,7 +134,7 @@ def _is_lost(path: str, descriptor: int) -> bool:
         return True
 
 
-def _received(link: socket.socket) -> bytes:
+def _receive(link: socket.socket) -> bytes:
     try:
         return link.recv(4096)
     except ConnectionError:
@@ -142,16 +142,16 @@ def _received(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
-    """Save and stop the server unless somebody came meanwhile; tell whether it is gone.
+    """Save and stop the server unless a client came meanwhile; return whether it is gone.
 
-    A client that comes now waits for the starting lock, and then starts a server of its own.
+    A client that comes now waits for the starting lock, and then starts another server.
     """
     _compact(link)
     starting = lock(os.path.join(run, STARTING), fcntl.LOCK_EX | fcntl.LOCK_NB)
     if starting is None:
         return False
     try:
-        if wish(run) != seen or is_held(os.path.join(run, USERS)) or _ask(link, "SHUTDOWN"):
+        if read_idle_time(run) != seen or is_held(os.path.join(run, USERS)) or _ask(link, "SHUTDOWN"):
             return False
         _tidy(run)
         return True
@@ -160,9 +160,9 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float]) -> bool:
 
 
 def _compact(link: socket.socket) -> None:
-    """Have the append-only file rewritten as a snapshot if it grew."""
+    """Rewrite the append-only file as a snapshot if it grew."""
     state = _info(link, "persistence")
-    if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < GROWN:
+    if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
         return
     _ask(link, "BGREWRITEAOF")
     state = _info(link, "persistence")
@@ -177,7 +177,7 @@ def _info(link: socket.socket, section: str) -> dict[str, str]:
 
 
 def _ask(link: socket.socket, command: str) -> str:
-    """Return the server's reply to *command*, a line or a bulk string; empty if the server is gone."""
+    """Return the reply to *command*, a line or a bulk string; empty if the server is gone."""
     try:
         link.sendall(command.encode() + b"\r\n")
         with link.makefile("rb") as reply:
@@ -188,22 +188,22 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Stop the server, which saves first: who ends the keeper wants no server that nobody would ever stop."""
-    link = connect(address)  # the other connection may be in the middle of a reply
+    """Stop the server, which saves first, and exit: without a watchdog nobody would ever stop it."""
+    link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
         _ask(link, "SHUTDOWN")
     os._exit(0)
 
 
 def _tidy(run: str) -> None:
-    """Remove the private folder of the socket, if there is one."""
+    """Remove the private folder of the socket, if any."""
     try:
         folder = os.readlink(os.path.join(run, ELSEWHERE))
         os.unlink(os.path.join(run, ELSEWHERE))
         os.rmdir(folder)
     except OSError:
-        return  # none, or not ours to remove: nothing depends on it
+        return  # there is none, or it is not ours: nothing depends on it
 
 
 if __name__ == "__main__":
-    keep(sys.argv[1], sys.argv[2])
+    watch(sys.argv[1], sys.argv[2])

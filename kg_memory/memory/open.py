@@ -73,7 +73,7 @@ class EmbeddedServer:
             fsync=settings.fsync,
             idle_seconds=settings.idle_seconds,
             allow_old=settings.allow_old_falkordb,
-            say=self._on_wait,
+            on_wait=self._on_wait,
         )
         return self._server.url
 
@@ -84,7 +84,7 @@ class EmbeddedServer:
 
     def advice(self) -> str:
         """Return what to do where the server went away."""
-        return (self._server and start_errors.when_ended(self._server.folder)) or AGAIN
+        return (self._server and start_errors.explain_end(self._server.folder)) or AGAIN
 
 
 def host(settings: Settings, on_wait: Callable[[str], None] | None) -> NamedServer | EmbeddedServer:

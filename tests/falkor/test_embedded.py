@@ -236,7 +236,7 @@ def test_a_killed_server_can_be_opened_again_at_once_many_times(folder: Path, fo
 def test_a_killed_keeper_is_replaced(folder: Path, found: Binaries) -> None:
     server = embedded.join(folder, found, idle_seconds=0)
     os.kill(keeper_pid(folder), signal.SIGKILL)
-    until(lambda: not watchdog.is_held(str(folder / "run" / watchdog.KEEPER)))
+    until(lambda: not watchdog.is_held(str(folder / "run" / watchdog.WATCHDOG)))
     server.close()
     time.sleep(0.2)
     assert embedded.is_running(folder)
@@ -308,7 +308,7 @@ def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pyt
         number = pid(server)
         os.kill(number, signal.SIGSTOP)  # answers no more than one that rebuilds a vector index
         threading.Timer(0.6, os.kill, (number, signal.SIGCONT)).start()
-        embedded.join(folder, found, idle_seconds=0, say=said.append).close()
+        embedded.join(folder, found, idle_seconds=0, on_wait=said.append).close()
     assert any("the database is loading" in line for line in said)
 
 
@@ -359,7 +359,7 @@ def test_a_locale_that_is_not_installed_is_no_obstacle(
 def test_a_server_without_its_socket_is_named_not_doubled(
     folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "LONGEST_DYING", 0.2)
+    monkeypatch.setattr(embedded, "LONGEST_EXIT", 0.2)
     with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
         Path(server.socket).rename(folder / "run" / "lost")

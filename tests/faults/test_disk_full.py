@@ -64,7 +64,7 @@ def test_the_embedded_server_ends_says_why_and_comes_back_with_all_that_was_acce
         memory.add("Ann lives in Oslo.", speaker="Ann", at="2001-01-01")
         before = memory.stats()
         disk.fill(left)
-        with pytest.raises(DatabaseUnavailable, match="The disk is full: free some space, then try again"):
+        with pytest.raises(DatabaseUnavailable, match="the disk is full; free some space, then try again"):
             memory.add("Ann knows Bob.", speaker="Ann", at="2001-01-02")
         after = memory.stats()  # by a server that was started again, with space
         assert before.facts == after.facts == 1

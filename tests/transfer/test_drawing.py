@@ -86,7 +86,7 @@ def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn: GraphMemory, na
         "2024-01-02T00:00:00+00:00",
         "true",
     )
-    [episode] = [each for each in drawn.episodes(namespace=namespace) if "Paris" in each.content]
+    [episode] = [each for each in drawn.episodes.list(namespace=namespace) if "Paris" in each.content]
     assert paris["evidence"] == episode.id
     [oslo] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Oslo"])]
     assert oslo["invalid_at"].startswith("2020-01-01")
@@ -116,6 +116,6 @@ def test_a_picture_is_no_export_and_of_nothing_there_is_none(drawn: GraphMemory,
     for form in ("graphml", "cytoscape"):
         with pytest.raises(InputError, match="'nobody' is empty or does not exist"):
             drawn.data.export(io.BytesIO(), namespace="nobody", form=form)
-    with pytest.raises(InputError, match="the form is 'dot': use one of jsonl, graphml, cytoscape"):
+    with pytest.raises(InputError, match="form must be one of jsonl, graphml, cytoscape, got 'dot'"):
         drawn.data.export(io.BytesIO(), namespace=namespace, form="dot")
     assert json.loads(exported(drawn, namespace, form="cytoscape"))["data"] == {"name": namespace}

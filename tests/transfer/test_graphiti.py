@@ -106,7 +106,7 @@ def test_a_wrong_dump_changes_nothing_and_says_what_to_do(
             r"neo4j.json:\d+: the line must be a node or relationship in JSON; use apoc.export.json.all",
         ),
         ("", "no entities and no episodes of Graphiti's; check"),
-        (good.replace('"group_id": "ann"', '"group_id": "bob"', 1), r"2 groups, such as \['ann', 'bob'\]: say which"),
+        (good.replace('"group_id": "ann"', '"group_id": "bob"', 1), r"2 groups, such as \['ann', 'bob'\]; choose one"),
     ):
         path.write_text(wrong, "utf-8")
         with pytest.raises(InputError, match=said):

@@ -38,6 +38,6 @@ def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: s
     assert [each.score for each in store.search(("users",), query="jazz")] == [None, None]
     with pytest.raises(InputError, match="store 'none' is empty or does not exist"):
         exported(memory, store="none")
-    with pytest.raises(InputError, match="no graph: export them as jsonl"):
+    with pytest.raises(InputError, match="form must be jsonl for the items of a store"):
         exported(memory, store=namespace, form="graphml")
     assert left_aside(memory.driver.database) == []

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from kg_memory.falkor.wire import Row
@@ -195,7 +195,7 @@ class Conversion:
 
     def _fact_lines(self) -> Iterator[Line]:
         statements = {id_: list(self._statements(id_, fact)) for id_, fact in self._facts.items()}
-        truth = truths((statement for own in statements.values() for statement in own), [*self._verdicts.values()])
+        truth = truths(chain.from_iterable(statements.values()), [*self._verdicts.values()])
         for id_, fact in self._facts.items():
             yield _fact_line(id_, fact, statements[id_])
         for id_, own in statements.items():

@@ -359,7 +359,7 @@ class Renaming:
         if self._source == self.target:
             return item
         self._learn(item)
-        changes: dict[str, Any] = {}
+        changes: Row = {}
         for name in ("id", *REFERENCES):
             value = getattr(item, name, None)
             if isinstance(value, str) and value in self._ids:
@@ -376,7 +376,7 @@ class Renaming:
                 self._keys[item.id] = item.key
                 old, new = (entity_id(namespace, item.key) for namespace in namespaces)
             case Episode():
-                parts = _identifying_parts(item)
+                parts = _identity_parts(item)
                 old, new = (episode_id(namespace, parts) for namespace in namespaces)
             case Fact():
                 subject, *objects = (self._keys.get(id_, "") for id_ in (item.subject, *item.objects))
@@ -391,7 +391,7 @@ class Renaming:
             self._ids[item.id] = new
 
 
-def _identifying_parts(episode: Episode) -> tuple[str | None, ...]:
+def _identity_parts(episode: Episode) -> tuple[str | None, ...]:
     if episode.source_id:
         return "id", episode.source, episode.source_id
     return episode.kind, episode.content, episode.speaker, episode.thread, str(episode.at)

@@ -74,7 +74,7 @@ Plain = Scalar | list[Scalar]
 
 
 class Line(BaseModel):
-    """One line: a node or relation of the graph, of the kind `record`."""
+    """A line: a node or relation of the graph, of the kind `record`."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False)
     __pydantic_extra__: dict[str, Plain] = Field(init=False)
