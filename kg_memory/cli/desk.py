@@ -9,7 +9,8 @@ from kg_memory.cli.keys import END, Keys
 from kg_memory.cli.screen import Screen, cell, counted
 from kg_memory.cli.wording import SHORT, proposed, since, standing, until
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Fact, Review
+from kg_memory.models.graph import ConflictStrategy, Fact, Review
+from kg_memory.temporal.policy import ConflictPolicy
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -183,15 +184,16 @@ class Desk:
         self._screen.line(f"{told[0].upper()}{told[1:]}; {wait}.", "bold")
 
 
-def accepted(review: Review, strategy: str) -> str:
+def accepted(review: Review, strategy: ConflictStrategy) -> str:
     """Return what happens if *review* is accepted, in words."""
     if review.kind == "supersedes":
         if _start(review.pending) >= _start(review.existing):
             return f"it is believed, and the other ended where it began ({since(review.pending)})"
         return f"it is believed, and ended where the other began ({since(review.existing)})"
-    if strategy == "recency" or (strategy == "model" and review.preferred == review.pending.id):
+    winner = ConflictPolicy(strategy).expect_winner(review.pending.id, review.preferred)
+    if winner == review.pending.id:
         return "it is believed, and the other not any more"
-    if strategy == "model" and review.preferred == review.existing.id:
+    if winner == review.existing.id:
         return "it is not believed: the model holds the other"
     return f"only one of them is believed, by {strategy}"
 

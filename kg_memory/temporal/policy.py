@@ -2,7 +2,8 @@
 
 A model, a declaration or a person gives a *verdict* about two facts: how they relate, and how sure that is. The policy
 turns it into a *ruling*, what the verdict does to beliefs, and decides between facts that cannot both be true. Nothing
-else in the package does; to change who wins, change `ConflictPolicy`.
+else in the package does. To change which of two facts that conflict is believed, change `ConflictPolicy.beats`; to
+change which of two that follow each other keeps its time, change `weigh`.
 """
 
 from __future__ import annotations
@@ -139,6 +140,13 @@ class ConflictPolicy:
         if self.strategy == "model" and (claim.fact in preferred) != (rival.fact in preferred):
             return claim.fact in preferred
         return claim.order > rival.order
+
+    def expect_winner(self, later: str, preferred: str | None) -> str | None:
+        """Return which of two facts would win, as far as that is known without all their statements.
+
+        *later* is the one that was first stated later, *preferred* the one that the model prefers.
+        """
+        return {"recency": later, "model": preferred}.get(self.strategy)
 
 
 StatementsByFact = Mapping[str, Sequence[Statement]]
