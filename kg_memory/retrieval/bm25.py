@@ -18,12 +18,13 @@ MOST_POSTINGS = 6000
 LOOKED_AT, WEIGHED = 200, 2000
 """The least texts that are looked at, more for few words: about so many times a word is weighed in a text."""
 CHECKS, PAIR = 2, 20
-"""How many lookups of whether a text has a word cost as much as a posting that is counted, and how many a pair does."""
+"""The lookups of whether a text has a word that cost as much as a posting that is counted, and those of a pair."""
 MOST_WEIGHED = 64
 """The words that are weighed: the rarest of a long question."""
 # k1 and b did best on turns of conversation.
 K1, B = 0.9, 0.4
 
+Params = dict[str, Any]
 Frequencies = Mapping[Kind, Mapping[str, int]]
 """The number of nodes of each kind that have a term; a term that none has is missing."""
 
@@ -35,7 +36,7 @@ def search_words(
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
         return []
-    params: dict[str, Any] = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
+    params: Params = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
     sifting = scope.sift_step("d", "score")
     if scope.few is not None:
         weights = {term["term"]: term["idf"] for term in terms}
@@ -50,14 +51,14 @@ def search_words(
         query = cypher.bm25(scope.kind, cypher.find_by_rare_words(scope.kind), sifting.cypher)
         are_all = len(rare) == count
         hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **params)
-        if are_all or len(hits) >= scope.wanted:
+        if are_all or len(hits) >= scope.limit:
             return hits
     query = cypher.bm25(scope.kind, cypher.find_by_most_words(scope.kind, tied=count == 1), sifting.cypher)
     hits = yield from scope.best(query, postings, least=texts, leading=terms[:count], **params)
     return hits
 
 
-def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[dict[str, Any]]:
+def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
     """Return the terms with their BM25 weights, rare ones first, as queries take them."""
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
@@ -97,7 +98,7 @@ def pick_rare(frequencies: Mapping[str, int], texts: int) -> tuple[list[str], li
 
 def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:
     """Return the terms with their frequencies, rare ones first."""
-    return sorted((often, term) for term, often in frequencies.items())
+    return sorted((often, term) for term, often in frequencies.items() if often)
 
 
 def rarity(frequency: int, documents: int) -> float:

@@ -17,7 +17,7 @@ from kg_memory.retrieval.context.lines import text_of
 from kg_memory.retrieval.context.render import abstain, render
 from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.explain import FURTHER, explain
-from kg_memory.retrieval.fuse import RETRIEVERS
+from kg_memory.retrieval.fuse import RETRIEVERS, ids_of
 from kg_memory.retrieval.plugins import ServedReranker
 from kg_memory.retrieval.records import Ranked, Request, Search
 from kg_memory.runtime.effects import in_step, read
@@ -57,7 +57,7 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)
     results = SearchResults(question=request.question, asked=search.time, relevance=search.relevance, **values)
-    if search.question.past or _filters_episodes_or_facts(request):
+    if search.past or _filters_episodes_or_facts(request):
         results = _without_summaries(results)
     context = render(results, request.max_tokens, form) if request.max_tokens else Context(found=results)
     if results.relevance is not None and results.relevance < settings.abstain_below:
@@ -78,9 +78,7 @@ def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[tupl
     For an explanation, those behind the winners have rows too.
     """
     most = request.limit + (FURTHER if request.explain else 0)
-    ids = {}
-    for kind in KINDS:
-        ids[kind] = [id_ for id_, _ in ranked.candidates.get(kind, [])[:most]]
+    ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
     reads = [_read_rows(kind, ids[kind], search) for kind in KINDS]
     *answers, disputed, ended = yield from in_step([*reads, *_read_remarks(ids["episodes"][: request.limit], search)])
     return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended)
@@ -90,7 +88,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]
     """Return the rows of *ids*; a node that is deleted by now, or was not yet known then, has none."""
     if not ids:
         return {}
-    reader, instants = READERS[kind], search.question.instants
+    reader, instants = READERS[kind], search.instants
     extra = {**instants.params, "sources": SOURCES} if kind == "facts" else {}
     answers = yield from read(reader.query, ids=list(ids), **extra)
     by_id: RowsById = {}
@@ -102,7 +100,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]
 
 def _values(kind: Kind, stored: RowsById, ranked: Ranked, limit: int) -> tuple[Any, ...]:
     """Return the winners of one kind, best first; a fact once for each of its periods that fit, the latest first."""
-    winners = ranked.candidates.get(kind, [])[:limit]
+    winners = ranked.ranked.get(kind, [])[:limit]
     return tuple(_value(kind, row, score) for id_, score in winners for row in stored.get(id_, ()))[:limit]
 
 
@@ -143,7 +141,7 @@ def _add_remarks(
 
 def _read_remarks(ids: Sequence[str], search: Search) -> tuple[Flow[Remarks], Flow[Remarks]]:
     """Return how to read the remarks on the episodes of *ids*: statements that are disputed, and that are over."""
-    believed_at, until = search.question.instants.believed_at, search.question.instants.until
+    believed_at, until = search.instants.believed_at, search.instants.until
     disputed = _read_remarks_by(beliefs.REMARKS, ids=list(ids), believed_at=believed_at)
     return disputed, _read_remarks_by(beliefs.ENDED, ids=list(ids), believed_at=believed_at, until=until)
 

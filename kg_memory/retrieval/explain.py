@@ -53,7 +53,7 @@ def _explain_others(
 ) -> Iterator[Explanation]:
     """Yield the explanations of the candidates that are no results, best first."""
     results = {id_of(value) for value in _results(kind, context)}
-    for id_, _ in ranked.candidates.get(kind, [])[: limit + FURTHER]:
+    for id_, _ in ranked.ranked.get(kind, [])[: limit + FURTHER]:
         if id_ not in results:
             reason = f"not among the first {limit}" if id_ in texts[kind] else GONE[kind]
             explanation = _explain_one(kind, id_, texts[kind].get(id_, ""), search, ranked)

@@ -119,6 +119,11 @@ def positive(scores: Mapping[str, float]) -> list[Scored]:
     return [(id_, round(score, DIGITS)) for id_, score in sort_scores(scores.items()) if score > 0]
 
 
+def ids_of(ranking: Ranking) -> list[str]:
+    """Return the ids of *ranking*."""
+    return [id_ for id_, _ in ranking]
+
+
 def clamp(number: float) -> float:
     """Return *number* from 0 to 1, NaN as 0."""
     return min(max(0.0, number), 1.0)

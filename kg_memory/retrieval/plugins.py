@@ -17,7 +17,7 @@ A plug-in of the package is a `Part` in a file of its own in `rerankers/` or `wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import Field
@@ -53,10 +53,7 @@ class Instants:
     @property
     def params(self) -> dict[str, int]:
         """The parameters of a query."""
-        return {name: getattr(self, name) for name in INSTANTS}
-
-
-INSTANTS = ("since", "until", "believed_at", "lenient", "unreviewed")
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ NO_WEIGHTS = Weights(words=0, meaning=0, graph=0)
 
 
 class Recipe(Part):
-    """How a question is searched and ranked; immutable: `with_` makes another."""
+    """A way to search and rank; immutable: `with_` makes another."""
 
     name: str = "custom"
     kinds: tuple[Kind, ...] = KINDS
@@ -99,7 +99,7 @@ class Recipe(Part):
         rankings = [hits.of(retriever) for retriever in weights]
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
-    def as_state(self) -> dict[str, Any] | Self:
+    def as_state(self) -> Mapping[str, Any] | Self:
         """Return the recipe as plain JSON; as itself where it has a plug-in of the user's own."""
         ours = {*get_args(RERANKERS), *get_args(WALKS)}
         return self.model_dump(mode="json") if ours.issuperset(map(type, (*self.rerankers, self.traversal))) else self

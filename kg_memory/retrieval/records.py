@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Required
 
 from typing_extensions import TypedDict
 
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind, QueryTime
-from kg_memory.retrieval.fuse import Hits, Retriever, Scored
-from kg_memory.retrieval.plugins import Instants, Question
-from kg_memory.retrieval.recipe import Recipe
+from kg_memory.retrieval.fuse import Hits, Scored
+from kg_memory.retrieval.plugins import Instants
+from kg_memory.retrieval.recipe import DEFAULT, Recipe
 from kg_memory.runtime.config import Context, setting
 from kg_memory.runtime.forms import shown
 from kg_memory.validation import DEFAULT_NAMESPACE
@@ -28,23 +28,21 @@ Stages = Mapping[Kind, Mapping[str, list[Stage]]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The input of the graph, checked."""
+    """The input of the graph, checked; times are as users give them, and `limit` is the most results of each kind."""
 
     question: str
-    recipe: Recipe
-    where: Filter | None
-    limit: int
-    """The number of results of each kind, at most."""
-    max_tokens: int
-    as_of: Any
-    during: Any
-    believed_at: Any
-    """Times as users give them; `time_window` reads them."""
-    unreviewed: bool
-    thread: str | None
-    center: str | None
-    template: str | None
-    explain: bool
+    recipe: Recipe = DEFAULT
+    where: Filter | None = None
+    limit: int = DEFAULT_LIMIT
+    max_tokens: int = DEFAULT_TOKENS
+    as_of: Any = None
+    during: Any = None
+    believed_at: Any = None
+    unreviewed: bool = False
+    thread: str | None = None
+    center: str | None = None
+    template: str | None = None
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +50,34 @@ class QuestionTime:
     """The time that a question is about: for queries, and for the user; `past` says that it is over."""
 
     instants: Instants
-    shown: QueryTime
+    time: QueryTime
     past: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """The results of the step search: the question with its time and names, and hits of each kind.
+class Search(QuestionTime):
+    """The results of the step search: the time, and the hits of each kind.
 
-    `relevance` is how likely the memory holds an answer; a search without words does not know.
+    `named` are the ids of the entities that the question names; `relevance` is how likely the memory holds an answer,
+    which a search without words does not know.
     """
 
-    question: Question
-    time: QueryTime
     hits: Mapping[Kind, Hits]
-    relevance: float | None
+    named: Sequence[str] = ()
+    relevance: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """The candidates of each kind in one order, and, for an explanation, their scores after each stage."""
 
-    candidates: Mapping[Kind, list[Scored]]
-    stages: Stages
+    ranked: Mapping[Kind, list[Scored]]
+    stages: Stages = field(default_factory=dict)
+
+
+Plain = dict[str, Any]
+"""JSON."""
+PlainScores = list[list[Any]]
 
 
 class RetrievalInput(TypedDict, total=False):
@@ -100,15 +103,15 @@ class RetrievalInput(TypedDict, total=False):
     ]
     unreviewed: Annotated[bool, shown("Take in what waits for review.", False)]
     thread: Annotated[str | None, shown("The conversation in which it is asked.", None)]
-    recipe: Annotated[str | dict[str, Any], shown("How it searches and ranks: a recipe's name or fields.", "default")]
-    where: Annotated[dict[str, Any] | None, shown("What else must be so of what is found.", None)]
+    recipe: Annotated[str | Plain, shown("How it searches and ranks: a recipe's name or fields.", "default")]
+    where: Annotated[Plain | None, shown("What else must be so of what is found.", None)]
     center: Annotated[str | None, shown("The name of an entity near which to look.", None)]
     template: Annotated[str, shown("How the context is written.", "plain")]
     explain: Annotated[bool, shown("Tell why each line is there, and what was left out.", False)]
 
 
 class RetrievalContext(Context):
-    """How this run ranks, where it is to differ from the memory's settings."""
+    """Settings of this run, where they are to differ from those of the memory."""
 
     temporal_decay_rate: float = setting(
         "temporal_decay_rate",
@@ -126,10 +129,6 @@ class RetrievalContext(Context):
     )
 
 
-PlainHits = dict[Kind, dict[Retriever, list[list[Any]]]]
-PlainScores = dict[Kind, list[list[Any]]]
-
-
 class RetrievalState(RetrievalInput, total=False):
     """The input, and the results of each step.
 
@@ -141,14 +140,14 @@ class RetrievalState(RetrievalInput, total=False):
     construct: `results`, a `kg_memory.models.graph.SearchResults`; `context`, the text; and its `lines`.
     """
 
-    instants: dict[str, Any]
-    time: dict[str, Any]
+    instants: Plain
+    time: Plain
     past: bool
-    hits: PlainHits
+    hits: dict[Kind, dict[str, PlainScores]]
     named: list[str]
     relevance: float | None
-    ranked: PlainScores
-    stages: dict[Kind, dict[str, list[list[Any]]]]
-    results: dict[str, Any]
+    ranked: dict[Kind, PlainScores]
+    stages: dict[Kind, dict[str, PlainScores]]
+    results: Plain
     context: str
-    lines: list[dict[str, Any]]
+    lines: list[Plain]

@@ -22,20 +22,23 @@ def rank_candidates(request: Request, search: Search, settings: Settings) -> Flo
     Errors: `InputError` for an unknown center.
     """
     rankings: Rankings = {kind: request.recipe.fuse(kind, hits) for kind, hits in search.hits.items()}
-    rerankers = _useful_rerankers(request, search.question, settings)
+    question = Question(
+        request.question, search.instants, search.past, request.thread, request.center, tuple(search.named)
+    )
+    rerankers = _useful_rerankers(request, question, settings)
     features: FeatureTable = {}
     if rerankers:
-        features = yield from read_features(rankings, rerankers, search.question)
+        features = yield from read_features(rankings, rerankers, question)
         for kind, rows in features.items():
             rankings[kind] = [scored for scored in rankings[kind] if scored[0] in rows]
     stages = [("fused", rankings)]
     for reranker in rerankers:
-        reranked = yield from _apply(reranker, rankings, features, search.question)
+        reranked = yield from _apply(reranker, rankings, features, question)
         rankings = rankings | reranked
         stages.append((reranker.by, reranked))
     if request.explain:
         return Ranked(_cut(rankings, None), _stages(stages))
-    return Ranked(_cut(rankings, request.limit), {})
+    return Ranked(_cut(rankings, request.limit))
 
 
 def _useful_rerankers(request: Request, question: Question, settings: Settings) -> tuple[Reranker, ...]:

@@ -11,7 +11,7 @@ from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, Names, Step, filt
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
-from kg_memory.retrieval.fuse import DIGITS, Scored
+from kg_memory.retrieval.fuse import DIGITS, Scored, ids_of
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
@@ -19,17 +19,17 @@ from kg_memory.runtime.flow import Flow
 FEW = 2000
 """The most nodes that pass a filter which are all compared; of more, the best are checked for those that pass."""
 DEEPER = 5
-"""How many times as many are examined where too few passed."""
+"""The factor by which more are examined where too few passed."""
 EVERYTHING = Step("", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The nodes of one kind that may be found, and the number *wanted*; `few` finds all that pass, if they are few."""
+    """The nodes of one kind that may be found, and at most *limit*; `few` finds all that pass, if they are few."""
 
     kind: Kind
     count: int
-    wanted: int
+    limit: int
     instants: Instants
     where: Filter | None = None
     names: Names = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Scope:
     @property
     def examined(self) -> int:
         """The number of nodes that are examined at first."""
-        return self.wanted * 2 if self.is_sifted else self.wanted
+        return self.limit * 2 if self.is_sifted else self.limit
 
     def best(
         self, query: str, most: int, examined: int | None = None, least: int = 0, **params: Any
@@ -68,9 +68,9 @@ class Scope:
         while True:
             chosen = {"looked": max(least, examined)} if least else {}
             rows = yield from read(
-                query, examined=examined, limit=self.wanted, **chosen, **params, **self.instants.params
+                query, examined=examined, limit=self.limit, **chosen, **params, **self.instants.params
             )
-            if len(rows) >= self.wanted or examined >= most or not self.is_sifted:
+            if len(rows) >= self.limit or examined >= most or not self.is_sifted:
                 return scores_of(rows)
             examined *= DEEPER
 
@@ -105,6 +105,6 @@ def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
     if not passing.cypher or not hits:
         return hits
     query = cypher.passing_ids(scope.kind, passing.cypher)
-    rows = yield from read(query, ids=[id_ for id_, _ in hits], **passing.params, **scope.instants.params)
+    rows = yield from read(query, ids=ids_of(hits), **passing.params, **scope.instants.params)
     ids = {row["id"] for row in rows}
     return [hit for hit in hits if hit[0] in ids]

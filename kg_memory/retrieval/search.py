@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
@@ -21,8 +22,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.bm25 import Frequencies, coverage, search_words
-from kg_memory.retrieval.fuse import NO_HITS, Hits, Scored, relative_shares
-from kg_memory.retrieval.plugins import Question
+from kg_memory.retrieval.fuse import NO_HITS, Hits, relative_shares
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
 from kg_memory.retrieval.scope import Scope, measure
@@ -44,7 +44,7 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What is read of the graph for a question before anything is searched for."""
+    """The vector of a question, and the statistics and entities of the graph that a search needs."""
 
     terms: list[str]
     vector: Vector | None
@@ -62,8 +62,8 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
     The entities that the question names are found where the recipe needs them; the relevance where it goes by words.
     Errors: `InputError` for a center that is unknown.
     """
-    question = Question(request.question, time.instants, time.past, request.thread, request.center)
-    nothing = Search(question, time.shown, dict.fromkeys(KINDS, NO_HITS), relevance=0.0)
+    hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
+    nothing = Search(time.instants, time.time, time.past, hits)
     text = replace_unstorable(request.question)[:LONGEST_QUESTION]
     if not any(char.isalnum() for char in text):
         return nothing
@@ -72,15 +72,19 @@ def find_candidates(request: Request, time: QuestionTime) -> Flow[Search]:
         return nothing  # nothing was ever stored here
     recipe = request.recipe
     scopes = yield from _measure_scopes(lookup, request, time)
-    results = yield from in_step((*_search_words(scopes, lookup, recipe), *_search_meaning(scopes, lookup, recipe)))
-    hits: dict[Kind, Hits] = dict.fromkeys(KINDS, NO_HITS)
-    for kind, words, meaning in zip(scopes, results[: len(scopes)], results[len(scopes) :], strict=True):
-        hits[kind] = Hits(words, meaning, [])
+    words, meaning = [], []
+    for kind, scope in scopes.items():
+        weights = recipe.weights(kind)
+        frequencies, length = (lookup.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
+        words.append(search_words(scope, frequencies, lookup.counts[kind], length))
+        meaning.append(search_meaning(scope, lookup.vector if weights.meaning else None))
+    results = yield from in_step((*words, *meaning))
+    for place, kind in enumerate(scopes):
+        hits[kind] = Hits(results[place], results[place + len(scopes)], [])
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.named, lookup.recent, lookup.counts["episodes"])
     by_words = any(recipe.weights(kind).words for kind in EVIDENCE)
     likely = relevance(hits, lookup.frequencies, lookup.terms, lookup.counts) if by_words else None
-    named = tuple(row["id"] for row in lookup.named)
-    return Search(replace(question, named=named), time.shown, hits, likely)
+    return replace(nothing, hits=hits, named=[row["id"] for row in lookup.named], relevance=likely)
 
 
 def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
@@ -91,13 +95,12 @@ def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     keys += [alias_key(center)] if center else []
     by_words = [kind for kind in KINDS if recipe.weights(kind).words]
     by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
+    thread = thread_key(replace_unstorable(request.thread or ""))
+    named_entities = _read_if(keys, cypher.NAMED_ENTITIES, keys=keys)
+    recent_entities = _read_if(request.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
+    statistics = read(cypher.word_statistics(by_words), terms=words)
     rows, named, recent, names = yield from in_step(
-        (
-            read(cypher.word_statistics(by_words), terms=words),
-            _read_named(keys),
-            _read_recent(request.thread),
-            _read_names(request.where),
-        )
+        (statistics, named_entities, recent_entities, _read_names(request.where))
     )
     if not rows:
         return None
@@ -116,7 +119,7 @@ def counts_of(row: Row) -> dict[Kind, int]:
 
 def frequencies_of(row: Row) -> Frequencies:
     """Return the number of nodes of each kind that have a term, by the row of `queries.search.word_statistics`."""
-    return {kind: {term: often for term, often in pairs if often} for kind, pairs in row["often"].items()}
+    return {kind: dict(pairs) for kind, pairs in row["often"].items()}
 
 
 def _needs_names(recipe: Recipe) -> bool:
@@ -125,17 +128,10 @@ def _needs_names(recipe: Recipe) -> bool:
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
 
-def _read_named(keys: list[str]) -> Flow[list[Row]]:
+def _read_if(needed: object, query: str, **params: Any) -> Flow[list[Row]]:
     rows: list[Row] = []
-    if keys:
-        rows += yield from read(cypher.NAMED_ENTITIES, keys=keys)
-    return rows
-
-
-def _read_recent(thread: str | None) -> Flow[list[Row]]:
-    rows: list[Row] = []
-    if thread:
-        rows += yield from read(cypher.RECENT_ENTITIES, thread_key=thread_key(replace_unstorable(thread)), limit=RECENT)
+    if needed:
+        rows += yield from read(query, **params)
     return rows
 
 
@@ -151,28 +147,10 @@ def _measure_scopes(lookup: Lookup, request: Request, time: QuestionTime) -> Flo
     scopes = []
     for kind in KINDS:
         if kind in request.recipe.kinds:
-            wanted = min(max(DEPTH[kind], request.limit), DEEPEST)
-            scopes.append(Scope(kind, lookup.counts[kind], wanted, time.instants, request.where, lookup.names))
+            limit = min(max(DEPTH[kind], request.limit), DEEPEST)
+            scopes.append(Scope(kind, lookup.counts[kind], limit, time.instants, request.where, lookup.names))
     measured = yield from in_step(map(measure, scopes))
     return {scope.kind: scope for scope in measured}
-
-
-def _search_words(scopes: Mapping[Kind, Scope], lookup: Lookup, recipe: Recipe) -> list[Flow[list[Scored]]]:
-    flows = []
-    for kind, scope in scopes.items():
-        by_words = recipe.weights(kind).words
-        frequencies = lookup.frequencies[kind] if by_words else {}
-        length = lookup.lengths[kind] if by_words else None
-        flows.append(search_words(scope, frequencies, lookup.counts[kind], length))
-    return flows
-
-
-def _search_meaning(scopes: Mapping[Kind, Scope], lookup: Lookup, recipe: Recipe) -> list[Flow[list[Scored]]]:
-    flows = []
-    for kind, scope in scopes.items():
-        vector = lookup.vector if recipe.weights(kind).meaning else None
-        flows.append(search_meaning(scope, vector))
-    return flows
 
 
 # The names that a question may contain

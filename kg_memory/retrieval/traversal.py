@@ -68,7 +68,7 @@ def add_graph_hits(
     passed = yield from filter_hits(scopes, {kind: positive(near[kind]) for kind in kinds if kind in near})
     hits |= {kind: replace(hits[kind], graph=scores) for kind, scores in passed.items()}
     if "episodes" in kinds:
-        facts = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].wanted])
+        facts = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].limit])
         names = {row["id"]: row["keys"] for row in named}
         scores = yield from score_episodes(facts, names, hits["episodes"].searched)
         passed = yield from filter_hits(scopes, {"episodes": positive(scores)})
@@ -134,7 +134,7 @@ def score_episodes(
     for row in stating:
         shares[row["id"]] = max(shares.get(row["id"], 0.0), facts[row["fact"]])
     mentioning = {row["id"] for row in mentions}
-    spoken = _spoken_by(named, (*stating, *speakers))
+    spoken = _find_spoken(named, (*stating, *speakers))
     scores = {}
     for id_ in {*shares, *mentioning, *spoken}:
         by = 1.0 if id_ in spoken else MENTIONED if id_ in mentioning else 0.0
@@ -142,7 +142,7 @@ def score_episodes(
     return scores
 
 
-def _spoken_by(named: Mapping[str, Sequence[str]], rows: Iterable[Row]) -> set[str]:
+def _find_spoken(named: Mapping[str, Sequence[str]], rows: Iterable[Row]) -> set[str]:
     """Return the episodes of *rows* whose speaker is one of the entities *named*."""
     keys = {key for own in named.values() for key in own}
     speakers = {row["id"]: row["speaker"] for row in rows}

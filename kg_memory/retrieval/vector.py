@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kg_memory.falkor.queries import search as cypher
+from kg_memory.retrieval.bm25 import Params
 from kg_memory.retrieval.fuse import Scored
 from kg_memory.retrieval.scope import EVERYTHING, Scope
 from kg_memory.runtime.effects import Vector
@@ -24,7 +23,7 @@ def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
     """Return the nodes nearest to *vector*; none without one."""
     if vector is None or not scope.count:
         return []
-    params: dict[str, Any] = {"vector": vector}
+    params: Params = {"vector": vector}
     is_lines = scope.kind == "episodes"
     if is_lines:
         params |= {"share": NEIGHBOUR_SHARE, "gap": SESSION_GAP}
@@ -33,7 +32,7 @@ def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
         query = cypher.vector_search(scope.kind, sifting.cypher)
         examined = max(scope.examined, LINES_EXAMINED if is_lines else 0)
         hits = yield from scope.best(query, MOST_NEIGHBOURS, examined, **params, **sifting.params)
-        if len(hits) >= scope.wanted or not scope.is_sifted:
+        if len(hits) >= scope.limit or not scope.is_sifted:
             return hits
     first = scope.few or EVERYTHING
     query = cypher.exact_vector_search(scope.kind, sifting.cypher, first.cypher)

@@ -57,7 +57,7 @@ def test_a_question_without_a_time_is_about_now_and_costs_no_query() -> None:
     found, queries = asked()
     assert queries == []
     assert found.instants == Instants(NOW, NOW + 1, NOW, lenient=False, unreviewed=False)
-    assert (found.shown.reading, found.shown.words, found.past) == ("what is so now", None, False)
+    assert (found.time.reading, found.time.words, found.past) == ("what is so now", None, False)
 
 
 PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = {
@@ -97,17 +97,17 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
 def test_parameters_tell_the_time_and_it_is_told_back(given_, instants, reading, past) -> None:
     found, queries = asked(**given_)
     assert (*window(found), found.instants.believed_at) == instants
-    assert reading in found.shown.reading
+    assert reading in found.time.reading
     assert found.past is past
     assert found.instants.lenient is False
     assert queries == []
-    assert found.shown.words is None
+    assert found.time.words is None
 
 
 @pytest.mark.parametrize("given_", [{"as_of": "2020"}, {"during": "2020"}, {"during": [None, None]}])
 def test_a_parameter_wins_over_the_words_of_the_question(given_) -> None:
     found, queries = asked("Where did Ann live in 2019, before she moved to Oslo?", **given_)
-    assert found.shown.words is None
+    assert found.time.words is None
     assert window(found) != (us(2019, 1, 1), us(2020, 1, 1))
     assert queries == []
 
@@ -116,7 +116,7 @@ def test_what_was_believed_then_may_be_asked_with_words_about_the_world() -> Non
     found, _ = asked("Where did Ann live in 2019?", believed_at="2023")
     assert window(found) == (us(2019, 1, 1), us(2020, 1, 1))
     assert found.instants.believed_at == us(2023, 1, 1)
-    assert found.shown.reading.endswith('believed at 2023-01-01, by the words "in 2019"')
+    assert found.time.reading.endswith('believed at 2023-01-01, by the words "in 2019"')
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ WORDS: dict[str, tuple[str, str, tuple[int, int]]] = {
 def test_time_words_of_the_question_are_found_and_told(question, words, expected) -> None:
     found, _ = asked(question)
     assert window(found) == expected
-    assert words in found.shown.words
-    assert found.shown.words in question
-    assert f'by the words "{found.shown.words}"' in found.shown.reading
+    assert words in found.time.words
+    assert found.time.words in question
+    assert f'by the words "{found.time.words}"' in found.time.reading
     assert (found.instants.lenient, found.past) == (True, True)
 
 
@@ -191,7 +191,7 @@ def test_an_event_of_the_graph_opens_or_closes_the_window(question, events, expe
     found, queries = asked(question, events)
     assert [each.cypher for each in queries] == [search.EVENTS]
     assert window(found) == (expected or (NOW, NOW + 1))
-    assert (found.shown.words is not None) is (expected is not None)
+    assert (found.time.words is not None) is (expected is not None)
 
 
 HOSTILE = [
@@ -216,7 +216,7 @@ def test_any_question_has_a_window(question: str) -> None:
     found, _ = asked(question)
     since, until = window(found)
     assert since < until
-    assert (found.shown.words is None) or found.shown.words in question
+    assert (found.time.words is None) or found.time.words in question
 
 
 # On a real database

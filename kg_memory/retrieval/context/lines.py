@@ -94,25 +94,15 @@ class LineMaker:
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
         sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
         begin, end = bounds_in_words(first)
-        return FactLine(
-            text=self._clean(first.sentence),
-            when=period_in_words(first, self.now),
-            begin=begin,
-            end=end,
-            sources=tuple(dict.fromkeys(sources)),
-            confidence=round(first.confidence, 2),
-            reviewed=first.reviewed,
-        )
+        text, when = self._clean(first.sentence), period_in_words(first, self.now)
+        confidence = round(first.confidence, 2)
+        return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.reviewed)
 
     def _episode(self, first: Episode, group: Iterable[Episode]) -> EpisodeLine:
         sources = (self._reference(episode.source_id, episode.id) for episode in group)
-        return EpisodeLine(
-            text=self._clean(first.content),
-            when=date_in_words(first.at),
-            speaker=self._clean(first.speaker or ""),
-            sources=tuple(dict.fromkeys(sources)),
-            remarks=tuple(dict.fromkeys(map(self._remark, first.remarks))),
-        )
+        remarks = tuple(dict.fromkeys(map(self._remark, first.remarks)))
+        text, speaker = self._clean(first.content), self._clean(first.speaker or "")
+        return EpisodeLine(text, date_in_words(first.at), speaker, tuple(dict.fromkeys(sources)), remarks)
 
     def _remark(self, remark: Remark) -> str:
         """Return a remark as it stands behind a line, with where to read on."""

@@ -13,7 +13,7 @@ from kg_memory.retrieval.dedupe import Group, Repeats
 from kg_memory.text.tokenise import estimate_tokens
 
 SHARES: Mapping[Kind, float] = {"facts": 4.0, "entities": 1.0, "communities": 0.5, "episodes": 9.0}
-"""How fast each kind takes its turn to fill the budget: `benchmarks/context_budget.py` measures the effect."""
+"""The speed at which each kind takes its turn to fill the budget, as `benchmarks/context_budget.py` measures it."""
 NO_ROOM = "no room within max_tokens"
 
 

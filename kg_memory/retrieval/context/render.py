@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import filterfalse
 from typing import Any
 
 from kg_memory.models.context import Context, Line
@@ -72,19 +73,11 @@ def plain_lines(context: Context) -> list[dict[str, Any]]:
 
 def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
     """Return *groups* of episodes without those that are withheld, and explanations of these."""
-    withheld: list[Explanation] = []
-    shown: list[Group] = []
-    for group in groups:
-        kept = []
-        for episode in group:
-            if isinstance(episode, Episode) and episode.withheld:
-                text = text_of(episode)
-                withheld.append(Explanation(kind="episodes", id=episode.id, text=text, left_out=WITHHELD))
-            else:
-                kept.append(episode)
-        if kept:
-            shown.append(tuple(kept))
-    return shown, withheld
+    withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
+    ids = {id_of(episode) for episode in withheld}
+    shown = [tuple(filterfalse(lambda value: id_of(value) in ids, group)) for group in groups]
+    reasons = [_omission("episodes", episode, WITHHELD) for episode in withheld]
+    return list(filter(None, shown)), reasons
 
 
 def _section_costs(template: Template) -> dict[Kind, int]:
@@ -128,4 +121,8 @@ def _omissions(groups: Mapping[Kind, list[Group]], choice: Choice) -> list[Expla
                 reason = same_as(id_of(first))
                 omitted.extend((kind, value, reason) for value in others if id_of(value) != id_of(first))
     omitted.extend((kind, values[kind, id_], reason) for kind, id_, reason in choice.left_out)
-    return [Explanation(kind=kind, id=id_of(value), text=text_of(value), left_out=why) for kind, value, why in omitted]
+    return [_omission(*omission) for omission in omitted]
+
+
+def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
+    return Explanation(kind=kind, id=id_of(value), text=text_of(value), left_out=reason)

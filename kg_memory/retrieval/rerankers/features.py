@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import product
+from itertools import chain, product
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import KINDS, Kind
+from kg_memory.retrieval.fuse import ids_of
 from kg_memory.retrieval.plugins import Feature, Features, Instants, Question, Rankings, Reranker
 from kg_memory.runtime.effects import in_step, read, score
 from kg_memory.runtime.flow import Flow
@@ -59,20 +60,21 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], question: Q
     Errors: `InputError` for an unknown center, or a feature that a kind does not have.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
-    needed = frozenset[Feature]().union(*(reranker.features.all for reranker in rerankers))
+    all_needs = [reranker.features for reranker in rerankers]
+    needed = frozenset[Feature]().union(*(needs.all for needs in all_needs))
     key = thread_key(replace_unstorable(question.thread)) if question.thread else None
-    reads = [read(query, ids=[id_ for id_, _ in rankings[kind]], thread_key=key) for kind, query in queries]
+    reads = [read(query, ids=ids_of(rankings[kind]), thread_key=key) for kind, query in queries]
     goes_by_hops = "hops" in needed and any(rankings.values())
     *answers, start = yield from in_step((*reads, _find_start(question if goes_by_hops else None)))
     table: Table = {}
     for (kind, _), rows in zip(queries, answers, strict=True):
         _join(table, kind, rows)
-    hops = max((reranker.features.max_hops for reranker in rerankers if "hops" in reranker.features.all), default=0)
+    hops = max((needs.max_hops for needs in all_needs if "hops" in needs.all), default=0)
     further = [_count_hops(table, start, hops, question.instants)] if start else []
     if "mentions" in needed:
         further.append(_count_mentions(table, key))
     yield from in_step(further)
-    return {kind: {id_: _features(row) for id_, row in rows.items()} for kind, rows in table.items()}
+    return {kind: dict(zip(rows, map(_features, rows.values()), strict=True)) for kind, rows in table.items()}
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
@@ -128,8 +130,7 @@ def find_called(name: str) -> Flow[list[str]]:
 def _count_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
     """Add to *table* how many hops each candidate is from the *start*, by the nearest of its entities."""
     entities = _entities(table, KINDS)
-    wanted = {entity for ends in entities.values() for entity in ends}
-    hops = yield from count_hops(start, wanted, max_hops, instants)
+    hops = yield from count_hops(start, set(chain(*entities.values())), max_hops, instants)
     near = nearest(entities, hops)
     for rows in table.values():
         for id_, row in rows.items():
@@ -137,14 +138,14 @@ def _count_hops(table: Table, start: Sequence[str], max_hops: int, instants: Ins
 
 
 def count_hops(
-    start: Collection[str], wanted: Collection[str], max_hops: int, instants: Instants
+    start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return the hops from the nearest of *start* to entities, along facts that hold, until it has all *wanted*.
+    """Return the hops from the nearest of *start* to entities, along facts that hold, until it has all *targets*.
 
     One query a hop, and never through an entity twice.
     """
     hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
-    edge, missing = list(hops), set(wanted) - hops.keys()
+    edge, missing = list(hops), set(targets) - hops.keys()
     for distance in range(1, max_hops + 1):
         room = MOST_ENTITIES - len(hops)
         if not (edge and missing and room):
@@ -171,7 +172,7 @@ def nearest(entities: Mapping[str, Collection[str]], hops: Mapping[str, int]) ->
 def _entities(table: Table, kinds: Collection[Kind]) -> dict[str, list[str]]:
     """Return the entities of each candidate of *kinds*."""
     rows = [(id_, row) for kind in kinds for id_, row in table.get(kind, {}).items()]
-    return {id_: row["entities"].split() for id_, row in rows}
+    return {id_: row["entities"].split() for id_, row in rows if "entities" in row}
 
 
 # Mentions
@@ -181,16 +182,17 @@ def _count_mentions(table: Table, key: str | None) -> Flow[None]:
     """Add to all but facts in *table* how often their entities are mentioned, in the thread with that *key*."""
     kinds = [kind for kind in table if kind != "facts"]
     entities = _entities(table, kinds)
-    wanted = sorted({entity for ends in entities.values() for entity in ends})
+    ids = sorted(set(chain(*entities.values())))
     answers: list[Row] = []
-    if wanted:
-        answers += yield from (read(cypher.MENTIONED_IN, thread_key=key) if key else read(cypher.MENTIONED, ids=wanted))
+    if ids:
+        answers += yield from (read(cypher.MENTIONED_IN, thread_key=key) if key else read(cypher.MENTIONED, ids=ids))
     counts: dict[str, int] = {}
     for answer in answers:
         counts |= zip(answer["entities"].split(), map(int, answer["mentions"].split()), strict=True)
     for kind in kinds:
         for id_, row in table[kind].items():
-            table[kind][id_] = {**row, "mentions": sum(counts.get(entity, 0) for entity in entities[id_])}
+            mentions = sum(counts.get(entity, 0) for entity in entities.get(id_, ()))
+            table[kind][id_] = {**row, "mentions": mentions}
 
 
 # Of the best only
@@ -204,7 +206,7 @@ def read_features_of_best(
     heads: dict[Feature, dict[Kind, list[str]]] = {feature: {} for feature in OF_THE_BEST}
     for feature, (kind, ranking) in product(OF_THE_BEST, rankings.items()):
         if feature in needs.of(kind) and ranking:
-            heads[feature][kind] = [id_ for id_, _ in ranking[: needs.depth]]
+            heads[feature][kind] = ids_of(ranking[: needs.depth])
     if heads["similarity"]:
         table = yield from _add_similarities(table, heads["similarity"])
     if heads["answer"]:

@@ -26,7 +26,7 @@ class PageRank(Part):
 
     method: Literal["pagerank"] = "pagerank"
     damping: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    """How likely the walker goes on rather than starts over."""
+    """The probability that the walker goes on rather than starts over."""
     max_hops: Hops = 2
     """The size of the subgraph: it lies within so many steps of the starts."""
 

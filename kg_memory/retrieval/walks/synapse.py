@@ -54,7 +54,7 @@ class Synapse(Part):
     timeout_ms: Annotated[float, Field(gt=0, le=60_000, allow_inf_nan=False)] = 500.0
     """After so long it ends with the entities that it has reached."""
     edge_types: Mapping[str, Share] = CONDUCTANCE
-    """How well activation flows along each type of fact."""
+    """The conductance of each type of fact."""
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
