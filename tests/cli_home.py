@@ -19,7 +19,7 @@ from kg_memory.falkor import binaries
 from kg_memory.memory.open import EmbeddedServer
 from kg_memory.settings import Settings
 
-COMMAND = [sys.executable, "-m", "kg_memory.cli"]
+COMMAND = [sys.executable, "-m", "kg_memory"]
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kg_memory.cli import main, show
-from kg_memory.cli.screen import printable
+from kg_memory.cli.output import printable
 from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
 from tests.cli_home import COMMAND, Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kg_memory.cli.arguments import parser
-from kg_memory.cli.desk import accepted
+from kg_memory.cli.output import Screen, printable
+from kg_memory.cli.review import accepted
 from kg_memory.cli.review import review as command
-from kg_memory.cli.screen import Screen, printable
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, Review
 from kg_memory.settings import Settings

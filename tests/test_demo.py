@@ -27,7 +27,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
         for name in HOME_VARIABLES:
             patch.delenv(name, raising=False)
         patch.setenv("KG_MEMORY_IDLE_SECONDS", "0")
-        command = [sys.executable, "-m", "kg_memory.cli", "demo", "--data-dir", str(folder)]
+        command = [sys.executable, "-m", "kg_memory", "demo", "--data-dir", str(folder)]
         first = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert first.returncode == 0, first.stderr
         second = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, timeout=120)

@@ -19,11 +19,10 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
-from kg_memory.cli.readers.record import plain_text
-from kg_memory.cli.readers.times import parse_time
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.context_markers import remove_echo
+from kg_memory.text.message_fields import parse_time, plain_text
 
 SOURCE = "langchain"
 USER, ASSISTANT = "user", "assistant"

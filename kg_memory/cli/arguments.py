@@ -10,12 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from kg_memory.cli.arguments_evict import add_evict
-from kg_memory.cli.arguments_forget import add_forget
-from kg_memory.cli.arguments_transfer import add_transfer
-from kg_memory.cli.readers.formats import FORMATS
-from kg_memory.cli.readers.times import parse_time
+from kg_memory.cli.arguments_review import add_evict, add_forget, add_transfer
+from kg_memory.cli.readers.reading import FORMATS
 from kg_memory.errors import InputError
+from kg_memory.text.message_fields import parse_time
 
 Command = Callable[..., argparse.ArgumentParser]
 
@@ -137,10 +135,10 @@ def parser() -> argparse.ArgumentParser:
     _add_review(command)
     add_forget(command, _add_limit)
     add_evict(command)
-    command("set up", "setup", "installation:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
-    command("set up", "demo", "show:demo", "tell a small story to a fresh memory and ask about it, offline")
-    command("set up", "doctor", "installation:doctor", "check the set-up and say what to mend")
-    command("set up", "reembed", "look:reembed", "compute all vectors anew, after a change of the embedding model")
+    command("set up", "setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
+    command("set up", "demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
+    command("set up", "doctor", "setup:doctor", "check the set-up and say what to mend")
+    command("set up", "reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")
     add_transfer(command)
     groups = ("\n".join((f"{group}:", *lines)) for group, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *groups, "kg-memory COMMAND --help has more of each, with examples."))
@@ -178,7 +176,7 @@ def _add_ingest(command: Command) -> None:
 
 def _add_retry(command: Command) -> None:
     again = command(
-        "remember and ask", "retry", "retry:retry", "read again what could not be read",
+        "remember and ask", "retry", "ingest:retry", "read again what could not be read",
         "examples:\n  kg-memory episodes --state failed --ids\n  kg-memory retry\n\n"
         "What a model has answered before is not asked, or paid, again.",
     )  # fmt: skip
@@ -189,7 +187,7 @@ def _add_retry(command: Command) -> None:
 def _add_deepen(command: Command) -> None:
     about = "read again, with more care, what was read by a cheaper plan"
     deeper = command(
-        "remember and ask", "deepen", "deepen:deepen", about,
+        "remember and ask", "deepen", "ingest:deepen", about,
         "examples:\n  kg-memory deepen --dry-run\n  kg-memory deepen --to thorough --limit 100\n\n"
         "From the cheapest: offline, economy, standard, thorough. Facts that are found again are not doubled;\n"
         "those that are not stay. Ctrl-C loses nothing: the same command goes on where it stopped.",
@@ -224,7 +222,7 @@ def _add_ask(command: Command) -> None:
 def _add_questions(command: Command) -> None:
     group = "remember and ask"
     facts = command(
-        group, "facts", "look:facts", "list what is known of somebody or something, newest first",
+        group, "facts", "show:facts", "list what is known of somebody or something, newest first",
         "examples:\n  kg-memory facts Ann\n  kg-memory facts Ann --on 2023-12-24\n"
         '  kg-memory facts Ann --during "last year" --believed-at 2024-06-01\n\n' + _TIMES,
     )  # fmt: skip
@@ -232,14 +230,14 @@ def _add_questions(command: Command) -> None:
     _add_times(facts, "only what was so at that time")
     _add_limit(facts, "facts", ids=True)
     around = command(
-        group, "around", "look:around", "list what lies around somebody or something, step by step",
+        group, "around", "show:around", "list what lies around somebody or something, step by step",
         "examples:\n  kg-memory around Ann\n  kg-memory around Ann --steps 3 --on 2023\n\n" + _TIMES,
     )  # fmt: skip
     around.add_argument("name", help="a name, as in the list of entities")
     around.add_argument("--steps", type=_count, default=2, help="how far, 1 to 6 (default: 2)")
     _add_times(around, "by what was so at that time (default: now)", unreviewed=False)
     _add_limit(around, "facts")
-    _add_limit(command(group, "entities", "look:entities", "list the people, places and things"), "entities")
+    _add_limit(command(group, "entities", "show:entities", "list the people, places and things"), "entities")
     communities = command(
         group, "communities", "communities:communities", "list or show what belongs together, and what it is about",
         "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n"
@@ -254,19 +252,19 @@ def _add_questions(command: Command) -> None:
     communities.add_argument("--full", action="store_true", help="with --refresh: as if there were none yet")
     _add_limit(communities, "communities")
     about = "list the messages, texts and records as they came in"
-    episodes = command(group, "episodes", "look:episodes", about)
+    episodes = command(group, "episodes", "show:episodes", about)
     _add_limit(episodes, "episodes")
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
     episodes.add_argument("--ids", action="store_true", help="show the ids of the episodes")
-    command(group, "stats", "look:stats", "count what is remembered")
-    usage = command(group, "usage", "spending:usage", "list what reading cost, day by day")
+    command(group, "stats", "show:stats", "count what is remembered")
+    usage = command(group, "usage", "usage:usage", "list what reading cost, day by day")
     usage.add_argument("--days", type=_count, default=30, help="how many days, up to today (default: 30)")
 
 
 def _add_past(command: Command) -> None:
     group = "look back"
     history = command(
-        group, "history", "past:history", "list the periods of what somebody was, did or had, newest first",
+        group, "history", "show:history", "list the periods of what somebody was, did or had, newest first",
         'examples:\n  kg-memory history Ann\n  kg-memory history Ann "lives in" --believed-at "last month"',
     )  # fmt: skip
     history.add_argument("name", help="a name, as in the list of entities")
@@ -274,14 +272,14 @@ def _add_past(command: Command) -> None:
     _add_believed(history)
     _add_limit(history, "periods", ids=True)
     timeline = command(
-        group, "timeline", "past:timeline", "list what began and ended, earliest first",
+        group, "timeline", "show:timeline", "list what began and ended, earliest first",
         "example:\n  kg-memory timeline Ann",
     )  # fmt: skip
     timeline.add_argument("name", help="a name, as in the list of entities")
     _add_believed(timeline)
     _add_limit(timeline, "periods")
     changes = command(
-        group, "changes", "past:changes", "list what was learned, ended, corrected, retracted and restored",
+        group, "changes", "show:changes", "list what was learned, ended, corrected, retracted and restored",
         "examples:\n  kg-memory changes\n  kg-memory changes --since yesterday\n"
         "  kg-memory changes --since 2024-05-01 --until 2024-06-01\n\n"
         "The times are those when the memory learned of it, not those when it was so in the world.",
@@ -290,13 +288,13 @@ def _add_past(command: Command) -> None:
     changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
     _add_limit(changes, "changes", 1000)
     evolution = command(
-        group, "evolution", "past:evolution", "list what took the place of what, around one fact",
+        group, "evolution", "show:evolution", "list what took the place of what, around one fact",
         "example:\n  kg-memory facts Ann --ids\n  kg-memory evolution 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11",
     )  # fmt: skip
     evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     evolution.add_argument("--ids", action="store_true", help="show the ids of the facts")
     about = "list the facts that cannot both be true, and how that was settled"
-    _add_limit(command(group, "conflicts", "past:conflicts", about), "conflicts")
+    _add_limit(command(group, "conflicts", "show:conflicts", about), "conflicts")
     watch = command(group, "watch", "watch:watch", "follow what comes, waits, fails and is learned, live", _WATCH)
     watch.add_argument("--once", action="store_true", help="tell how it stands now, and end")
     watch.add_argument("--interval", type=_count, default=2, metavar="SECONDS", help="how often to look (default: 2)")
@@ -320,7 +318,7 @@ def _add_review(command: Command) -> None:
     review.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept with the decision")
     _add_limit(review, "verdicts of the list")
     predicates = command(
-        "review", "predicates", "predicates:predicates", "list the predicates, or correct one",
+        "review", "predicates", "show:predicates", "list the predicates, or correct one",
         'examples:\n  kg-memory predicates\n  kg-memory predicates "likes best" --as PREFERS\n'
         "  kg-memory predicates MANAGES --several",
     )  # fmt: skip

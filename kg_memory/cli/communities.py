@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Cell, Screen, counted
-from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row
+from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.output import FACT_STYLES, FACTS, Cell, Screen, counted, fact_row
 from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Community, CommunityRefresh

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.meter import Meter
-from kg_memory.cli.opening import namespace_of, open_memory, review_command, settings_of
+from kg_memory.cli.command import namespace_of, open_memory, review_command, settings_of
+from kg_memory.cli.output import Screen, counted
+from kg_memory.cli.progress import Meter
 from kg_memory.cli.readers import Reading, read
-from kg_memory.cli.screen import Screen, counted
-from kg_memory.cli.spending import foretell
+from kg_memory.cli.usage import foretell
 from kg_memory.errors import InputError
-from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:
@@ -183,3 +183,53 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
         screen.note(f"left out: {problem}")
     if len(outcome.problems) > _SHOWN_PROBLEMS:
         screen.note(f"... and {len(outcome.problems) - _SHOWN_PROBLEMS} more (--json lists all)")
+
+
+def told(added: Sequence[AddResult], screen: Screen, said: Callable[[int, int], str]) -> int:
+    """Tell what is *said* of how many were read and how many failed, and of these why; return 1 if any failed."""
+    failed = [each for each in added if each.problem]
+    if screen.as_json:
+        screen.json([each.model_dump(mode="json") for each in added])
+        return bool(failed)
+    screen.line(said(len(added) - len(failed), len(failed)))
+    for each in failed:
+        screen.note(f"{each.episode}: {each.problem}")
+    return bool(failed)
+
+
+def retry(arguments: Namespace, screen: Screen) -> int:
+    """Read again what failed, and what was skipped if asked; return 1 if any fails again."""
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        stats = memory.stats(namespace=namespace)
+        total = len(arguments.ids) or stats.failed + (stats.skipped if arguments.skipped else 0)
+        with Meter(total, screen) as meter:
+            added = memory.episodes.retry(
+                namespace=namespace, episodes=arguments.ids or None, skipped=arguments.skipped, progress=meter.progress
+            )
+    return told(
+        added,
+        screen,
+        lambda read, failed: f"{counted(read, 'episode')} read, {counted(failed, 'episode')} failed again",
+    )
+
+
+def deepen(arguments: Namespace, screen: Screen) -> int:
+    """Read again what was read with less care, or tell how many that would be; return 1 if any cannot be read."""
+    namespace = namespace_of(arguments)
+    how = {"namespace": namespace, "limit": arguments.limit, "skipped": arguments.skipped}
+    with open_memory(arguments, screen) as memory:
+        wanted = memory.episodes.deepen(arguments.to, dry_run=True, **how)
+        if arguments.dry_run:
+            if screen.as_json:
+                screen.json({"episodes": len(wanted)})
+            else:
+                screen.line(f"{counted(len(wanted), 'episode')} would be read again")
+            return 0
+        facts = memory.stats(namespace=namespace).facts
+        with Meter(len(wanted), screen) as meter:
+            added = memory.episodes.deepen(arguments.to, progress=meter.progress, **how)
+        facts = memory.stats(namespace=namespace).facts - facts
+    return told(
+        added, screen, lambda read, _: f"{counted(read, 'episode')} read again, {counted(facts, 'fact')} found anew"
+    )

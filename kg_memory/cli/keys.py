@@ -8,7 +8,7 @@ import signal
 import sys
 from select import select
 
-from kg_memory.cli.screen import printable
+from kg_memory.cli.output import printable
 
 try:
     import termios

@@ -1,142 +1,289 @@
-"""``kg-memory demo``: a story goes in, and what is known now and was known then comes out."""
+"""The commands that look at what is remembered."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import sys
 import time
 from argparse import Namespace
-from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
-from kg_memory.cli.demo import read_story
-from kg_memory.cli.opening import namespace_of, settings_of
-from kg_memory.cli.screen import Screen, counted, day
-from kg_memory.cli.wording import FACT_STYLES, FACTS, fact_row, relation, said, since, source
-from kg_memory.falkor import binaries
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import EpisodeInput, Fact, SearchResults
-from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.interval import Interval
+from kg_memory.cli.command import namespace_of, open_memory, review_command, times_of
+from kg_memory.cli.output import (
+    FACT_STYLES,
+    FACTS,
+    SHORT,
+    Cell,
+    Screen,
+    counted,
+    day,
+    fact_row,
+    place,
+    relation,
+    said,
+    source,
+    standing,
+    when,
+    with_ids,
+)
+from kg_memory.models.graph import Change, Entity, Episode, Fact, PredicateInfo, Review, TimelineEvent
+from kg_memory.retrieval.context.render import coarse, held
+from kg_memory.text.predicates import canonical_predicate, predicate_name
 
-_PEOPLE = ("Nora", "Tom", "小美")
-_THEN_ASKED = "Where does Nora live?"
-_NOW = ("Where does Nora live?", "Does Nora take coffee or tea?", "小美住在哪里？")
-_THEN = datetime(2023, 12, 24, tzinfo=UTC)
-_LINES = 3
+_PAUSE = 5.0
+"""Seconds between two lines about something long."""
+NO_NAME = "kg-memory entities lists the known names."
 
 
-def demo(arguments: Namespace, screen: Screen) -> int:
-    """Tell the story to a memory in a folder of its own, and ask it about now and about then."""
-    settings, where = _settings(arguments)
-    namespace = namespace_of(arguments)
-    story = read_story()
-    began = time.monotonic()
-    with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
-        opened = time.monotonic()
-        added = memory.add_many(story, namespace=namespace)
-        told = time.monotonic()
-        facts = [fact for name in _PEOPLE for fact in memory.facts.about(name, namespace=namespace)]
-        answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
-        then = memory.search(_THEN_ASKED, namespace=namespace, limit=_LINES, as_of=_THEN)
-        counts = memory.stats(namespace=namespace)
-    facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
-    if screen.as_json:
-        screen.json({
-            "data": where, "new": sum(each.new for each in added), **counts.model_dump(),
-            "facts": [fact.model_dump(mode="json") for fact in facts],
-            "answers": [found.model_dump(mode="json") for found in answers], "then": then.model_dump(mode="json"),
-        })  # fmt: skip
-        return 0
-    screen.line("Three friends write to each other for two years, in English and in Chinese.", "bold")
-    screen.line(f"Read offline, by rules; no model, no key, no network. The memory lies in {where}")
-    _show_story(story, screen)
-    known = len(story) - sum(each.new for each in added)
-    again = f" ({known} were there from the last time: the same message is stored once)" if known else ""
-    screen.line(f"{len(story)} messages{again}; opened in {opened - began:.1f} s, read in {told - opened:.1f} s.")
-    screen.line(f"The graph has {counted(counts.entities, 'entity')} and {counted(counts.facts, 'fact')}.")
-    _show_ended(facts, screen)
-    for found in answers:
-        _show_answer("Asked about now", found, screen)
-    _show_answer(f"Asked as of {day(_THEN)}", then, screen)
-    _show_then(facts, screen)
-    _show_next(arguments, where, screen)
+def facts(arguments: Namespace, screen: Screen) -> int:
+    """List the facts about a name, current and ended, newest first."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.facts.about(
+            arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, **times_of(arguments)
+        )
+    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
+    screen.values(found, columns, rows, FACT_STYLES, empty=f"No facts about {arguments.name!r}. {NO_NAME}")
     return 0
 
 
-def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return offline settings, and where the memory lies: a folder of its own unless the user names a place."""
-    offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
-    if getattr(arguments, "url", None):
-        return offline, str(offline.url)
-    folder: Path = getattr(arguments, "data_dir", None) or binaries.data_home(offline.xdg_data_home) / "demo"
-    return replace(offline, url=None, data_dir=folder), str(folder)
+def around(arguments: Namespace, screen: Screen) -> int:
+    """List what lies within some steps of a name: the entities, nearest first, and the facts that lead to them."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.entities.around(
+            arguments.name, arguments.steps, namespace=namespace_of(arguments), limit=arguments.limit,
+            **times_of(arguments),
+        )  # fmt: skip
+    if screen.as_json:
+        screen.json(found.model_dump(mode="json"))
+    elif not found.entities:
+        screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
+    else:
+        near = sorted(found.entities, key=lambda each: (found.depths[each.name], each.name))
+        rows = [(found.depths[each.name], *_entity_row(each)[:3]) for each in near]
+        screen.table(("steps", "name", "type", "also called"), rows, ("cyan", "bold"))
+        if found.facts:
+            screen.line()
+            screen.table(FACTS, [fact_row(each) for each in found.facts], FACT_STYLES)
+    return 0
 
 
-def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
-    _title("What was said", screen)
-    rows = [(each.at, each.speaker, each.content) for each in story]
-    screen.table(("when", "who", "what"), rows, ("cyan", "bold", ""))
+def entities(arguments: Namespace, screen: Screen) -> int:
+    """List the entities."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.entities.list(namespace=namespace_of(arguments), limit=arguments.limit)
+    empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
+    columns = ("name", "type", "also called", "last seen", "summary")
+    screen.values(found, columns, [_entity_row(each) for each in found], FACT_STYLES, empty=empty)
+    return 0
 
 
-def _show_ended(facts: list[Fact], screen: Screen) -> None:
-    _title("What was so, and is not any more: a later message ended it", screen)
-    screen.table(FACTS, [fact_row(fact) for fact in facts if fact.invalid_at], FACT_STYLES)
+def episodes(arguments: Namespace, screen: Screen) -> int:
+    """List the episodes."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.episodes.list(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
+    rows: list[tuple[Cell, ...]] = [(each.at, each.speaker, each.content, place(each), _state(each)) for each in found]
+    which = f"{arguments.status} episodes" if arguments.status else "episodes"
+    empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
+    columns: tuple[str, ...] = ("at", "by", "what", "source", "state")
+    if arguments.ids:
+        columns, rows = (*columns, "id"), [(*row, each.id) for row, each in zip(rows, found, strict=True)]
+    screen.values(found, columns, rows, FACT_STYLES, empty=empty)
+    return 0
 
 
-def _show_answer(asked: str, found: SearchResults, screen: Screen) -> None:
-    _title(f"{asked}: {found.question}", screen)
-    rows = [(relation(fact), since(fact), said(fact), source(fact)) for fact in found.facts]
-    screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
+def _state(episode: Episode) -> str:
+    """Return how far *episode* got, and why no further."""
+    at_step = f" at {episode.step}" if episode.step else ""
+    why = f": {episode.reason}" if episode.reason else ""
+    return f"{episode.status.value}{at_step}{why}"
 
 
-def _show_then(facts: list[Fact], screen: Screen) -> None:
-    """Compare then and now, in what is known to have changed."""
-    _title(f"Then and now: what was so on {day(_THEN)}, and what is so now?", screen)
-    changed = {fact.predicate for fact in facts if fact.invalid_at}
-    now = datetime.now(UTC)
-    rows = []
-    for subject, predicate in dict.fromkeys((fact.subject, fact.predicate) for fact in facts):
-        if predicate in changed and subject in _PEOPLE:
-            same = [fact for fact in facts if (fact.subject, fact.predicate) == (subject, predicate)]
-            then, today = ([fact for fact in same if held_on(fact, moment)] for moment in (_THEN, now))
-            what = predicate.replace("_", " ").lower()
-            if then:
-                rows.append((subject, what, _objects(then), _objects(today), _ids([*then, *today])))
-    screen.table(("who", "what", day(_THEN), "now", "source"), sorted(rows), ("bold", "", "yellow", "green", "dim"))
+def stats(arguments: Namespace, screen: Screen) -> int:
+    """Count what a namespace holds, and name the others."""
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        counts = memory.stats(namespace=namespace)
+        others = [each for each in memory.data.namespaces() if each != namespace]
+    if screen.as_json:
+        screen.json({"namespace": namespace, **counts.model_dump(), "other_namespaces": others})
+        return 0
+    named = {name.replace("_", " "): value for name, value in counts.model_dump().items()}
+    screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
+    if counts.waiting:
+        screen.note(f"{counted(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it")
+    if counts.reviews:
+        waits = "waits" if counts.reviews == 1 else "wait"
+        screen.note(f"{counted(counts.reviews, 'fact')} {waits} for review: {review_command(arguments)}")
+    if others:
+        screen.line(f"other namespaces: {', '.join(others)}", "dim")
+    return 0
 
 
-def held_on(fact: Fact, moment: datetime) -> bool:
-    """Tell whether *fact* was so at *moment*, as far as is believed now."""
-    return fact.expired_at is None and Interval(fact.valid_at, fact.invalid_at).holds(moment)
+def reembed(arguments: Namespace, screen: Screen) -> int:
+    """Compute the vectors of a namespace anew."""
+    with open_memory(arguments, screen) as memory:
+        screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
+        made = memory.data.reembed(namespace=namespace_of(arguments), progress=_now_and_then(screen))
+    if screen.as_json:
+        screen.json({"vectors": made})
+    else:
+        screen.line(f"{counted(made, 'vector')} made anew with the present embedding model.")
+    return 0
 
 
-def _objects(facts: list[Fact]) -> str:
-    return ", ".join(dict.fromkeys(name for fact in facts for name in fact.objects)) or "-"
+def _now_and_then(screen: Screen) -> Callable[[int, int], None]:
+    """Return what tells how many of how many are done, every few seconds."""
+    shown = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _PAUSE:
+            shown = time.monotonic()
+            screen.note(f"{done} of {total}")
+
+    return progress
 
 
-def _ids(facts: list[Fact]) -> str:
-    return ", ".join(dict.fromkeys(each.source_id or "" for fact in facts for each in fact.sources))
+def _entity_row(entity: Entity) -> tuple[Cell, ...]:
+    return entity.name, entity.type, ", ".join(entity.aliases), entity.last_seen, entity.summary
 
 
-def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
-    place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
-    # In a virtual environment that is not active, the command is found only by its path.
-    command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))
-    _title("What to do next", screen)
-    screen.line(f'{command} ask "Who works at Polaris Robotics?" {place}')
-    screen.line(f"{command} facts Nora --on 2024-06-01 {place}")
-    screen.line(f"{command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
-    screen.line(f"{command} doctor        which model reads, and how to have a better one")
+RECENT = timedelta(days=7)
+"""How far `changes` looks back when it is not told."""
+_NOTHING = "-"
 
 
-def _title(text: str, screen: Screen) -> None:
-    screen.line()
-    screen.line(text, "bold magenta")
+def history(arguments: Namespace, screen: Screen) -> int:
+    """List the periods of what a name was, did or had, newest first."""
+    about = arguments.name, arguments.predicate
+    with open_memory(arguments, screen) as memory:
+        found = memory.facts.history(
+            *about, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
+        )
+    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
+    what = f"{arguments.name!r}" + (f" with the predicate {arguments.predicate!r}" if arguments.predicate else "")
+    screen.values(found, columns, rows, FACT_STYLES, empty=f"No facts about {what}. {NO_NAME}")
+    return 0
 
 
-def _began(fact: Fact) -> tuple[bool, datetime]:
-    return fact.valid_at is not None, fact.valid_at or fact.created_at
+def timeline(arguments: Namespace, screen: Screen) -> int:
+    """List what began, ended and was said of a name, earliest first."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.facts.timeline(
+            arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
+        )
+    rows = [(_at(each), each.kind, relation(each.fact), said(each.fact), source(each.fact)) for each in found]
+    empty = f"No facts about {arguments.name!r}. {NO_NAME}"
+    styles = ("cyan", "yellow", "bold", "", "dim")
+    screen.values(found, ("when", "what", "fact", "said", "source"), rows, styles, empty=empty)
+    return 0
+
+
+def changes(arguments: Namespace, screen: Screen) -> int:
+    """List what was learned, ended, corrected, retracted and restored, earliest first, by the system's clock."""
+    begin = arguments.since if arguments.since is not None else datetime.now(UTC) - RECENT
+    with open_memory(arguments, screen) as memory:
+        found = memory.facts.changes(begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit)
+    rows = [(each.at, each.kind, relation(_told(each)), *_held(each), source(_told(each))) for each in found]
+    told = arguments.since or f"{day(begin)}, a week ago"
+    empty = f"Nothing changed since {told}. --since looks further back, as in --since 'last year'."
+    styles = ("cyan", "yellow", "bold", "", "green", "dim")
+    screen.values(found, ("learned at", "what", "fact", "before", "now", "source"), rows, styles, empty=empty)
+    return 0
+
+
+def evolution(arguments: Namespace, screen: Screen) -> int:
+    """List what took the place of what, around one fact, earliest first."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
+    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
+    screen.values(found, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
+    return 0
+
+
+def conflicts(arguments: Namespace, screen: Screen) -> int:
+    """List the facts that cannot both be true, settled or waiting, with why."""
+    with open_memory(arguments, screen) as memory:
+        found = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
+    rows = [(each.id[:SHORT], *_sides(each), settled(each), each.confidence, each.reason) for each in found]
+    styles = ("dim", "bold", "bold", "yellow", "", "")
+    columns = ("id", "said later", "said before", "settled", "confidence", "reason")
+    screen.values(found, columns, rows, styles, empty="No facts contradict each other.")
+    return 0
+
+
+def settled(review: Review) -> str:
+    """Return who settled a verdict, if anybody did."""
+    if review.ruling == "waiting":
+        return "waits for review"
+    return "by itself" if review.decided_by == "auto" else f"by {review.decided_by}, {when(review.decided_at)}"
+
+
+def _sides(review: Review) -> tuple[str, str]:
+    later, earlier = (f"{each.sentence} ({standing(each)})" for each in (review.waiting, review.against))
+    return later, earlier
+
+
+def _at(moment: TimelineEvent) -> str:
+    """Return when it was, as exactly as it is known."""
+    return coarse(moment.at, moment.precision)
+
+
+def _told(change: Change) -> Fact:
+    """Return the belief of *change* that tells what it is about."""
+    told = change.after or change.before
+    if told is None:
+        raise ValueError("a change of nothing")
+    return told
+
+
+def _held(change: Change) -> tuple[str, str]:
+    before, after = (held(each) if each else _NOTHING for each in (change.before, change.after))
+    return before, after
+
+
+_SEARCHED = 100_000
+_COLUMNS = ("predicate", "kept as", "values at a time", "by")
+
+
+def predicates(arguments: Namespace, screen: Screen) -> int:
+    """List the predicates, tell what is known of one, or correct it."""
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory:
+        if arguments.name is None:
+            found = memory.predicates.list(namespace=namespace, limit=arguments.limit)
+            empty = "No predicates were learned yet. What the rules know, as LIVES_IN, goes without saying."
+            screen.values(found, _COLUMNS, [_row(each) for each in found], ("bold", "", "yellow", "dim"), empty=empty)
+            return 0
+        if arguments.canonical is None and arguments.one_at_a_time is None:
+            stored = memory.predicates.list(namespace=namespace, limit=_SEARCHED)
+            _tell(_known(arguments.name, stored), screen)
+            return 0
+        corrected = memory.predicates.update(
+            arguments.name, canonical=arguments.canonical, single_valued=arguments.one_at_a_time, namespace=namespace
+        )
+    _tell(corrected, screen)
+    screen.note("It counts for what is read from now on.")
+    return 0
+
+
+def _known(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
+    """Return what the namespace or the rules know of a predicate in any of its wordings."""
+    written = predicate_name(name)
+    for each in stored:
+        if each.name == written:
+            return each
+    rule = canonical_predicate(written)
+    one = rule.one_at_a_time if rule else None
+    return PredicateInfo(name=written, canonical=rule.name if rule else written, single_valued=one, origin="rules")
+
+
+def _tell(info: PredicateInfo, screen: Screen) -> None:
+    if screen.as_json:
+        screen.json(info.model_dump(mode="json"))
+    else:
+        screen.table(_COLUMNS, [_row(info)], ("bold", "", "yellow", "dim"))
+
+
+def _row(info: PredicateInfo) -> tuple[Cell, ...]:
+    times = {True: "one", False: "several", None: "not known"}
+    return info.name, info.canonical, times[info.one_at_a_time], info.origin

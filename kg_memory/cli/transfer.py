@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Screen, counted
+from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.output import Screen, counted
 from kg_memory.errors import InputError
 
 if TYPE_CHECKING:

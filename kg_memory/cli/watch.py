@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from kg_memory.cli.opening import namespace_of, settings_of
-from kg_memory.cli.screen import Screen, cell, counted
-from kg_memory.cli.wording import relation
+from kg_memory.cli.command import namespace_of, settings_of
+from kg_memory.cli.output import Screen, cell, counted, relation
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory import open as opening

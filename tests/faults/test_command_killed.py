@@ -34,7 +34,7 @@ def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path
     folder = tmp_path / "db"
     settings = {"KG_MEMORY_DATA_DIR": str(folder), "KG_MEMORY_MODEL": "offline", "KG_MEMORY_IDLE_SECONDS": "0"}
     environment = {**os.environ, **settings}
-    command = [sys.executable, "-m", "kg_memory.cli", "ingest", str(file)]
+    command = [sys.executable, "-m", "kg_memory", "ingest", str(file)]
 
     first = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while not embedded.is_running(folder):
@@ -53,7 +53,7 @@ def test_the_command_ingest_goes_on_after_it_and_the_server_were_killed(tmp_path
     server.close()
 
     subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
-    listing = [sys.executable, "-m", "kg_memory.cli", "episodes", "--json", "--limit", "1000"]
+    listing = [sys.executable, "-m", "kg_memory", "episodes", "--json", "--limit", "1000"]
     listed = subprocess.run(listing, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     episodes = json.loads(listed.stdout)
     assert sorted(each["source_id"] for each in episodes) == sorted(f"m{number}" for number in range(MESSAGES))

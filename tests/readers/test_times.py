@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kg_memory.cli.readers.times import parse_time
 from kg_memory.errors import InputError
+from kg_memory.text.message_fields import parse_time
 
 
 @pytest.mark.parametrize(

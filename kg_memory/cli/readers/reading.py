@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,13 +10,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from kg_memory.cli.readers import beam, chat, locomo, messages
-from kg_memory.cli.readers.formats import FORMATS, Format
-from kg_memory.cli.readers.lines import check, lines_of, whole_text
-from kg_memory.cli.readers.place import Item, place
-from kg_memory.cli.readers.record import build, from_record, is_message
+from kg_memory.cli.readers import chats, datasets
+from kg_memory.cli.readers.records import Item, build, from_record, is_message, place
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
@@ -93,8 +91,8 @@ def _recognise(reading: Reading) -> Format:
         whole_text(reading.path)  # says where it is no text
         raise InputError(f"{reading.path} has no text: give a file with messages in it")
     # A line in brackets may open a chat's time stamp as well as a list.
-    if texts[0].lstrip()[0] not in "{[" or chat.split(texts[0])[0] is not None:
-        return "chat" if chat.is_chat(texts) else "text"
+    if texts[0].lstrip()[0] not in "{[" or chats.split(texts[0])[0] is not None:
+        return "chat" if chats.is_chat(texts) else "text"
     if sum(_is_object(text) for text in texts) > (len(texts) == 1):
         return "jsonl"
     try:
@@ -113,15 +111,15 @@ def _is_object(text: str) -> bool:
 
 
 def _recognise_json(document: Any) -> Format:
-    if locomo.samples(document):
+    if datasets.samples(document):
         return "locomo"
-    if beam.is_beam(document):
+    if datasets.is_beam(document):
         return "beam"
-    first = next(iter(messages.listed(document) or []), None)
-    if messages.is_langchain(first):
+    first = next(iter(chats.listed(document) or []), None)
+    if chats.is_langchain(first):
         return "langchain"
     # A list of messages with times or threads is what JSON Lines have, only in one list.
-    if messages.is_openai(first) and isinstance(first, dict):
+    if chats.is_openai(first) and isinstance(first, dict):
         return "openai"
     return "json"
 
@@ -146,11 +144,11 @@ def _read_lines(reading: Reading) -> Iterator[Item]:
 
 def _from_line(record: Any, thread: str) -> Iterator[Item]:
     """Yield the episode of one line, or the messages of a line that has a whole list of them."""
-    found = messages.listed(record)
-    if found and (messages.is_openai(found[0]) or messages.is_langchain(found[0])):
-        yield from messages.read_messages(record, thread)
-    elif messages.is_langchain(record) and not is_message(record):
-        yield from messages.read_messages([record], thread)
+    found = chats.listed(record)
+    if found and (chats.is_openai(found[0]) or chats.is_langchain(found[0])):
+        yield from chats.read_messages(record, thread)
+    elif chats.is_langchain(record) and not is_message(record):
+        yield from chats.read_messages([record], thread)
     elif (episode := from_record(record)) is not None:
         yield episode
 
@@ -176,25 +174,25 @@ def _read_text(reading: Reading) -> Iterator[Item]:
 
 
 def _read_chat(reading: Reading) -> Iterable[Item]:
-    return chat.read_chat(lines_of(reading.path), _thread(reading))
+    return chats.read_chat(lines_of(reading.path), _thread(reading))
 
 
 def _read_messages(reading: Reading) -> Iterable[Item]:
-    if not messages.listed(reading.document):
+    if not chats.listed(reading.document):
         raise _not_of(reading, "list of messages")
-    return messages.read_messages(reading.document, _thread(reading))
+    return chats.read_messages(reading.document, _thread(reading))
 
 
 def _read_locomo(reading: Reading) -> Iterable[Item]:
-    if not locomo.samples(reading.document):
+    if not datasets.samples(reading.document):
         raise _not_of(reading, "LoCoMo conversation")
-    return locomo.read_locomo(reading.document, _thread(reading))
+    return datasets.read_locomo(reading.document, _thread(reading))
 
 
 def _read_beam(reading: Reading) -> Iterable[Item]:
-    if not beam.is_beam(reading.document):
+    if not datasets.is_beam(reading.document):
         raise _not_of(reading, "BEAM chat")
-    return beam.read_beam(reading.document, _thread(reading))
+    return datasets.read_beam(reading.document, _thread(reading))
 
 
 _READ: dict[Format, Callable[[Reading], Iterable[Item]]] = {
@@ -222,3 +220,66 @@ def _at_path(path: Path, problem: InputError) -> InputError:
     """Return *problem* with the file before it, as ``file:line`` where it has a line."""
     text = str(problem)
     return InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
+
+
+_OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_HEAD = 4096
+
+
+def check(path: Path) -> None:
+    """Refuse what is no readable text file.
+
+    Errors: `InputError`.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the files in it")
+    if not path.exists():
+        raise InputError(f"{path} does not exist: check the name")
+    if not path.is_file():
+        raise InputError(f"{path} is no ordinary file: save its content to one first")
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): change its permissions") from None
+    if not head.strip():
+        raise InputError(f"{path} is empty: give a file with messages in it")
+    for mark, name in _OTHER_MARKS.items():
+        if head.startswith(mark):
+            raise InputError(f"{path} is {name}: convert it, as with `iconv -f {name} -t UTF-8 {path.name}`")
+    if b"\0" in head:
+        raise InputError(f"{path} is no text file: give messages as text or JSON")
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str] | InputError]:
+    """Yield each line with its number, and an error in the place of a line that is not UTF-8."""
+    with path.open("rb") as file:
+        for number, data in enumerate(file, start=1):
+            if number == 1:
+                data = data.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - the mark is no part of the line
+            try:
+                yield number, data.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                yield InputError(f"line {number}: byte {error.start + 1} is not UTF-8: save the file as UTF-8")
+
+
+def whole_text(path: Path) -> str:
+    """Return all of the text.
+
+    Errors: `InputError`.
+    """
+    data = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}: not UTF-8 text: save the file as UTF-8") from None
+
+
+Format = Literal["jsonl", "openai", "langchain", "locomo", "beam", "json", "chat", "text"]
+FORMATS: tuple[Format, ...] = get_args(Format)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.opening import namespace_of, open_memory
-from kg_memory.cli.screen import Cell, Screen, counted
+from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.output import Cell, Screen, counted
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.usage import DailyUsage, Usage
 from kg_memory.settings import OFFLINE

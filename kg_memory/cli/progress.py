@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from kg_memory.cli.screen import Screen
+from kg_memory.cli.output import Screen
 from kg_memory.models.usage import Usage
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
-"""Read the times that chat files carry."""
+"""The fields of messages as files and LangChain carry them: times and contents."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -70,3 +71,26 @@ def _written(text: str) -> datetime:
         except ValueError:
             continue
     raise ValueError
+
+
+def plain_text(content: Any) -> str:
+    """Return the words of a message's content: a string, or a list of parts of which the texts are kept."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = (part if isinstance(part, str) else _part_text(part) for part in content)
+        return "\n".join(text for text in texts if text)
+    raise InputError(f"the content is {json_type(content)}: make it a string or a list of parts")
+
+
+def _part_text(part: Any) -> str:
+    text = part.get("text") or part.get("refusal") if isinstance(part, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def json_type(value: Any) -> str:
+    """Return what JSON calls *value*."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")

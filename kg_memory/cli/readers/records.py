@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
 
-from kg_memory.cli.readers.times import parse_time
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
+from kg_memory.text.message_fields import json_type, parse_time, plain_text
 
 _CONTENT = ("content", "text", "message")
 _SPEAKER = ("speaker", "name", "author", "role")
@@ -36,7 +38,7 @@ def from_record(record: Any) -> EpisodeInput | None:
     Errors: `InputError`, without the place, which the caller knows.
     """
     if not isinstance(record, Mapping):
-        raise InputError(f'this is {_json_type(record)}, not an object: write one object like {{"content": "..."}}')
+        raise InputError(f'this is {json_type(record)}, not an object: write one object like {{"content": "..."}}')
     if not is_message(record):
         return build(content=to_json(record), kind=EpisodeKind.JSON)
     role = _text(record, ("role",))
@@ -74,26 +76,9 @@ def build(**fields: Any) -> EpisodeInput:
         raise InputError(f"{name} cannot be used ({first['msg'].lower()}): correct it") from None
 
 
-def plain_text(content: Any) -> str:
-    """Return the words of a message's content: a string, or a list of parts of which the texts are kept."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        texts = (part if isinstance(part, str) else _part_text(part) for part in content)
-        return "\n".join(text for text in texts if text)
-    raise InputError(f"the content is {_json_type(content)}: make it a string or a list of parts")
-
-
 def to_json(value: Any) -> str:
     """Return *value* as JSON text, in its own language."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _part_text(part: Any) -> str:
-    text = part.get("text") or part.get("refusal") if isinstance(part, Mapping) else None
-    return text if isinstance(text, str) else ""
 
 
 def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
@@ -108,9 +93,50 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     key = next(key for key in keys if record.get(key) is not None)
-    raise InputError(f"{key} is {_json_type(value)}: make it a string")
+    raise InputError(f"{key} is {json_type(value)}: make it a string")
 
 
-def _json_type(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+Item = EpisodeInput | InputError
+_TICK = timedelta(microseconds=1)
+
+
+def place(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
+    """Give each of *items* a time and, where its time is not its own, an id that a second reading gives again.
+
+    A message without a time follows the one before it in its thread by a microsecond; *at* is
+    the time of what comes before any time. A message that nothing dates is known by *name* and
+    by all that was said before it, so that a file may grow; a text or a record by its content.
+    An id that is used twice for different contents is an `InputError` in its place.
+    """
+    latest: dict[str | None, datetime] = {}
+    chains: dict[str | None, str] = {}
+    contents: dict[str, int] = {}
+    undated = 0
+    for item in items:
+        if isinstance(item, InputError):
+            yield item
+            continue
+        changes: dict[str, object] = {}
+        own = item.at or (latest[item.thread] + _TICK if item.thread in latest else None)
+        chains[item.thread] = digest(chains.get(item.thread, ""), item.speaker or "", item.content)
+        if own is not None:
+            latest[item.thread] = own
+        if own is None and item.source_id is None:
+            mark = chains[item.thread] if item.kind is EpisodeKind.MESSAGE else digest(item.content)
+            changes["source_id"] = f"{name}#{mark}"
+        changes["at"] = own or at + undated * _TICK
+        undated += own is None
+        placed = item.model_copy(update=changes)
+        if placed.source_id and contents.setdefault(placed.source_id, hash(placed.content)) != hash(placed.content):
+            yield InputError(f"the id {placed.source_id!r} belongs to another message too: give each its own id")
+        else:
+            yield placed
+
+
+def digest(*texts: str) -> str:
+    """Return a short digest of *texts*; strange characters in them do no harm."""
+    state = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "big") + data)
+    return state.hexdigest()[:20]

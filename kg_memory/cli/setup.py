@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from kg_memory.cli.opening import open_memory, settings_of
-from kg_memory.cli.screen import Screen
+from kg_memory.cli.command import open_memory, settings_of
+from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError
 from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import Database

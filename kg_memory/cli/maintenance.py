@@ -6,12 +6,13 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.keys import Keys
-from kg_memory.cli.opening import namespace_of, open_memory
+from kg_memory.cli.output import Cell, Screen, counted
 from kg_memory.cli.review import login
-from kg_memory.cli.screen import Screen, counted
 from kg_memory.errors import InputError
-from kg_memory.models.receipts import ForgetReceipt
+from kg_memory.maintenance.eviction import EvictionRequest
+from kg_memory.models.receipts import AuditEntry, ForgetReceipt
 
 _KINDS = ("message", "fact", "entity")
 _NAMED = ("episode", "thread", "entity", "speaker", "source", "fact", "everything", "span", "erase", "search")
@@ -81,3 +82,75 @@ def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
         screen.line(f"  {each.label}.{each.name} {each.id}: {each.trace}")
     screen.line("The files of the database are without it." if done.erased else f"Not yet: {done.advice}.")
     screen.line(f"In the log as {done.head}")
+
+
+_COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
+
+
+def evict(arguments: Namespace, screen: Screen) -> int:
+    """Evict what is asked, or tell what would go."""
+    names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
+    asked = {name: getattr(arguments, name) for name in names}
+    if EvictionRequest(**asked).is_empty():
+        raise InputError(
+            "nothing is to be evicted: give --expired-days, --orphans, --max-entities or --expired-episodes"
+        )
+    with open_memory(arguments, screen) as memory:
+        done = memory.privacy.evict(**asked, namespace=namespace_of(arguments))
+    if screen.as_json:
+        screen.json(done.model_dump(mode="json"))
+        return 0
+    kinds = (("message", done.episodes), ("fact", done.facts), ("entity", done.entities))
+    rows = [(kind, done.texts[id_], id_) for kind, ids in kinds for id_ in ids if done.texts.get(id_)]
+    if rows:
+        screen.table(_COLUMNS, rows, _STYLES)
+    gone = [counted(len(ids), kind) for kind, ids in kinds]
+    said = f"{', '.join(gone)} and {counted(done.beliefs, 'belief')} of the past"
+    screen.line(f"{'This would go' if done.dry_run else 'Evicted'}: {said}.")
+    more = sum(len(ids) for _, ids in kinds) - len(rows)
+    if rows and more > 0:
+        screen.note(f"{more} more are not shown: --json has their ids")
+    return 0
+
+
+_AUDIT_COLUMNS = ("n", "at", "what", "messages", "facts", "entities", "left", "by", "reason", "hash")
+_AUDIT_STYLES = ("dim", "", "yellow", "", "", "", "bold", "", "", "dim")
+
+
+def audit(arguments: Namespace, screen: Screen) -> int:
+    """List the log, or check it; return 1 where something is wrong with it."""
+    if arguments.action == "verify":
+        return _verify(arguments, screen)
+    if arguments.head:
+        raise InputError("--head is what to look for when the log is checked: kg-memory audit verify --head HASH")
+    mine = hasattr(arguments, "namespace")
+    with open_memory(arguments, screen) as memory:
+        found = memory.privacy.audit(namespace=namespace_of(arguments) if mine else None, limit=arguments.limit)
+    screen.values(
+        found, _AUDIT_COLUMNS, [_row(each) for each in found], _AUDIT_STYLES, empty="Nothing was forgotten so far."
+    )
+    return 0
+
+
+def _verify(arguments: Namespace, screen: Screen) -> int:
+    with open_memory(arguments, screen) as memory:
+        check = memory.privacy.verify(head=arguments.head)
+    if screen.as_json:
+        screen.json({**check.model_dump(mode="json"), "ok": check.ok})
+        return 0 if check.ok else 1
+    for each in check.problems:
+        screen.line(each, "red")
+    if check.pending:
+        screen.note(f"{counted(check.pending, 'call')} to forget under way, or killed less than a minute ago")
+    told = counted(check.entries, "entry")
+    screen.line(f"The log is whole: {told}." if check.ok else f"The log is not whole: {told}.")
+    if check.head:
+        screen.line(f"Its last hash: {check.head}")
+    return 0 if check.ok else 1
+
+
+def _row(entry: AuditEntry) -> tuple[Cell, ...]:
+    left = "not searched" if entry.residue is None else str(entry.residue)
+    kind = entry.kind if entry.complete else f"{entry.kind} (killed)"
+    counts = (entry.episodes, entry.facts, entry.entities)
+    return entry.number, entry.at, kind, *counts, left, entry.by, entry.reason, entry.hash[:12]

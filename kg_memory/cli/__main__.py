@@ -1,7 +1,0 @@
-"""``python -m kg_memory.cli`` is ``kg-memory``."""
-
-import sys
-
-from kg_memory.cli import main
-
-sys.exit(main())
