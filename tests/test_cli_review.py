@@ -13,7 +13,7 @@ import pytest
 
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen, printable
-from kg_memory.cli.review import accepted
+from kg_memory.cli.review import describe_acceptance
 from kg_memory.cli.review import review as command
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, Review
@@ -425,4 +425,4 @@ def test_what_an_acceptance_would_do_is_told(
         id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", created_at=NOW, pending=pending,
         existing=existing, preferred=preferred,
     )  # fmt: skip
-    assert expected in accepted(review, strategy)
+    assert expected in describe_acceptance(review, strategy)

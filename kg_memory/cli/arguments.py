@@ -59,16 +59,43 @@ UNTIL is not part of it: 2019..2021 is two years.
 """
 # The names are written out, as what they name takes longer to import than the help takes to be read.
 RECIPES = (
-    "default", "words", "meaning", "hybrid", "facts", "overview", "synapse", "pagerank", "diverse", "mentions", "near",
-    "recent", "used", "trusted", "cross_encoder",
-)  # fmt: skip
+    "default",
+    "words",
+    "meaning",
+    "hybrid",
+    "facts",
+    "overview",
+    "synapse",
+    "pagerank",
+    "diverse",
+    "mentions",
+    "near",
+    "recent",
+    "used",
+    "trusted",
+    "cross_encoder",
+)
 PLANS = ("economy", "standard", "thorough")
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
 FIELDS = (
-    "thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate", "edge_type",
-    "confidence", "valid_at", "invalid_at", "created_at", "expired_at",
-)  # fmt: skip
+    "thread",
+    "source",
+    "source_id",
+    "speaker",
+    "kind",
+    "trust",
+    "said_at",
+    "type",
+    "name",
+    "predicate",
+    "edge_type",
+    "confidence",
+    "valid_at",
+    "invalid_at",
+    "created_at",
+    "expired_at",
+)
 _ASK = f"""\
 examples:
   kg-memory ask "Where does Ann live?"
@@ -110,9 +137,12 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser; each command carries in `run` the function that does it."""
     common = _common()
     top = argparse.ArgumentParser(
-        "kg-memory", usage="kg-memory COMMAND [...] [options]", epilog=_START, parents=[common],
+        "kg-memory",
+        usage="kg-memory COMMAND [...] [options]",
+        epilog=_START,
+        parents=[common],
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     top.add_argument("--version", action="version", version=f"kg-memory {_version()}")
     commands = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
     listed: dict[str, list[str]] = {group: [] for group in _GROUPS}
@@ -120,9 +150,12 @@ def parser() -> argparse.ArgumentParser:
     def command(group: str, name: str, run: str, about: str, epilog: str = "") -> argparse.ArgumentParser:
         listed[group].append(f"  {name:<12} {about}")
         made = commands.add_parser(
-            name, description=about[0].upper() + about[1:] + ".", epilog=epilog, parents=[common],
+            name,
+            description=about[0].upper() + about[1:] + ".",
+            epilog=epilog,
+            parents=[common],
             formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
+        )
         made.set_defaults(run=run)
         return made
 
@@ -169,17 +202,21 @@ def _add_ingest(command: Command) -> None:
     about = "how much a model is asked: economy, of several messages at once, standard (default), or thorough"
     made.add_argument("--plan", choices=PLANS, help=about)
     made.add_argument(
-        "--namespace-per-conversation", action="store_true",
+        "--namespace-per-conversation",
+        action="store_true",
         help="keep the conversations of a file apart: each in NAMESPACE/<its name>",
-    )  # fmt: skip
+    )
 
 
 def _add_retry(command: Command) -> None:
     again = command(
-        "remember and ask", "retry", "ingest:retry", "read again what could not be read",
+        "remember and ask",
+        "retry",
+        "ingest:retry",
+        "read again what could not be read",
         "examples:\n  kg-memory episodes --state failed --ids\n  kg-memory retry\n\n"
         "What a model has answered before is not asked, or paid, again.",
-    )  # fmt: skip
+    )
     again.add_argument("ids", nargs="*", metavar="ID", help="the episodes that are meant (default: all that failed)")
     again.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
 
@@ -187,11 +224,14 @@ def _add_retry(command: Command) -> None:
 def _add_deepen(command: Command) -> None:
     about = "read again, with more care, what was read by a cheaper plan"
     deeper = command(
-        "remember and ask", "deepen", "ingest:deepen", about,
+        "remember and ask",
+        "deepen",
+        "ingest:deepen",
+        about,
         "examples:\n  kg-memory deepen --dry-run\n  kg-memory deepen --to thorough --limit 100\n\n"
         "From the cheapest: offline, economy, standard, thorough. Facts that are found again are not doubled;\n"
         "those that are not stay. Ctrl-C loses nothing: the same command goes on where it stopped.",
-    )  # fmt: skip
+    )
     deeper.add_argument("--to", choices=PLANS[-2:], help="the plan to read by (default: the one that is set)")
     deeper.add_argument("--limit", type=_count, help="how many at most, the earliest first (default: all)")
     deeper.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
@@ -222,29 +262,38 @@ def _add_ask(command: Command) -> None:
 def _add_questions(command: Command) -> None:
     group = "remember and ask"
     facts = command(
-        group, "facts", "show:facts", "list what is known of somebody or something, newest first",
+        group,
+        "facts",
+        "show:facts",
+        "list what is known of somebody or something, newest first",
         "examples:\n  kg-memory facts Ann\n  kg-memory facts Ann --on 2023-12-24\n"
         '  kg-memory facts Ann --during "last year" --believed-at 2024-06-01\n\n' + _TIMES,
-    )  # fmt: skip
+    )
     facts.add_argument("name", help="a name, as in the list of entities")
     _add_times(facts, "only what was so at that time")
     _add_limit(facts, "facts", ids=True)
     around = command(
-        group, "around", "show:around", "list what lies around somebody or something, step by step",
+        group,
+        "around",
+        "show:around",
+        "list what lies around somebody or something, step by step",
         "examples:\n  kg-memory around Ann\n  kg-memory around Ann --steps 3 --on 2023\n\n" + _TIMES,
-    )  # fmt: skip
+    )
     around.add_argument("name", help="a name, as in the list of entities")
     around.add_argument("--steps", type=_count, default=2, help="how far, 1 to 6 (default: 2)")
     _add_times(around, "by what was so at that time (default: now)", unreviewed=False)
     _add_limit(around, "facts")
     _add_limit(command(group, "entities", "show:entities", "list the people, places and things"), "entities")
     communities = command(
-        group, "communities", "communities:communities", "list or show what belongs together, and what it is about",
+        group,
+        "communities",
+        "communities:communities",
+        "list or show what belongs together, and what it is about",
         "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n"
         "  kg-memory communities Ann --svg ann.svg\n\n"
         "Communities are found in the facts that are so now. A refresh summarises only those that changed; who is new\n"
         "joins one meanwhile. Those of a higher level are made of those below.",
-    )  # fmt: skip
+    )
     communities.add_argument("name", nargs="?", help="show the one with this id, or whose name begins so")
     communities.add_argument("--svg", type=Path, metavar="FILE", help="draw the one that is shown")
     communities.add_argument("--level", type=int, help="only those of this level; 0 are those of entities")
@@ -264,33 +313,45 @@ def _add_questions(command: Command) -> None:
 def _add_past(command: Command) -> None:
     group = "look back"
     history = command(
-        group, "history", "show:history", "list the periods of what somebody was, did or had, newest first",
+        group,
+        "history",
+        "show:history",
+        "list the periods of what somebody was, did or had, newest first",
         'examples:\n  kg-memory history Ann\n  kg-memory history Ann "lives in" --believed-at "last month"',
-    )  # fmt: skip
+    )
     history.add_argument("name", help="a name, as in the list of entities")
     history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
     _add_believed(history)
     _add_limit(history, "periods", ids=True)
     timeline = command(
-        group, "timeline", "show:timeline", "list what began and ended, earliest first",
+        group,
+        "timeline",
+        "show:timeline",
+        "list what began and ended, earliest first",
         "example:\n  kg-memory timeline Ann",
-    )  # fmt: skip
+    )
     timeline.add_argument("name", help="a name, as in the list of entities")
     _add_believed(timeline)
     _add_limit(timeline, "periods")
     changes = command(
-        group, "changes", "show:changes", "list what was learned, ended, corrected, retracted and restored",
+        group,
+        "changes",
+        "show:changes",
+        "list what was learned, ended, corrected, retracted and restored",
         "examples:\n  kg-memory changes\n  kg-memory changes --since yesterday\n"
         "  kg-memory changes --since 2024-05-01 --until 2024-06-01\n\n"
         "The times are those when the memory learned of it, not those when it was so in the world.",
-    )  # fmt: skip
+    )
     changes.add_argument("--since", metavar="TIME", help="from this time on (default: a week ago)")
     changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
     _add_limit(changes, "changes", 1000)
     evolution = command(
-        group, "evolution", "show:evolution", "list what took the place of what, around one fact",
+        group,
+        "evolution",
+        "show:evolution",
+        "list what took the place of what, around one fact",
         "example:\n  kg-memory facts Ann --ids\n  kg-memory evolution 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11",
-    )  # fmt: skip
+    )
     evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     evolution.add_argument("--ids", action="store_true", help="show the ids of the facts")
     about = "list the facts that cannot both be true, and how that was settled"
@@ -318,10 +379,13 @@ def _add_review(command: Command) -> None:
     review.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept with the decision")
     _add_limit(review, "verdicts of the list")
     predicates = command(
-        "review", "predicates", "show:predicates", "list the predicates, or correct one",
+        "review",
+        "predicates",
+        "show:predicates",
+        "list the predicates, or correct one",
         'examples:\n  kg-memory predicates\n  kg-memory predicates "likes best" --as PREFERS\n'
         "  kg-memory predicates MANAGES --several",
-    )  # fmt: skip
+    )
     predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")
     predicates.add_argument("--as", dest="canonical", metavar="CANONICAL", help="the name under which it is kept")
     values = predicates.add_mutually_exclusive_group()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from kg_memory.cli.command import namespace_of, open_memory, times_of
-from kg_memory.cli.output import Cell, Screen, line, marked, place, since, source, until, when
+from kg_memory.cli.output import Cell, Screen, line, mark_unreviewed, place, since, source, until, when
 from kg_memory.errors import ModelError
 from kg_memory.models.context import Context
 from kg_memory.models.graph import KINDS, Explanation, Kind, SearchResults
@@ -52,62 +52,67 @@ $question
 
 def ask(arguments: Namespace, screen: Screen) -> int:
     """Search, and print the best facts and lines; with a chat model, its answer from them too."""
-    namespace, asked = namespace_of(arguments), {**times_of(arguments), **_how(arguments)}
+    namespace, options = namespace_of(arguments), {**times_of(arguments), **_how(arguments)}
     if arguments.template:
-        return _tell(arguments, namespace, asked, screen)
+        return _tell(arguments, namespace, options, screen)
     limit = arguments.limit or _LINES
     with open_memory(arguments, screen) as memory:
-        found = memory.search(arguments.question, namespace=namespace, limit=limit, explain=arguments.explain, **asked)
-        anything = bool(found.facts or found.episodes)
-        sentence = _answered(memory, arguments.question, namespace, asked, screen) if anything else None
+        results = memory.search(
+            arguments.question, namespace=namespace, limit=limit, explain=arguments.explain, **options
+        )
+        anything = bool(results.facts or results.episodes)
+        sentence = _answer(memory, arguments.question, namespace, options, screen) if anything else None
     if screen.as_json:
-        screen.json({"namespace": namespace, "answer": sentence, **found.model_dump(mode="json")})
+        screen.json({"namespace": namespace, "answer": sentence, **results.model_dump(mode="json")})
         return 0
-    _show_asked(found, arguments, screen)
+    _show_time(results, arguments, screen)
     if anything:
-        _show_doubt(found, screen.line)
-        show(found, sentence, screen, explain=arguments.explain)
+        _show_doubt(results, screen.line)
+        show(results, sentence, screen, explain=arguments.explain)
     else:
         screen.line(_nothing(namespace))
     return 0
 
 
-def show(found: SearchResults, sentence: str | None, screen: Screen, *, explain: bool = False) -> None:
-    """Print *found*: an answer, the facts with their time and what was said, and the lines themselves."""
-    known = reasons(found)
+def show(results: SearchResults, sentence: str | None, screen: Screen, *, explain: bool = False) -> None:
+    """Print *results*: an answer, the facts with their time and what was said, and the lines themselves."""
+    explanations = reasons(results)
 
     def why(kind: Kind, id_: str) -> tuple[Cell, ...]:
-        return cells(known.get((kind, id_))) if explain else ()
+        return cells(explanations.get((kind, id_))) if explain else ()
 
     extra, styles = (COLUMNS, STYLES) if explain else ((), ())
     if sentence:
         screen.line(sentence, "bold")
         screen.line()
-    if found.facts:
+    if results.facts:
         rows: list[tuple[Cell, ...]] = [
-            (marked(fact, fact.sentence), since(fact), until(fact), source(fact), *why("facts", fact.id))
-            for fact in found.facts
+            (mark_unreviewed(fact, fact.sentence), since(fact), until(fact), source(fact), *why("facts", fact.id))
+            for fact in results.facts
         ]
         # Offline, one sentence may state several relations: it is shown once.
         once = list({row[:4]: row for row in reversed(rows)}.values())[::-1]
         screen.table(("fact", "since", "until", "source", *extra), once, ("bold", "green", "yellow", "dim", *styles))
         screen.line()
-    if found.episodes:
-        lines = [(each.at, each.speaker, line(each), place(each), *why("episodes", each.id)) for each in found.episodes]
+    if results.episodes:
+        lines = [
+            (episode.at, episode.speaker, line(episode), place(episode), *why("episodes", episode.id))
+            for episode in results.episodes
+        ]
         screen.table(("said at", "by", "what", "source", *extra), lines, ("cyan", "bold", "", "dim", *styles))
     if explain:
         screen.line()
-        show_left_out((each for each in found.why if each.place is None), screen)
+        show_left_out((episode for episode in results.why if episode.place is None), screen)
 
 
-def _tell(arguments: Namespace, namespace: str, asked: dict[str, Any], screen: Screen) -> int:
+def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen: Screen) -> int:
     """Print the context in the form that is asked for, alone on stdout unless it is to be explained."""
-    given = {"template": arguments.template, "limit": arguments.limit, "explain": arguments.explain}
+    form = {"template": arguments.template, "limit": arguments.limit, "explain": arguments.explain}
     with open_memory(arguments, screen) as memory:
-        context = memory.context(arguments.question, namespace=namespace, **given, **asked)
+        context = memory.context(arguments.question, namespace=namespace, **form, **options)
     if screen.as_json:
-        told = {"context": context, "tokens": context.tokens, "template": arguments.template}
-        screen.json({"namespace": namespace, **told, **context.found.model_dump(mode="json")})
+        header = {"context": context, "tokens": context.tokens, "template": arguments.template}
+        screen.json({"namespace": namespace, **header, **context.found.model_dump(mode="json")})
         return 0
     if context:
         screen.line(context)
@@ -115,7 +120,7 @@ def _tell(arguments: Namespace, namespace: str, asked: dict[str, Any], screen: S
         screen.note(_nothing(namespace))
     if arguments.explain:
         screen.line()
-        _show_asked(context.found, arguments, screen)
+        _show_time(context.found, arguments, screen)
         show_lines(context, screen)
         show_left_out(context.found.why, screen)
     if context or context.left_out:
@@ -131,31 +136,31 @@ def _nothing(namespace: str) -> str:
     return f"Nothing in the memory of {namespace!r} has to do with this. Tell it more: kg-memory ingest FILE"
 
 
-def _show_doubt(found: SearchResults, say: Callable[[str], None]) -> None:
+def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:
     """Say that there may be no answer, where it is likely so."""
-    if found.relevance is not None and found.relevance < _UNLIKELY:
-        say(f"The memory may hold nothing about this (relevance {found.relevance:.2f}).")
+    if results.relevance is not None and results.relevance < _UNLIKELY:
+        write(f"The memory may hold nothing about this (relevance {results.relevance:.2f}).")
 
 
-def _show_asked(found: SearchResults, arguments: Namespace, screen: Screen) -> None:
+def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
     """Say which time was asked about: where the question's own words told it, or with all that led to it."""
-    asked = found.asked
-    if asked is None:
+    time = results.asked
+    if time is None:
         return
     if not arguments.explain:
-        if asked.words:
-            screen.line(f"Asked about {asked.reading}. --on and --during name another time.", "dim")
+        if time.words:
+            screen.line(f"Asked about {time.reading}. --on and --during name another time.", "dim")
             screen.line()
         return
-    screen.line(f"Asked about {asked.reading}.", "bold")
+    screen.line(f"Asked about {time.reading}.", "bold")
     option = arguments.on or arguments.during
-    why = f'the question: "{asked.words}"' if asked.words else f"the option: {option}" if option else "nothing named it"
-    at = _to_the_second(asked.since) == _to_the_second(asked.until) != "ever"
+    why = f'the question: "{time.words}"' if time.words else f"the option: {option}" if option else "nothing named it"
+    at = _to_the_second(time.since) == _to_the_second(time.until) != "ever"
     rows = (
         ("named by", why),
-        ("so", f"at {_to_the_second(asked.since)}" if at else f"from {_to_the_second(asked.since)}"),
-        *([] if at else [("until", _to_the_second(asked.until))]),
-        ("believed at", _to_the_second(asked.believed_at)),
+        ("so", f"at {_to_the_second(time.since)}" if at else f"from {_to_the_second(time.since)}"),
+        *([] if at else [("until", _to_the_second(time.until))]),
+        ("believed at", _to_the_second(time.believed_at)),
     )
     screen.table(("time", ""), rows, ("dim", ""))
     screen.line()
@@ -165,12 +170,12 @@ def _to_the_second(moment: datetime | None) -> str:
     return when(moment.replace(microsecond=0)) if moment else "ever"
 
 
-def _answered(memory: GraphMemory, question: str, namespace: str, asked: dict[str, Any], screen: Screen) -> str | None:
+def _answer(memory: GraphMemory, question: str, namespace: str, options: dict[str, Any], screen: Screen) -> str | None:
     """Return the model's sentence, if there is a model; what was found is worth showing without it, too."""
     model = memory.driver.model
     if model.name == OFFLINE:
         return None
-    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **asked)
+    context = memory.context(question, namespace=namespace, max_tokens=_CONTEXT_TOKENS, **options)
     try:
         answer = model.answer(Ask(_ANSWER, {"memory": context, "question": question}))
     except ModelError as error:
@@ -186,15 +191,18 @@ MOST = 5
 LONGEST = 80
 """Characters of the text of each of them."""
 NAMES: Mapping[Kind, str] = {
-    "facts": "fact", "entities": "entity", "communities": "community", "episodes": "line",
-}  # fmt: skip
+    "facts": "fact",
+    "entities": "entity",
+    "communities": "community",
+    "episodes": "line",
+}
 _ID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f-]{22}\b")
 Reasons = Mapping[tuple[Kind, str], Explanation]
 
 
-def reasons(found: SearchResults) -> Reasons:
+def reasons(results: SearchResults) -> Reasons:
     """Return what explains each thing, by its kind and id."""
-    return {(each.kind, each.id): each for each in found.why}
+    return {(explanation.kind, explanation.id): explanation for explanation in results.why}
 
 
 def cells(why: Explanation | None) -> tuple[Cell, Cell]:
@@ -207,9 +215,9 @@ def cells(why: Explanation | None) -> tuple[Cell, Cell]:
 
 def show_lines(context: Context, screen: Screen) -> None:
     """Print what explains each line of *context*."""
-    known = reasons(context.found)
+    explanations = reasons(context.found)
     rows = [
-        (NAMES[line.kind], _short(line.text.removeprefix("- ")), *cells(known.get((line.kind, line.id))))
+        (NAMES[line.kind], _short(line.text.removeprefix("- ")), *cells(explanations.get((line.kind, line.id))))
         for line in context.lines
     ]
     if rows:
@@ -217,13 +225,21 @@ def show_lines(context: Context, screen: Screen) -> None:
         screen.line()
 
 
-def show_left_out(whys: Iterable[Explanation], screen: Screen) -> None:
+def show_left_out(explanations: Iterable[Explanation], screen: Screen) -> None:
     """Print the best of what was left out, and why."""
-    left = [each for each in whys if each.left_out]
+    left = [explanation for explanation in explanations if explanation.left_out]
     shown = list(_first(left))
     if not shown:
         return
-    rows = [(NAMES[each.kind], _short(each.text), *cells(each), _ID.sub(r"\1", each.left_out or "")) for each in shown]
+    rows = [
+        (
+            NAMES[explanation.kind],
+            _short(explanation.text),
+            *cells(explanation),
+            _ID.sub(r"\1", explanation.left_out or ""),
+        )
+        for explanation in shown
+    ]
     screen.table(("left out", "text", *COLUMNS, "why"), rows, ("", "", *STYLES, ""))
     if len(left) > len(shown):
         screen.line(f"… and {len(left) - len(shown)} more; --json has all of them.", "dim")
@@ -231,10 +247,10 @@ def show_left_out(whys: Iterable[Explanation], screen: Screen) -> None:
 
 def _first(left: Iterable[Explanation]) -> Iterator[Explanation]:
     counts = dict.fromkeys(KINDS, 0)
-    for each in left:
-        counts[each.kind] += 1
-        if counts[each.kind] <= MOST:
-            yield each
+    for explanation in left:
+        counts[explanation.kind] += 1
+        if counts[explanation.kind] <= MOST:
+            yield explanation
 
 
 def _short(text: str) -> str:

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     notes.addFilter(lambda record: record.name != "kg_memory.episodes")  # the commands tell these by themselves
     logging.getLogger("kg_memory").addHandler(notes)
     try:
-        return _finished(_verb(arguments.run)(arguments, screen))
+        return _flush(_load(arguments.run)(arguments, screen))
     except KeyboardInterrupt:
         screen.note("Stopped.")
         return INTERRUPTED
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.getLogger("kg_memory").removeHandler(notes)
 
 
-def _finished(code: int) -> int:
+def _flush(code: int) -> int:
     """Return *code* once all of the output is out: whether its reader is still there shows only now."""
     sys.stdout.flush()
     return code
@@ -77,11 +77,11 @@ class _Notes(logging.Handler):
         self._screen.note(record.getMessage())
 
 
-def _verb(path: str) -> Callable[..., int]:
+def _load(path: str) -> Callable[..., int]:
     """Return the function that *path* (``module:name``) names; only the command that runs is imported."""
     module, _, name = path.partition(":")
-    found: Callable[..., int] = getattr(import_module(f"kg_memory.cli.{module}"), name)
-    return found
+    function: Callable[..., int] = getattr(import_module(f"kg_memory.cli.{module}"), name)
+    return function
 
 
 if TYPE_CHECKING:

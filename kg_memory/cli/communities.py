@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.output import FACT_STYLES, FACTS, Cell, Screen, counted, fact_row
+from kg_memory.cli.output import FACT_STYLES, FACTS, Cell, Screen, count_noun, fact_row
 from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Community, CommunityRefresh
@@ -31,22 +31,28 @@ def communities(arguments: Namespace, screen: Screen) -> int:
         if arguments.name:
             card = memory.communities.get(arguments.name, namespace=namespace, limit=arguments.limit)
         else:
-            found = memory.communities.list(namespace=namespace, level=arguments.level, limit=arguments.limit)
+            communities_ = memory.communities.list(namespace=namespace, level=arguments.level, limit=arguments.limit)
     if done:
-        screen.note(_said(done))
+        screen.note(_describe_refresh(done))
     if arguments.name:
         return _show(card, arguments.name, arguments.svg, screen)
-    looked = "nothing belongs together yet" if done else "kg-memory communities --refresh finds them"
+    hint = "nothing belongs together yet" if done else "kg-memory communities --refresh finds them"
     styles = ("bold", "cyan", "", "")
-    screen.values(found, _COLUMNS, [_row(each) for each in found], styles, empty=f"No communities: {looked}.")
+    screen.values(
+        communities_,
+        _COLUMNS,
+        [_row(community) for community in communities_],
+        styles,
+        empty=f"No communities: {hint}.",
+    )
     return 0
 
 
-def _said(done: CommunityRefresh) -> str:
+def _describe_refresh(done: CommunityRefresh) -> str:
     drift = f" {done.drift:.1%} of the entities had been elsewhere before." if done.drift else ""
     return (
-        f"{counted(done.changed, 'community')} summarised, {done.unchanged} unchanged, "
-        f"{done.removed} removed; {counted(done.asked, 'question')} asked.{drift}"
+        f"{count_noun(done.changed, 'community')} summarised, {done.unchanged} unchanged, "
+        f"{done.removed} removed; {count_noun(done.asked, 'question')} asked.{drift}"
     )
 
 
@@ -62,39 +68,39 @@ def _show(card: CommunityCard | None, name: str, path: Path | None, screen: Scre
     if card is None:
         raise InputError(f"no community has a name that begins with {name!r}: kg-memory communities lists them")
     if path:
-        path.write_text(drawing(card), encoding="utf-8")
+        path.write_text(draw(card), encoding="utf-8")
         screen.note(f"Drawn in {path}.")
     if screen.as_json:
         screen.json(card.model_dump(mode="json"))
         return 0
-    told = card.community
-    screen.line(told.name, "bold")
-    screen.line(told.summary)
-    if told.members:
-        joined = f" ({told.joined} joined since it was summarised)" if told.joined else ""
-        screen.line(f"{counted(len(told.members), 'member')}{joined}: {', '.join(told.members)}")
+    community = card.community
+    screen.line(community.name, "bold")
+    screen.line(community.summary)
+    if community.members:
+        joined = f" ({community.joined} joined since it was summarised)" if community.joined else ""
+        screen.line(f"{count_noun(len(community.members), 'member')}{joined}: {', '.join(community.members)}")
     if card.part_of:
         screen.line(f"part of: {card.part_of.name}")
     if card.parts:
         screen.table(
-            ("part", "level", "summary"), [(one.name, one.level, one.summary) for one in card.parts], ("bold",)
+            ("part", "level", "summary"), [(part.name, part.level, part.summary) for part in card.parts], ("bold",)
         )
     if card.facts:
-        screen.table(FACTS, [fact_row(each) for each in card.facts], FACT_STYLES)
+        screen.table(FACTS, [fact_row(fact) for fact in card.facts], FACT_STYLES)
     return 0
 
 
-def drawing(card: CommunityCard) -> str:
+def draw(card: CommunityCard) -> str:
     """Return a picture of a community: its members and their facts, or itself amid its parts."""
     if card.parts:
-        names = [card.community.name, *(each.name for each in card.parts[:_DRAWN])]
+        names = [card.community.name, *(part.name for part in card.parts[:_DRAWN])]
         return picture(card.community.name, names, [(0, place, "") for place in range(1, len(names))])
     shown = card.community.members[:_DRAWN]
     places = {name: place for place, name in enumerate(shown)}
     lines = [
-        (places[fact.subject], places[other], fact.predicate.replace("_", " ").lower())
+        (places[fact.subject], places[neighbour], fact.predicate.replace("_", " ").lower())
         for fact in card.facts
-        for other in fact.objects
-        if fact.subject in places and other in places and other != fact.subject
+        for neighbour in fact.objects
+        if fact.subject in places and neighbour in places and neighbour != fact.subject
     ]
     return picture(card.community.name, shown, lines)

@@ -14,7 +14,18 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from kg_memory.cli.command import namespace_of, settings_of
-from kg_memory.cli.output import FACT_STYLES, FACTS, Screen, counted, day, fact_row, relation, said, since, source
+from kg_memory.cli.output import (
+    FACT_STYLES,
+    FACTS,
+    Screen,
+    count_noun,
+    day,
+    fact_row,
+    first_quote,
+    relation,
+    since,
+    source,
+)
 from kg_memory.cli.readers import read
 from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
@@ -44,29 +55,34 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         opened = time.monotonic()
         added = memory.add_many(story, namespace=namespace)
-        told = time.monotonic()
+        read_at = time.monotonic()
         facts = [fact for name in _PEOPLE for fact in memory.facts.about(name, namespace=namespace)]
         answers = [memory.search(question, namespace=namespace, limit=_LINES) for question in _NOW]
         then = memory.search(_THEN_ASKED, namespace=namespace, limit=_LINES, as_of=_THEN)
         counts = memory.stats(namespace=namespace)
     facts = sorted({fact.id: fact for fact in facts if fact.expired_at is None}.values(), key=_began)
     if screen.as_json:
-        screen.json({
-            "data": where, "new": sum(each.new for each in added), **counts.model_dump(),
-            "facts": [fact.model_dump(mode="json") for fact in facts],
-            "answers": [found.model_dump(mode="json") for found in answers], "then": then.model_dump(mode="json"),
-        })  # fmt: skip
+        screen.json(
+            {
+                "data": where,
+                "new": sum(result.new for result in added),
+                **counts.model_dump(),
+                "facts": [fact.model_dump(mode="json") for fact in facts],
+                "answers": [results.model_dump(mode="json") for results in answers],
+                "then": then.model_dump(mode="json"),
+            }
+        )
         return 0
     screen.line("Three friends write to each other for two years, in English and in Chinese.", "bold")
     screen.line(f"Read offline, by rules; no model, no key, no network. The memory lies in {where}")
     _show_story(story, screen)
-    known = len(story) - sum(each.new for each in added)
-    again = f" ({known} were there from the last time: the same message is stored once)" if known else ""
-    screen.line(f"{len(story)} messages{again}; opened in {opened - began:.1f} s, read in {told - opened:.1f} s.")
-    screen.line(f"The graph has {counted(counts.entities, 'entity')} and {counted(counts.facts, 'fact')}.")
+    stored = len(story) - sum(result.new for result in added)
+    again = f" ({stored} were there from the last time: the same message is stored once)" if stored else ""
+    screen.line(f"{len(story)} messages{again}; opened in {opened - began:.1f} s, read in {read_at - opened:.1f} s.")
+    screen.line(f"The graph has {count_noun(counts.entities, 'entity')} and {count_noun(counts.facts, 'fact')}.")
     _show_ended(facts, screen)
-    for found in answers:
-        _show_answer("Asked about now", found, screen)
+    for results in answers:
+        _show_answer("Asked about now", results, screen)
     _show_answer(f"Asked as of {day(_THEN)}", then, screen)
     _show_then(facts, screen)
     _show_next(arguments, where, screen)
@@ -84,7 +100,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
 
 def _show_story(story: list[EpisodeInput], screen: Screen) -> None:
     _title("What was said", screen)
-    rows = [(each.at, each.speaker, each.content) for each in story]
+    rows = [(episode.at, episode.speaker, episode.content) for episode in story]
     screen.table(("when", "who", "what"), rows, ("cyan", "bold", ""))
 
 
@@ -93,9 +109,9 @@ def _show_ended(facts: list[Fact], screen: Screen) -> None:
     screen.table(FACTS, [fact_row(fact) for fact in facts if fact.invalid_at], FACT_STYLES)
 
 
-def _show_answer(asked: str, found: SearchResults, screen: Screen) -> None:
-    _title(f"{asked}: {found.question}", screen)
-    rows = [(relation(fact), since(fact), said(fact), source(fact)) for fact in found.facts]
+def _show_answer(title: str, results: SearchResults, screen: Screen) -> None:
+    _title(f"{title}: {results.question}", screen)
+    rows = [(relation(fact), since(fact), first_quote(fact), source(fact)) for fact in results.facts]
     screen.table(("found", "since", "said", "source"), rows, ("bold", "green", "", "dim"))
 
 
@@ -108,14 +124,14 @@ def _show_then(facts: list[Fact], screen: Screen) -> None:
     for subject, predicate in dict.fromkeys((fact.subject, fact.predicate) for fact in facts):
         if predicate in changed and subject in _PEOPLE:
             same = [fact for fact in facts if (fact.subject, fact.predicate) == (subject, predicate)]
-            then, today = ([fact for fact in same if held_on(fact, moment)] for moment in (_THEN, now))
+            then, today = ([fact for fact in same if holds_on(fact, moment)] for moment in (_THEN, now))
             what = predicate.replace("_", " ").lower()
             if then:
                 rows.append((subject, what, _objects(then), _objects(today), _ids([*then, *today])))
     screen.table(("who", "what", day(_THEN), "now", "source"), sorted(rows), ("bold", "", "yellow", "green", "dim"))
 
 
-def held_on(fact: Fact, moment: datetime) -> bool:
+def holds_on(fact: Fact, moment: datetime) -> bool:
     """Tell whether *fact* was so at *moment*, as far as is believed now."""
     return fact.expired_at is None and Interval(fact.valid_at, fact.invalid_at).holds(moment)
 
@@ -125,7 +141,7 @@ def _objects(facts: list[Fact]) -> str:
 
 
 def _ids(facts: list[Fact]) -> str:
-    return ", ".join(dict.fromkeys(each.source_id or "" for fact in facts for each in fact.sources))
+    return ", ".join(dict.fromkeys(source_.source_id or "" for fact in facts for source_ in fact.sources))
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:

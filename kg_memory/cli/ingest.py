@@ -9,10 +9,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command, settings_of
-from kg_memory.cli.output import Screen, counted
-from kg_memory.cli.progress import Meter
+from kg_memory.cli.output import Screen, count_noun
+from kg_memory.cli.progress import ProgressBar
 from kg_memory.cli.readers import Reading, read
-from kg_memory.cli.usage import foretell
+from kg_memory.cli.usage import show_estimate
 from kg_memory.errors import InputError
 from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.settings import OFFLINE
@@ -60,14 +60,16 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
         if arguments.dry_run:
-            foretell(memory, (group for each in readings for group in _apart(_fitting(each, limit), arguments)), screen)
+            show_estimate(
+                memory, (group for each in readings for group in _apart(_within_limit(each, limit), arguments)), screen
+            )
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
-        with Meter(total, screen) as meter:
+        with ProgressBar(total, screen) as meter:
             meter.unread.update(before.unread)  # those that are in the files too are tried again
             try:
                 for reading in readings:
-                    for namespace, episodes in _apart(_fitting(reading, limit), arguments):
+                    for namespace, episodes in _apart(_within_limit(reading, limit), arguments):
                         problems += _add(memory, namespace, episodes, meter, strict=arguments.strict)
             except KeyboardInterrupt:
                 screen.note(
@@ -77,10 +79,21 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
                 raise
     finished, usage = before.done - len(before.unread), before.usage + meter.usage
     outcome = Outcome(
-        meter.done, meter.new, meter.known, finished, meter.facts, before.reviews + meter.reviews, usage.calls,
-        usage.input_tokens, usage.cached_tokens, usage.output_tokens,
-        round(meter.seconds, 2), round(meter.rate, 1), problems, list(meter.unread.values()),
-    )  # fmt: skip
+        meter.done,
+        meter.new,
+        meter.known,
+        finished,
+        meter.facts,
+        before.reviews + meter.reviews,
+        usage.calls,
+        usage.input_tokens,
+        usage.cached_tokens,
+        usage.output_tokens,
+        round(meter.seconds, 2),
+        round(meter.rate, 1),
+        problems,
+        list(meter.unread.values()),
+    )
     _report(outcome, review_command(arguments), screen)
     return bool(meter.unread)
 
@@ -90,15 +103,15 @@ def _look_through(readings: list[Reading], limit: int, screen: Screen) -> tuple[
     total = 0
     problems: list[str] = []
     for reading in readings:
-        count = sum(1 for _ in _fitting(reading, limit))
-        screen.note(f"{reading.path}: {counted(count, 'episode')} ({reading.format})")
+        count = sum(1 for _ in _within_limit(reading, limit))
+        screen.note(f"{reading.path}: {count_noun(count, 'episode')} ({reading.format})")
         problems += map(str, reading.problems)
         total += count
     return total, problems
 
 
 def _add(
-    memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: Meter, *, strict: bool
+    memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressBar, *, strict: bool
 ) -> list[str]:
     """Remember *episodes*; return why some were refused, as when an id is stored already with another content."""
     refused: list[str] = []
@@ -114,22 +127,22 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> Meter:
+def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressBar:
     """Finish what an earlier run had saved, but not read to the end, and return what became of it."""
     stats = memory.stats(namespace=namespace)
-    meter = Meter(stats.waiting, screen)
+    meter = ProgressBar(stats.waiting, screen)
     if stats.failed:
-        failed = counted(stats.failed, "episode")
+        failed = count_noun(stats.failed, "episode")
         screen.note(f"{failed} of earlier runs could not be read: kg-memory retry reads them again")
     if meter.total:
-        waiting = counted(meter.total, "episode")
+        waiting = count_noun(meter.total, "episode")
         screen.note(f"{waiting} of an earlier run saved, but not read to the end: finishing first")
         with meter:
             memory.episodes.resume(namespace=namespace, progress=meter.progress)
     return meter
 
 
-def _fitting(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
+def _within_limit(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
     """Yield what is not too long to be stored; the rest is one of the reading's problems."""
     for episode in reading:
         if len(episode.content) <= limit:
@@ -166,18 +179,18 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
         parts.append(f"{outcome.known} there already, skipped")
     if outcome.finished:
         parts.append(f"{outcome.finished} of an earlier run finished")
-    screen.line(f"{counted(outcome.episodes, 'episode')}: {', '.join(parts)}", "bold")
+    screen.line(f"{count_noun(outcome.episodes, 'episode')}: {', '.join(parts)}", "bold")
     speed = f"{outcome.seconds:.1f} s, {outcome.per_second:.1f} episodes a second"
-    screen.line(f"{counted(outcome.facts, 'fact')} read from them ({speed})")
+    screen.line(f"{count_noun(outcome.facts, 'fact')} read from them ({speed})")
     if outcome.calls:
         cached = f" ({outcome.cached_tokens:,} of them cached)" if outcome.cached_tokens else ""
         tokens = f"{outcome.input_tokens:,} tokens in{cached}, {outcome.output_tokens:,} out"
-        screen.line(f"{counted(outcome.calls, 'call')} of the model: {tokens}")
+        screen.line(f"{count_noun(outcome.calls, 'call')} of the model: {tokens}")
     if outcome.reviews:
         waits = "waits" if outcome.reviews == 1 else "wait"
-        screen.line(f"{counted(outcome.reviews, 'fact')} {waits} for review: {review}", "yellow")
+        screen.line(f"{count_noun(outcome.reviews, 'fact')} {waits} for review: {review}", "yellow")
     if outcome.unread:
-        screen.note(f"{counted(len(outcome.unread), 'episode')} saved but not read: {outcome.unread[0]}")
+        screen.note(f"{count_noun(len(outcome.unread), 'episode')} saved but not read: {outcome.unread[0]}")
         screen.note("The same command tries again; what was said is found by its words meanwhile.")
     for problem in outcome.problems[:_SHOWN_PROBLEMS]:
         screen.note(f"left out: {problem}")
@@ -185,15 +198,15 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
         screen.note(f"... and {len(outcome.problems) - _SHOWN_PROBLEMS} more (--json lists all)")
 
 
-def told(added: Sequence[AddResult], screen: Screen, said: Callable[[int, int], str]) -> int:
-    """Tell what is *said* of how many were read and how many failed, and of these why; return 1 if any failed."""
-    failed = [each for each in added if each.problem]
+def report(added: Sequence[AddResult], screen: Screen, describe: Callable[[int, int], str]) -> int:
+    """Tell what is *describe* of how many were read and how many failed, and of these why; return 1 if any failed."""
+    failed = [result for result in added if result.problem]
     if screen.as_json:
-        screen.json([each.model_dump(mode="json") for each in added])
+        screen.json([result.model_dump(mode="json") for result in added])
         return bool(failed)
-    screen.line(said(len(added) - len(failed), len(failed)))
-    for each in failed:
-        screen.note(f"{each.episode}: {each.problem}")
+    screen.line(describe(len(added) - len(failed), len(failed)))
+    for result in failed:
+        screen.note(f"{result.episode}: {result.problem}")
     return bool(failed)
 
 
@@ -203,14 +216,14 @@ def retry(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         stats = memory.stats(namespace=namespace)
         total = len(arguments.ids) or stats.failed + (stats.skipped if arguments.skipped else 0)
-        with Meter(total, screen) as meter:
+        with ProgressBar(total, screen) as meter:
             added = memory.episodes.retry(
                 namespace=namespace, episodes=arguments.ids or None, skipped=arguments.skipped, progress=meter.progress
             )
-    return told(
+    return report(
         added,
         screen,
-        lambda read, failed: f"{counted(read, 'episode')} read, {counted(failed, 'episode')} failed again",
+        lambda read, failed: f"{count_noun(read, 'episode')} read, {count_noun(failed, 'episode')} failed again",
     )
 
 
@@ -219,17 +232,19 @@ def deepen(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     how = {"namespace": namespace, "limit": arguments.limit, "skipped": arguments.skipped}
     with open_memory(arguments, screen) as memory:
-        wanted = memory.episodes.deepen(arguments.to, dry_run=True, **how)
+        episodes = memory.episodes.deepen(arguments.to, dry_run=True, **how)
         if arguments.dry_run:
             if screen.as_json:
-                screen.json({"episodes": len(wanted)})
+                screen.json({"episodes": len(episodes)})
             else:
-                screen.line(f"{counted(len(wanted), 'episode')} would be read again")
+                screen.line(f"{count_noun(len(episodes), 'episode')} would be read again")
             return 0
         facts = memory.stats(namespace=namespace).facts
-        with Meter(len(wanted), screen) as meter:
+        with ProgressBar(len(episodes), screen) as meter:
             added = memory.episodes.deepen(arguments.to, progress=meter.progress, **how)
         facts = memory.stats(namespace=namespace).facts - facts
-    return told(
-        added, screen, lambda read, _: f"{counted(read, 'episode')} read again, {counted(facts, 'fact')} found anew"
+    return report(
+        added,
+        screen,
+        lambda read, _: f"{count_noun(read, 'episode')} read again, {count_noun(facts, 'fact')} found anew",
     )

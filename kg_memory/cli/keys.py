@@ -45,7 +45,7 @@ class Keys:
             _say(prompt)
             line = sys.stdin.readline()
             return line.strip()[:1].lower() or ("\n" if line else END)
-        pressed = _pressed(sys.stdin.fileno(), prompt)
+        pressed = _read_key(sys.stdin.fileno(), prompt)
         _say(pressed + "\n" if pressed.isprintable() else "\n")
         return END if pressed == _END_OF_INPUT else pressed.replace("\r", "\n").lower()
 
@@ -59,7 +59,7 @@ class Keys:
         return line.strip()
 
 
-def _pressed(terminal: int, prompt: str) -> str:
+def _read_key(terminal: int, prompt: str) -> str:
     def ask_again(*_: object) -> None:
         tty.setcbreak(terminal, termios.TCSAFLUSH)
         # Past the stream, which a signal may find in the middle of writing, and which then refuses.

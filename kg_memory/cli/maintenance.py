@@ -8,7 +8,7 @@ from typing import Any
 
 from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.keys import Keys
-from kg_memory.cli.output import Cell, Screen, counted
+from kg_memory.cli.output import Cell, Screen, count_noun
 from kg_memory.cli.review import login
 from kg_memory.errors import InputError
 from kg_memory.maintenance.eviction import EvictionRequest
@@ -55,9 +55,13 @@ def _show(look: ForgetReceipt, screen: Screen) -> None:
         screen.json(look.model_dump(mode="json"))
         return
     groups = {
-        "message": look.episodes, "fact": look.facts, "entity": look.entities, "holds again": look.restored,
-        "changes": look.changed, "is read again": look.unread,
-    }  # fmt: skip
+        "message": look.episodes,
+        "fact": look.facts,
+        "entity": look.entities,
+        "holds again": look.restored,
+        "changes": look.changed,
+        "is read again": look.unread,
+    }
     rows = [(kind, look.texts.get(id_, ""), id_) for kind, ids in groups.items() for id_ in ids]
     screen.table(("what", "text", "id"), rows, ("yellow", "bold", "dim"))
     if look.kind == "span":
@@ -67,19 +71,19 @@ def _show(look: ForgetReceipt, screen: Screen) -> None:
 
 def _counts(receipt: ForgetReceipt) -> str:
     numbers = (len(receipt.episodes), len(receipt.facts), len(receipt.entities))
-    return ", ".join(counted(number, kind) for number, kind in zip(numbers, _KINDS, strict=True))
+    return ", ".join(count_noun(number, kind) for number, kind in zip(numbers, _KINDS, strict=True))
 
 
 def _tell_rest(done: ForgetReceipt, screen: Screen) -> None:
     if done.restored:
-        screen.line(f"{counted(len(done.restored), 'fact')} that had ended by it holds again.")
+        screen.line(f"{count_noun(len(done.restored), 'fact')} that had ended by it holds again.")
     if done.unread:
-        screen.note(f"{counted(len(done.unread), 'message')} to be read again: the next kg-memory ingest does it")
+        screen.note(f"{count_noun(len(done.unread), 'message')} to be read again: the next kg-memory ingest does it")
     if done.residue is not None:
-        found = "nothing of it" if not done.residue else f"{counted(len(done.residue), 'trace')} of it"
-        screen.line(f"Searched {counted(done.searched, 'property')} and found {found}.")
-    for each in done.residue or ():
-        screen.line(f"  {each.label}.{each.name} {each.id}: {each.trace}")
+        traces = "nothing of it" if not done.residue else f"{count_noun(len(done.residue), 'trace')} of it"
+        screen.line(f"Searched {count_noun(done.searched, 'property')} and found {traces}.")
+    for trace in done.residue or ():
+        screen.line(f"  {trace.label}.{trace.name} {trace.id}: {trace.trace}")
     screen.line("The files of the database are without it." if done.erased else f"Not yet: {done.advice}.")
     screen.line(f"In the log as {done.head}")
 
@@ -90,13 +94,13 @@ _COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
 def evict(arguments: Namespace, screen: Screen) -> int:
     """Evict what is asked, or tell what would go."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
-    asked = {name: getattr(arguments, name) for name in names}
-    if EvictionRequest(**asked).is_empty():
+    options = {name: getattr(arguments, name) for name in names}
+    if EvictionRequest(**options).is_empty():
         raise InputError(
             "nothing is to be evicted: give --expired-days, --orphans, --max-entities or --expired-episodes"
         )
     with open_memory(arguments, screen) as memory:
-        done = memory.privacy.evict(**asked, namespace=namespace_of(arguments))
+        done = memory.privacy.evict(**options, namespace=namespace_of(arguments))
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
         return 0
@@ -104,9 +108,9 @@ def evict(arguments: Namespace, screen: Screen) -> int:
     rows = [(kind, done.texts[id_], id_) for kind, ids in kinds for id_ in ids if done.texts.get(id_)]
     if rows:
         screen.table(_COLUMNS, rows, _STYLES)
-    gone = [counted(len(ids), kind) for kind, ids in kinds]
-    said = f"{', '.join(gone)} and {counted(done.beliefs, 'belief')} of the past"
-    screen.line(f"{'This would go' if done.dry_run else 'Evicted'}: {said}.")
+    gone = [count_noun(len(ids), kind) for kind, ids in kinds]
+    summary = f"{', '.join(gone)} and {count_noun(done.beliefs, 'belief')} of the past"
+    screen.line(f"{'This would go' if done.dry_run else 'Evicted'}: {summary}.")
     more = sum(len(ids) for _, ids in kinds) - len(rows)
     if rows and more > 0:
         screen.note(f"{more} more are not shown: --json has their ids")
@@ -125,9 +129,13 @@ def audit(arguments: Namespace, screen: Screen) -> int:
         raise InputError("--head is what to look for when the log is checked: kg-memory audit verify --head HASH")
     mine = hasattr(arguments, "namespace")
     with open_memory(arguments, screen) as memory:
-        found = memory.privacy.audit(namespace=namespace_of(arguments) if mine else None, limit=arguments.limit)
+        entries = memory.privacy.audit(namespace=namespace_of(arguments) if mine else None, limit=arguments.limit)
     screen.values(
-        found, _AUDIT_COLUMNS, [_row(each) for each in found], _AUDIT_STYLES, empty="Nothing was forgotten so far."
+        entries,
+        _AUDIT_COLUMNS,
+        [_row(entry) for entry in entries],
+        _AUDIT_STYLES,
+        empty="Nothing was forgotten so far.",
     )
     return 0
 
@@ -138,12 +146,12 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
     if screen.as_json:
         screen.json({**check.model_dump(mode="json"), "ok": check.ok})
         return 0 if check.ok else 1
-    for each in check.problems:
-        screen.line(each, "red")
+    for problem in check.problems:
+        screen.line(problem, "red")
     if check.pending:
-        screen.note(f"{counted(check.pending, 'call')} to forget under way, or killed less than a minute ago")
-    told = counted(check.entries, "entry")
-    screen.line(f"The log is whole: {told}." if check.ok else f"The log is not whole: {told}.")
+        screen.note(f"{count_noun(check.pending, 'call')} to forget under way, or killed less than a minute ago")
+    entries = count_noun(check.entries, "entry")
+    screen.line(f"The log is whole: {entries}." if check.ok else f"The log is not whole: {entries}.")
     if check.head:
         screen.line(f"Its last hash: {check.head}")
     return 0 if check.ok else 1

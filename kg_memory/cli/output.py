@@ -52,12 +52,17 @@ class Screen:
             print("  ".join(padded).rstrip())
 
     def values(
-        self, found: Sequence[Value], columns: Sequence[str], rows: Sequence[Sequence[Cell]], styles: Sequence[str],
-        *, empty: str,
-    ) -> None:  # fmt: skip
-        """Print what was *found* as a table of *rows*, or all of it as JSON; the line *empty* when it is nothing."""
+        self,
+        items: Sequence[Value],
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        styles: Sequence[str],
+        *,
+        empty: str,
+    ) -> None:
+        """Print what was *items* as a table of *rows*, or all of it as JSON; the line *empty* when it is nothing."""
         if self.as_json:
-            self.json([value.model_dump(mode="json") for value in found])
+            self.json([value.model_dump(mode="json") for value in items])
         elif rows:
             self.table(columns, rows, styles)
         else:
@@ -114,7 +119,7 @@ def day(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment:%Y-%m-%d}"
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """Return *number* with *noun* in its right form."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
     return f"{number} {noun if number == 1 else plural}"
@@ -146,7 +151,7 @@ _IDS = "id"
 
 def fact_row(fact: Fact) -> tuple[Cell, ...]:
     """Return a row of a table with the columns `FACTS`."""
-    return marked(fact, relation(fact)), since(fact), until(fact), said(fact), source(fact)
+    return mark_unreviewed(fact, relation(fact)), since(fact), until(fact), first_quote(fact), source(fact)
 
 
 def with_ids(
@@ -163,14 +168,14 @@ def relation(fact: Fact) -> str:
     return f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
 
 
-def marked(fact: Fact, text: str) -> str:
+def mark_unreviewed(fact: Fact, text: str) -> str:
     """Return *text*, which tells *fact*, with a mark where it waits for review."""
     return text if fact.reviewed else f"{text} (not reviewed)"
 
 
 def since(fact: Fact) -> str:
     """Return the start of *fact* as exactly as it is known: "2019", "2019-05", "by 2024-05-14"."""
-    return proposed(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
+    return proposed_validity(fact.model_copy(update={"invalid_at": None})).partition(" - ")[0]
 
 
 def until(fact: Fact) -> str:
@@ -178,17 +183,17 @@ def until(fact: Fact) -> str:
     return coarse(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
-def standing(fact: Fact) -> str:
+def validity(fact: Fact) -> str:
     """Return when *fact* was so as it is believed today, if it is."""
     return "not believed" if fact.expired_at is not None else held(fact)
 
 
-def proposed(fact: Fact) -> str:
+def proposed_validity(fact: Fact) -> str:
     """Return when *fact*, which waits for review, would be believed to be so."""
     return held(fact.model_copy(update={"reviewed": True}))
 
 
-def said(fact: Fact) -> str:
+def first_quote(fact: Fact) -> str:
     """Return the words that first stated *fact*."""
     return fact.sources[0].quote if fact.sources else fact.sentence
 
@@ -199,7 +204,7 @@ def source(fact: Fact) -> str:
         return ""
     first = fact.sources[0]
     name = f" [{first.source_id}]" if first.source_id else ""
-    more = f" and {counted(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
+    more = f" and {count_noun(len(fact.sources) - 1, 'time')} more" if len(fact.sources) > 1 else ""
     return f"{first.speaker or 'text'}, {first.at:%Y-%m-%d}{name}{more}"
 
 
@@ -210,7 +215,7 @@ def place(episode: Episode) -> str:
 
 def line(episode: Episode) -> str:
     """Return what *episode* says, and what became of it."""
-    marks = dict.fromkeys(_mark(each) for each in episode.remarks)
+    marks = dict.fromkeys(_mark(remark) for remark in episode.remarks)
     return " ".join((episode.content, *(f"({mark})" for mark in marks)))
 
 
@@ -220,10 +225,10 @@ def when(moment: datetime | None) -> str:
 
 
 def _mark(remark: Remark) -> str:
-    other = remark.by_source_id or (remark.by or "")[:SHORT]
+    episode = remark.by_source_id or (remark.by or "")[:SHORT]
     if remark.kind == "contradicts":
-        return f"contradicts {other}"
+        return f"contradicts {episode}"
     what = {"ended": "not so", "refused": "not accepted"}.get(remark.kind, remark.kind)
     return f"{what}{f' since {coarse(remark.at, remark.precision)}' if remark.at else ''}" + (
-        f": see {other}" if other else ""
+        f": see {episode}" if episode else ""
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ _PAUSE = 5.0
 """Seconds between two lines."""
 
 
-class Meter:
+class ProgressBar:
     """Shows what `GraphMemory.add_many` tells of its progress, over several calls."""
 
     def __init__(self, total: int, screen: Screen) -> None:
@@ -88,6 +89,24 @@ def _bar() -> Any:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 - an extra
 
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(), TextColumn("left"), console=Console(stderr=True),
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True),
+    )
+
+
+def note_progress(screen: Screen, what: str) -> Callable[[int, int], None]:
+    """Return a callback that prints how many of *what* are done, every few seconds."""
+    shown = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _PAUSE:
+            shown = time.monotonic()
+            screen.note(f"{done:,} of {total:,} {what}" if total else f"{done:,} {what}")
+
+    return progress

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command
 from kg_memory.cli.keys import END, Keys
-from kg_memory.cli.output import SHORT, Screen, cell, counted, proposed, said, since, source, standing, until, when
+from kg_memory.cli.output import (
+    SHORT,
+    Screen,
+    cell,
+    count_noun,
+    first_quote,
+    proposed_validity,
+    since,
+    source,
+    until,
+    validity,
+    when,
+)
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact, Review
 
@@ -33,7 +45,7 @@ def review(arguments: Namespace, screen: Screen) -> int:
         if choice is not None:
             _decide(memory, arguments, choice, screen)
         elif terminal and not (arguments.list or decided):
-            Desk(memory, namespace_of(arguments), arguments.by or login(), screen, Keys()).sit()
+            ReviewSession(memory, namespace_of(arguments), arguments.by or login(), screen, Keys()).sit()
         else:
             (_list_decided if decided else _list)(memory, arguments, screen)
     return 0
@@ -72,7 +84,7 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
     if screen.as_json:
         screen.json(decided.model_dump(mode="json"))
         return
-    for line in became(decided):
+    for line in describe_outcome(decided):
         screen.line(line)
     if choice != "undo":
         screen.line(f"Undo it: {review_command(arguments)} --undo {decided.id}", "dim")
@@ -85,15 +97,15 @@ def _whole(memory: GraphMemory, arguments: Namespace, choice: str) -> str:
     is the begin of several, or can name none.
     """
     begin, namespace = getattr(arguments, choice), namespace_of(arguments)
-    known = memory.reviews.list(namespace=namespace, limit=_SEARCHED)
+    reviews = memory.reviews.list(namespace=namespace, limit=_SEARCHED)
     if choice == "undo":
-        known += memory.reviews.list(decided=True, namespace=namespace, limit=_SEARCHED)
-    found = sorted({each.id for each in known if begin and each.id.startswith(begin)})
-    if len(found) == 1:
-        return found[0]
+        reviews += memory.reviews.list(decided=True, namespace=namespace, limit=_SEARCHED)
+    ids = sorted({review_.id for review_ in reviews if begin and review_.id.startswith(begin)})
+    if len(ids) == 1:
+        return ids[0]
     what = "review that was decided" if choice == "undo" else "review that waits"
-    if found:
-        raise InputError(f"{begin!r} begins more than one {what} ({len(found)}): give more of the id")
+    if ids:
+        raise InputError(f"{begin!r} begins more than one {what} ({len(ids)}): give more of the id")
     if len(begin) > SHORT:
         return str(begin)
     if choice == "undo":
@@ -105,42 +117,55 @@ def _whole(memory: GraphMemory, arguments: Namespace, choice: str) -> str:
 
 
 def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    found = memory.reviews.list(namespace=namespace_of(arguments), limit=arguments.limit)
-    rows = [_row(each) for each in found]
+    reviews = memory.reviews.list(namespace=namespace_of(arguments), limit=arguments.limit)
+    rows = [_row(review_) for review_ in reviews]
     columns = ("id", "verdict", "confidence", "waits", "against", "said", "source")
     styles = ("dim", "yellow", "", "bold", "bold", "", "dim")
-    screen.values(found, columns, rows, styles, empty="Nothing waits for review.")
-    if found and not screen.as_json:
+    screen.values(reviews, columns, rows, styles, empty="Nothing waits for review.")
+    if reviews and not screen.as_json:
         command = review_command(arguments)
-        wait = "waits" if len(found) == 1 else "wait"
+        wait = "waits" if len(reviews) == 1 else "wait"
         screen.note(
-            f"{counted(len(found), 'verdict')} {wait}: decide by {command} --accept ID, --reject ID or --edit ID"
+            f"{count_noun(len(reviews), 'verdict')} {wait}: decide by {command} --accept ID, --reject ID or --edit ID"
         )
 
 
 def _row(review: Review) -> tuple[str | float, ...]:
-    waiting, against = review.pending, review.existing
+    waiting, against = review.waiting, review.against
     return (
-        review.id[:SHORT], review.kind, review.confidence, f"{waiting.sentence} ({proposed(waiting)})",
-        f"{against.sentence} ({standing(against)})", said(waiting), source(waiting),
-    )  # fmt: skip
+        review.id[:SHORT],
+        review.kind,
+        review.confidence,
+        f"{waiting.sentence} ({proposed_validity(waiting)})",
+        f"{against.sentence} ({validity(against)})",
+        first_quote(waiting),
+        source(waiting),
+    )
 
 
 def _list_decided(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    found = memory.reviews.list(decided=True, namespace=namespace_of(arguments), limit=arguments.limit)
+    reviews = memory.reviews.list(decided=True, namespace=namespace_of(arguments), limit=arguments.limit)
     columns = ("id", "verdict", "decided", "by", "at", "why", "said later", "said before")
     styles = ("dim", "yellow", "", "", "", "dim", "bold", "bold")
-    screen.values(found, columns, [_decided_row(each) for each in found], styles, empty="Nothing was decided yet.")
-    if found and not screen.as_json:
+    screen.values(
+        reviews, columns, [_decision_row(review_) for review_ in reviews], styles, empty="Nothing was decided yet."
+    )
+    if reviews and not screen.as_json:
         screen.note(f"Undo one by {review_command(arguments)} --undo ID")
 
 
-def _decided_row(review: Review) -> tuple[str, ...]:
-    last, waiting, against = review.decisions[-1], review.pending, review.existing
+def _decision_row(review: Review) -> tuple[str, ...]:
+    last, waiting, against = review.decisions[-1], review.waiting, review.against
     return (
-        review.id[:SHORT], review.kind, f"{DONE[last.decision]}: {DOES[review.ruling]}", last.by, when(last.at),
-        last.reason, f"{waiting.sentence} ({standing(waiting)})", f"{against.sentence} ({standing(against)})",
-    )  # fmt: skip
+        review.id[:SHORT],
+        review.kind,
+        f"{DONE[last.decision]}: {DOES[review.ruling]}",
+        last.by,
+        when(last.at),
+        last.reason,
+        f"{waiting.sentence} ({validity(waiting)})",
+        f"{against.sentence} ({validity(against)})",
+    )
 
 
 if TYPE_CHECKING:
@@ -149,9 +174,12 @@ if TYPE_CHECKING:
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
 DOES = {
-    "supersedes": "one ended where the other began", "conflicts": "only one of them is believed",
-    "both": "both hold", "refused": "what waited is not believed", "waiting": "it waits again",
-}  # fmt: skip
+    "supersedes": "one ended where the other began",
+    "conflicts": "only one of them is believed",
+    "both": "both hold",
+    "refused": "what waited is not believed",
+    "waiting": "it waits again",
+}
 _PROMPT = "[a]ccept  [r]eject  [e]dit  [s]kip  [u]ndo  [q]uit  [?] > "
 _LAST_PROMPT = "Nothing else waits. [u]ndo the last decision, any other key ends > "
 _HELP = """\
@@ -169,7 +197,7 @@ _EDIT_HELP = """\
 _SOURCES = 3
 
 
-class Desk:
+class ReviewSession:
     """The queue of what waits, and what was decided about it in this sitting."""
 
     def __init__(self, memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keys) -> None:
@@ -211,8 +239,8 @@ class Desk:
 
     def _next(self) -> Review | None:
         """Return the earliest that waits and was not skipped; others may decide meanwhile, so it is looked up anew."""
-        found = self._memory.reviews.list(namespace=self._namespace, limit=len(self._skipped) + 1)
-        return next((each for each in found if each.id not in self._skipped), None)
+        reviews = self._memory.reviews.list(namespace=self._namespace, limit=len(self._skipped) + 1)
+        return next((review for review in reviews if review.id not in self._skipped), None)
 
     def _ask(self, review: Review) -> bool:
         """Do what a key says about *review*, and tell whether to go on."""
@@ -238,8 +266,8 @@ class Desk:
         self._screen.line(_EDIT_HELP, "dim")
         fact = review.waiting
         answers = [
-            self._keys.line(f"  {name} [{known}]: ")
-            for name, known in (
+            self._keys.line(f"  {name} [{current}]: ")
+            for name, current in (
                 ("verdict", review.kind),
                 ("so since", since(fact)),
                 ("so until", until(fact) or "still so"),
@@ -249,7 +277,7 @@ class Desk:
             self._screen.line("Nothing is changed.")
             return False
         begun, valid_at, invalid_at = answers
-        verdict = next((each for each in VERDICTS if begun and each.startswith(begun.lower())), None)
+        verdict = next((name_ for name_ in VERDICTS if begun and name_.startswith(begun.lower())), None)
         if begun and verdict is None:
             self._screen.line(f"{begun!r} is no verdict: use one of {', '.join(VERDICTS)}. Nothing is changed.", "red")
             return False
@@ -286,7 +314,7 @@ class Desk:
         return True
 
     def _tell(self, review: Review) -> None:
-        for line in became(review):
+        for line in describe_outcome(review):
             self._screen.line(line, "green")
 
     def _show(self, review: Review) -> None:
@@ -295,27 +323,27 @@ class Desk:
         line = self._screen.line
         line()
         line(f"{done + 1} of {total}: {review.kind}? (confidence {review.confidence:.2f})", "bold magenta")
-        sides = ("waits", review.waiting, proposed), ("against", review.against, standing)
+        sides = ("waits", review.waiting, proposed_validity), ("against", review.against, validity)
         for label, fact, held in sides:
             line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
-            for each in fact.sources[:_SOURCES]:
-                name = f" [{each.source_id}]" if each.source_id else ""
-                who = cell(f"{each.speaker or 'text'}, {each.at:%Y-%m-%d}{name}")
-                line(f'{"":11}{who}: "{cell(each.quote)}"')
+            for source_ in fact.sources[:_SOURCES]:
+                name = f" [{source_.source_id}]" if source_.source_id else ""
+                who = cell(f"{source_.speaker or 'text'}, {source_.at:%Y-%m-%d}{name}")
+                line(f'{"":11}{who}: "{cell(source_.quote)}"')
         line(f"  {'because':<9}{cell(review.reason) or 'no reason was given'}")
-        line(f"  {'accept':<9}{accepted(review, self._memory.settings.conflict_strategy)}", "green")
+        line(f"  {'accept':<9}{describe_acceptance(review, self._memory.settings.conflict_strategy)}", "green")
         line(f"  {'reject':<9}it is not believed, and the other stays as it is", "yellow")
         line(f"  {'id':<9}{review.id[:SHORT]}", "dim")
 
     def _sum_up(self) -> None:
         counts = Counter(DONE[choice] for _, choice in self._decided)
-        told = ", ".join(f"{number} {choice}" for choice, number in counts.items()) or "nothing decided"
+        summary = ", ".join(f"{number} {choice}" for choice, number in counts.items()) or "nothing decided"
         left = self._memory.stats(namespace=self._namespace).reviews
-        wait = f"{counted(left, 'fact')} still {'waits' if left == 1 else 'wait'}" if left else "nothing else waits"
-        self._screen.line(f"{told[0].upper()}{told[1:]}; {wait}.", "bold")
+        wait = f"{count_noun(left, 'fact')} still {'waits' if left == 1 else 'wait'}" if left else "nothing else waits"
+        self._screen.line(f"{summary[0].upper()}{summary[1:]}; {wait}.", "bold")
 
 
-def accepted(review: Review, strategy: str) -> str:
+def describe_acceptance(review: Review, strategy: str) -> str:
     """Return what happens if *review* is accepted, in words."""
     if review.kind == "supersedes":
         if _start(review.waiting) >= _start(review.against):
@@ -328,7 +356,7 @@ def accepted(review: Review, strategy: str) -> str:
     return f"only one of them is believed, by {strategy}"
 
 
-def became(review: Review) -> list[str]:
+def describe_outcome(review: Review) -> list[str]:
     """Return what became of *review* and of its facts, a line each."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
@@ -337,11 +365,11 @@ def became(review: Review) -> list[str]:
 
 def _state(fact: Fact, review: Review) -> str:
     if fact.reviewed or fact.expired_at is not None:
-        return standing(fact)
-    other = fact.id == review.against.id or review.ruling != "waiting"
-    return "waits for another verdict" if other else "waits for review"
+        return validity(fact)
+    waits = fact.id == review.against.id or review.ruling != "waiting"
+    return "waits for another verdict" if waits else "waits for review"
 
 
 def _start(fact: Fact) -> float:
-    known = fact.valid_at or fact.known_from
-    return known.timestamp() if known else float("-inf")
+    start = fact.valid_at or fact.known_from
+    return start.timestamp() if start else float("-inf")

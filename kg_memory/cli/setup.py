@@ -39,11 +39,13 @@ def setup(arguments: Namespace, screen: Screen) -> int:
     """Get FalkorDB for the embedded database, unless it is there."""
     settings = settings_of(arguments)
     home = binaries.data_home(settings.xdg_data_home)
-    found = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(home, on_wait=screen.note)
+    installed = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(home, say=screen.note)
     if screen.as_json:
-        screen.json({"redis_server": str(found.redis_server), "module": str(found.module), "origin": found.origin})
+        screen.json(
+            {"redis_server": str(installed.redis_server), "module": str(installed.module), "origin": installed.origin}
+        )
     else:
-        screen.line(f"FalkorDB is ready, from {found.origin}: {found.module.parent}")
+        screen.line(f"FalkorDB is ready, from {installed.origin}: {installed.module.parent}")
     return 0
 
 
@@ -90,8 +92,8 @@ def _python() -> Check:
 
 
 def _binaries(settings: Settings) -> Check:
-    found = binaries.find(settings.bin_dir, home=binaries.data_home(settings.xdg_data_home))
-    return Check("FalkorDB binaries", "ok", f"{found.module.parent} ({found.origin})")
+    installed = binaries.find(settings.bin_dir, home=binaries.data_home(settings.xdg_data_home))
+    return Check("FalkorDB binaries", "ok", f"{installed.module.parent} ({installed.origin})")
 
 
 def _openmp() -> Check:
@@ -147,16 +149,16 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
     seconds = time.monotonic() - began
     number = next(int(module["ver"]) for module in modules if module["name"] == "graph")
     version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    found = f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces"
+    summary = f"FalkorDB {version}, open after {seconds:.1f} s, {count} namespaces"
     if plans is None or plans >= QUERY_PLANS:
-        return Check("database", "ok", found)
+        return Check("database", "ok", summary)
     more = (
         "that changes once all programs that use it have ended"
         if settings.url is None
         else f"start it with CACHE_SIZE {QUERY_PLANS}, see docs/embedded.md"
     )
     slow = f"it keeps the plans of {plans} queries for each graph, which makes adding and searching in turns slower"
-    return Check("database", "note", found, f"{slow}: {more}")
+    return Check("database", "note", summary, f"{slow}: {more}")
 
 
 def _query_plans(database: Database) -> int | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command, times_of
@@ -14,79 +12,85 @@ from kg_memory.cli.output import (
     SHORT,
     Cell,
     Screen,
-    counted,
+    count_noun,
     day,
     fact_row,
+    first_quote,
     place,
     relation,
-    said,
     source,
-    standing,
+    validity,
     when,
     with_ids,
 )
+from kg_memory.cli.progress import note_progress
 from kg_memory.models.graph import Change, Entity, Episode, Fact, PredicateInfo, Review, TimelineEvent
 from kg_memory.retrieval.context.render import coarse, held
 from kg_memory.text.predicates import canonical_predicate, predicate_name
 
-_PAUSE = 5.0
-"""Seconds between two lines about something long."""
 NO_NAME = "kg-memory entities lists the known names."
 
 
 def facts(arguments: Namespace, screen: Screen) -> int:
     """List the facts about a name, current and ended, newest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.facts.about(
+        facts_ = memory.facts.about(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, **times_of(arguments)
         )
-    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
-    screen.values(found, columns, rows, FACT_STYLES, empty=f"No facts about {arguments.name!r}. {NO_NAME}")
+    columns, rows = with_ids(FACTS, [fact_row(fact) for fact in facts_], facts_, ids=arguments.ids)
+    screen.values(facts_, columns, rows, FACT_STYLES, empty=f"No facts about {arguments.name!r}. {NO_NAME}")
     return 0
 
 
 def around(arguments: Namespace, screen: Screen) -> int:
     """List what lies within some steps of a name: the entities, nearest first, and the facts that lead to them."""
     with open_memory(arguments, screen) as memory:
-        found = memory.entities.around(
-            arguments.name, arguments.steps, namespace=namespace_of(arguments), limit=arguments.limit,
+        neighbourhood = memory.entities.around(
+            arguments.name,
+            arguments.steps,
+            namespace=namespace_of(arguments),
+            limit=arguments.limit,
             **times_of(arguments),
-        )  # fmt: skip
+        )
     if screen.as_json:
-        screen.json(found.model_dump(mode="json"))
-    elif not found.entities:
+        screen.json(neighbourhood.model_dump(mode="json"))
+    elif not neighbourhood.entities:
         screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
     else:
-        near = sorted(found.entities, key=lambda each: (found.depths[each.name], each.name))
-        rows = [(found.depths[each.name], *_entity_row(each)[:3]) for each in near]
+        near = sorted(neighbourhood.entities, key=lambda each: (neighbourhood.depths[each.name], each.name))
+        rows = [(neighbourhood.depths[each.name], *_entity_row(each)[:3]) for each in near]
         screen.table(("steps", "name", "type", "also called"), rows, ("cyan", "bold"))
-        if found.facts:
+        if neighbourhood.facts:
             screen.line()
-            screen.table(FACTS, [fact_row(each) for each in found.facts], FACT_STYLES)
+            screen.table(FACTS, [fact_row(each) for each in neighbourhood.facts], FACT_STYLES)
     return 0
 
 
 def entities(arguments: Namespace, screen: Screen) -> int:
     """List the entities."""
     with open_memory(arguments, screen) as memory:
-        found = memory.entities.list(namespace=namespace_of(arguments), limit=arguments.limit)
+        entities_ = memory.entities.list(namespace=namespace_of(arguments), limit=arguments.limit)
     empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
     columns = ("name", "type", "also called", "last seen", "summary")
-    screen.values(found, columns, [_entity_row(each) for each in found], FACT_STYLES, empty=empty)
+    screen.values(entities_, columns, [_entity_row(entity) for entity in entities_], FACT_STYLES, empty=empty)
     return 0
 
 
 def episodes(arguments: Namespace, screen: Screen) -> int:
     """List the episodes."""
     with open_memory(arguments, screen) as memory:
-        found = memory.episodes.list(namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status)
-    rows: list[tuple[Cell, ...]] = [(each.at, each.speaker, each.content, place(each), _state(each)) for each in found]
+        episodes_ = memory.episodes.list(
+            namespace=namespace_of(arguments), limit=arguments.limit, status=arguments.status
+        )
+    rows: list[tuple[Cell, ...]] = [
+        (episode.at, episode.speaker, episode.content, place(episode), _state(episode)) for episode in episodes_
+    ]
     which = f"{arguments.status} episodes" if arguments.status else "episodes"
     empty = f"No {which}. Tell the memory something: kg-memory ingest FILE"
     columns: tuple[str, ...] = ("at", "by", "what", "source", "state")
     if arguments.ids:
-        columns, rows = (*columns, "id"), [(*row, each.id) for row, each in zip(rows, found, strict=True)]
-    screen.values(found, columns, rows, FACT_STYLES, empty=empty)
+        columns, rows = (*columns, "id"), [(*row, episode.id) for row, episode in zip(rows, episodes_, strict=True)]
+    screen.values(episodes_, columns, rows, FACT_STYLES, empty=empty)
     return 0
 
 
@@ -109,10 +113,12 @@ def stats(arguments: Namespace, screen: Screen) -> int:
     named = {name.replace("_", " "): value for name, value in counts.model_dump().items()}
     screen.table(("what", "how many"), [("namespace", namespace), *named.items()], ("", "bold"))
     if counts.waiting:
-        screen.note(f"{counted(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it")
+        screen.note(
+            f"{count_noun(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it"
+        )
     if counts.reviews:
         waits = "waits" if counts.reviews == 1 else "wait"
-        screen.note(f"{counted(counts.reviews, 'fact')} {waits} for review: {review_command(arguments)}")
+        screen.note(f"{count_noun(counts.reviews, 'fact')} {waits} for review: {review_command(arguments)}")
     if others:
         screen.line(f"other namespaces: {', '.join(others)}", "dim")
     return 0
@@ -122,25 +128,12 @@ def reembed(arguments: Namespace, screen: Screen) -> int:
     """Compute the vectors of a namespace anew."""
     with open_memory(arguments, screen) as memory:
         screen.note("Computing all vectors anew: this takes a while, and searches still work ...")
-        made = memory.data.reembed(namespace=namespace_of(arguments), progress=_now_and_then(screen))
+        made = memory.data.reembed(namespace=namespace_of(arguments), progress=note_progress(screen, "vectors"))
     if screen.as_json:
         screen.json({"vectors": made})
     else:
-        screen.line(f"{counted(made, 'vector')} made anew with the present embedding model.")
+        screen.line(f"{count_noun(made, 'vector')} made anew with the present embedding model.")
     return 0
-
-
-def _now_and_then(screen: Screen) -> Callable[[int, int], None]:
-    """Return what tells how many of how many are done, every few seconds."""
-    shown = time.monotonic()
-
-    def progress(done: int, total: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= _PAUSE:
-            shown = time.monotonic()
-            screen.note(f"{done} of {total}")
-
-    return progress
 
 
 def _entity_row(entity: Entity) -> tuple[Cell, ...]:
@@ -156,25 +149,27 @@ def history(arguments: Namespace, screen: Screen) -> int:
     """List the periods of what a name was, did or had, newest first."""
     about = arguments.name, arguments.predicate
     with open_memory(arguments, screen) as memory:
-        found = memory.facts.history(
+        periods = memory.facts.history(
             *about, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
-    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
+    columns, rows = with_ids(FACTS, [fact_row(fact) for fact in periods], periods, ids=arguments.ids)
     what = f"{arguments.name!r}" + (f" with the predicate {arguments.predicate!r}" if arguments.predicate else "")
-    screen.values(found, columns, rows, FACT_STYLES, empty=f"No facts about {what}. {NO_NAME}")
+    screen.values(periods, columns, rows, FACT_STYLES, empty=f"No facts about {what}. {NO_NAME}")
     return 0
 
 
 def timeline(arguments: Namespace, screen: Screen) -> int:
     """List what began, ended and was said of a name, earliest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.facts.timeline(
+        events = memory.facts.timeline(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
         )
-    rows = [(_at(each), each.kind, relation(each.fact), said(each.fact), source(each.fact)) for each in found]
+    rows = [
+        (_at(event), event.kind, relation(event.fact), first_quote(event.fact), source(event.fact)) for event in events
+    ]
     empty = f"No facts about {arguments.name!r}. {NO_NAME}"
     styles = ("cyan", "yellow", "bold", "", "dim")
-    screen.values(found, ("when", "what", "fact", "said", "source"), rows, styles, empty=empty)
+    screen.values(events, ("when", "what", "fact", "said", "source"), rows, styles, empty=empty)
     return 0
 
 
@@ -182,36 +177,44 @@ def changes(arguments: Namespace, screen: Screen) -> int:
     """List what was learned, ended, corrected, retracted and restored, earliest first, by the system's clock."""
     begin = arguments.since if arguments.since is not None else datetime.now(UTC) - RECENT
     with open_memory(arguments, screen) as memory:
-        found = memory.facts.changes(begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit)
-    rows = [(each.at, each.kind, relation(_told(each)), *_held(each), source(_told(each))) for each in found]
-    told = arguments.since or f"{day(begin)}, a week ago"
-    empty = f"Nothing changed since {told}. --since looks further back, as in --since 'last year'."
+        changes_ = memory.facts.changes(
+            begin, arguments.until, namespace=namespace_of(arguments), limit=arguments.limit
+        )
+    rows = [
+        (change.at, change.kind, relation(_fact_of(change)), *_validities(change), source(_fact_of(change)))
+        for change in changes_
+    ]
+    since = arguments.since or f"{day(begin)}, a week ago"
+    empty = f"Nothing changed since {since}. --since looks further back, as in --since 'last year'."
     styles = ("cyan", "yellow", "bold", "", "green", "dim")
-    screen.values(found, ("learned at", "what", "fact", "before", "now", "source"), rows, styles, empty=empty)
+    screen.values(changes_, ("learned at", "what", "fact", "before", "now", "source"), rows, styles, empty=empty)
     return 0
 
 
 def evolution(arguments: Namespace, screen: Screen) -> int:
     """List what took the place of what, around one fact, earliest first."""
     with open_memory(arguments, screen) as memory:
-        found = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
-    columns, rows = with_ids(FACTS, [fact_row(each) for each in found], found, ids=arguments.ids)
-    screen.values(found, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
+        chain = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
+    columns, rows = with_ids(FACTS, [fact_row(fact) for fact in chain], chain, ids=arguments.ids)
+    screen.values(chain, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
     return 0
 
 
 def conflicts(arguments: Namespace, screen: Screen) -> int:
     """List the facts that cannot both be true, settled or waiting, with why."""
     with open_memory(arguments, screen) as memory:
-        found = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
-    rows = [(each.id[:SHORT], *_sides(each), settled(each), each.confidence, each.reason) for each in found]
+        conflicts_ = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
+    rows = [
+        (review.id[:SHORT], *_sides(review), decided_by(review), review.confidence, review.reason)
+        for review in conflicts_
+    ]
     styles = ("dim", "bold", "bold", "yellow", "", "")
     columns = ("id", "said later", "said before", "settled", "confidence", "reason")
-    screen.values(found, columns, rows, styles, empty="No facts contradict each other.")
+    screen.values(conflicts_, columns, rows, styles, empty="No facts contradict each other.")
     return 0
 
 
-def settled(review: Review) -> str:
+def decided_by(review: Review) -> str:
     """Return who settled a verdict, if anybody did."""
     if review.ruling == "waiting":
         return "waits for review"
@@ -219,7 +222,7 @@ def settled(review: Review) -> str:
 
 
 def _sides(review: Review) -> tuple[str, str]:
-    later, earlier = (f"{each.sentence} ({standing(each)})" for each in (review.waiting, review.against))
+    later, earlier = (f"{fact.sentence} ({validity(fact)})" for fact in (review.waiting, review.against))
     return later, earlier
 
 
@@ -228,16 +231,16 @@ def _at(moment: TimelineEvent) -> str:
     return coarse(moment.at, moment.precision)
 
 
-def _told(change: Change) -> Fact:
+def _fact_of(change: Change) -> Fact:
     """Return the belief of *change* that tells what it is about."""
-    told = change.after or change.before
-    if told is None:
+    fact = change.after or change.before
+    if fact is None:
         raise ValueError("a change of nothing")
-    return told
+    return fact
 
 
-def _held(change: Change) -> tuple[str, str]:
-    before, after = (held(each) if each else _NOTHING for each in (change.before, change.after))
+def _validities(change: Change) -> tuple[str, str]:
+    before, after = (held(fact) if fact else _NOTHING for fact in (change.before, change.after))
     return before, after
 
 
@@ -250,13 +253,15 @@ def predicates(arguments: Namespace, screen: Screen) -> int:
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         if arguments.name is None:
-            found = memory.predicates.list(namespace=namespace, limit=arguments.limit)
+            predicates_ = memory.predicates.list(namespace=namespace, limit=arguments.limit)
             empty = "No predicates were learned yet. What the rules know, as LIVES_IN, goes without saying."
-            screen.values(found, _COLUMNS, [_row(each) for each in found], ("bold", "", "yellow", "dim"), empty=empty)
+            screen.values(
+                predicates_, _COLUMNS, [_row(info) for info in predicates_], ("bold", "", "yellow", "dim"), empty=empty
+            )
             return 0
         if arguments.canonical is None and arguments.one_at_a_time is None:
             stored = memory.predicates.list(namespace=namespace, limit=_SEARCHED)
-            _tell(_known(arguments.name, stored), screen)
+            _tell(_look_up(arguments.name, stored), screen)
             return 0
         corrected = memory.predicates.update(
             arguments.name, canonical=arguments.canonical, single_valued=arguments.one_at_a_time, namespace=namespace
@@ -266,12 +271,12 @@ def predicates(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def _known(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
+def _look_up(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
     """Return what the namespace or the rules know of a predicate in any of its wordings."""
     written = predicate_name(name)
-    for each in stored:
-        if each.name == written:
-            return each
+    for info in stored:
+        if info.name == written:
+            return info
     rule = canonical_predicate(written)
     one = rule.one_at_a_time if rule else None
     return PredicateInfo(name=written, canonical=rule.name if rule else written, single_valued=one, origin="rules")

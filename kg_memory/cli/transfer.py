@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.output import Screen, counted
+from kg_memory.cli.output import Screen, count_noun
+from kg_memory.cli.progress import note_progress
 from kg_memory.errors import InputError
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
     from kg_memory.models.transfers import ImportResult
 
-_PAUSE = 5.0
-"""Seconds between two lines about something long."""
-
 
 def export(arguments: Namespace, screen: Screen) -> int:
     """Write a namespace into a file; what is said of it goes elsewhere, as the file may be the standard output."""
     with open_memory(arguments, screen) as memory:
         done = memory.data.export(
-            arguments.file, namespace=namespace_of(arguments), store=arguments.store, form=arguments.format,
-            embeddings=not arguments.no_embeddings, progress=_now_and_then(screen, "records"),
-        )  # fmt: skip
+            arguments.file,
+            namespace=namespace_of(arguments),
+            store=arguments.store,
+            form=arguments.format,
+            embeddings=not arguments.no_embeddings,
+            progress=note_progress(screen, "records"),
+        )
     if screen.as_json and arguments.file != "-":
         screen.json(done.model_dump(mode="json"))
         return 0
-    parts = ", ".join(counted(number, record) for record, number in done.records.items())
+    parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
     screen.note(f"{done.namespace} written, {done.bytes:,} bytes: {parts}.")
     for label, number in done.left_out.items():
-        screen.note(f"left out: {counted(number, label)} that belongs to nothing")
+        screen.note(f"left out: {count_noun(number, label)} that belongs to nothing")
     return 0
 
 
@@ -46,11 +46,11 @@ def import_(arguments: Namespace, screen: Screen) -> int:
     if screen.as_json:
         screen.json(done.model_dump(mode="json"))
         return 0
-    parts = ", ".join(counted(number, record) for record, number in done.records.items())
+    parts = ", ".join(count_noun(number, record) for record, number in done.records.items())
     instead = " in the place of what was there" if done.replaced else ""
     screen.line(f"{done.namespace} has come{instead}: {parts}.")
     if done.embedded:
-        screen.note(f"{counted(done.embedded, 'vector')} made anew")
+        screen.note(f"{count_noun(done.embedded, 'vector')} made anew")
     for what, number in done.left_out.items():
         screen.note(f"left out: {number} of {what}, which say nothing or belong to nothing")
     return 0
@@ -60,53 +60,45 @@ def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
     if arguments.origin == "graphiti":
         where = {"namespace": namespace_of(arguments), "group": arguments.group}
         named = {"graph": arguments.graph} if arguments.graph else {}
-        progress = _now_and_then(screen, "records")
+        progress = note_progress(screen, "records")
         return memory.data.import_graphiti(
             arguments.file, replace=arguments.replace, progress=progress, **where, **named
         )
     namespace = namespace_of(arguments) if hasattr(arguments, "namespace") else None
     return memory.data.import_(
-        arguments.file, namespace=namespace, replace=arguments.replace, embeddings=not arguments.no_embeddings,
-        progress=_now_and_then(screen, "bytes"),
-    )  # fmt: skip
+        arguments.file,
+        namespace=namespace,
+        replace=arguments.replace,
+        embeddings=not arguments.no_embeddings,
+        progress=note_progress(screen, "bytes"),
+    )
 
 
 def _remember(arguments: Namespace, screen: Screen) -> int:
     """Remember the sentences of a memory that has no graph."""
-    from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0  # noqa: PLC0415 - slow to import
+    from kg_memory.maintenance.transfer import langmem, mem0  # noqa: PLC0415 - slow to import
 
     if arguments.replace:
         raise InputError("--replace is for graphs: sentences are added to what is there")
-    read = read_mem0 if arguments.origin == "mem0" else read_langmem
-    told = list(read(Path(arguments.file), arguments.group))
+    of = mem0 if arguments.origin == "mem0" else langmem
+    episodes = list(of.episodes(Path(arguments.file), arguments.group))
     with open_memory(arguments, screen) as memory:
         if arguments.no_read:
-            added = memory.episodes.save(told, namespace=namespace_of(arguments))
+            added = memory.episodes.save(episodes, namespace=namespace_of(arguments))
         else:
-            note = _now_and_then(screen, "sentences")
+            note = note_progress(screen, "sentences")
             added = memory.add_many(
-                told, namespace=namespace_of(arguments), progress=lambda at: note(at.done, at.total or len(told))
+                episodes,
+                namespace=namespace_of(arguments),
+                progress=lambda at: note(at.done, at.total or len(episodes)),
             )
-    unread = [each.problem for each in added if each.problem]
-    facts = sum(len(each.facts) for each in added)
+    unread = [result.problem for result in added if result.problem]
+    facts = sum(len(result.facts) for result in added)
     if screen.as_json:
-        outcome = {"episodes": len(added), "new": sum(each.new for each in added), "facts": facts, "unread": unread}
+        outcome = {"episodes": len(added), "new": sum(result.new for result in added), "facts": facts, "unread": unread}
         screen.json(outcome)
     else:
-        screen.line(f"{counted(len(added), 'sentence')} remembered, {counted(facts, 'fact')} read from them.")
+        screen.line(f"{count_noun(len(added), 'sentence')} remembered, {count_noun(facts, 'fact')} read from them.")
         if unread:
-            screen.note(f"{counted(len(unread), 'sentence')} saved but not read: {unread[0]}")
+            screen.note(f"{count_noun(len(unread), 'sentence')} saved but not read: {unread[0]}")
     return bool(unread)
-
-
-def _now_and_then(screen: Screen, what: str) -> Callable[[int, int], None]:
-    """Return what tells how many of how many are done, every few seconds."""
-    shown = time.monotonic()
-
-    def progress(done: int, total: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= _PAUSE:
-            shown = time.monotonic()
-            screen.note(f"{done:,} of {total:,} {what}" if total else f"{done:,} {what}")
-
-    return progress

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory
-from kg_memory.cli.output import Cell, Screen, counted
+from kg_memory.cli.output import Cell, Screen, count_noun
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.usage import DailyUsage, Usage
 from kg_memory.settings import OFFLINE
@@ -22,13 +22,13 @@ _COLUMNS = ("day", "calls", "tokens in", "of them cached", "tokens out", "money"
 _STYLES = ("cyan", "bold")
 
 
-def foretell(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[EpisodeInput]]], screen: Screen) -> None:
+def show_estimate(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[EpisodeInput]]], screen: Screen) -> None:
     """Print what reading *groups* of episodes, by their namespaces, will take."""
-    found = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in groups]
-    if not found:
+    estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in groups]
+    if not estimates:
         screen.line("There is nothing to read.")
         return
-    first, *others = found
+    first, *others = estimates
     whole = sum(others, first)
     if screen.as_json:
         screen.json({"plan": memory.settings.plan, "model": memory.driver.model_name, **whole.model_dump(mode="json")})
@@ -49,21 +49,21 @@ def usage(arguments: Namespace, screen: Screen) -> int:
         spent = memory.usage.spent(namespace=namespace_of(arguments), days=arguments.days)
         budget = memory.settings.budget
     if screen.as_json:
-        screen.json([each.model_dump(mode="json", exclude={"dropped", "given_up"}) for each in spent])
+        screen.json([day_usage.model_dump(mode="json", exclude={"dropped", "given_up"}) for day_usage in spent])
         return 0
     if spent:
-        screen.table(_COLUMNS, [_row(each) for each in spent], _STYLES)
+        screen.table(_COLUMNS, [_row(day_usage) for day_usage in spent], _STYLES)
     else:
         screen.line("Nothing was asked " + ("today." if arguments.days == 1 else f"in the last {arguments.days} days."))
     if budget.day:
-        today = [each for each in spent if each.day == datetime.now(UTC).date()]
+        today = [day_usage for day_usage in spent if day_usage.day == datetime.now(UTC).date()]
         screen.note(f"of today's budget are spent: {_shares(budget, today)}")
     return 0
 
 
-def _row(each: DailyUsage) -> tuple[Cell, ...]:
-    counts = (each.calls, each.input_tokens, each.cached_tokens, each.output_tokens)
-    return f"{each.day}", *(f"{count:,}" for count in counts), _money(each.money)
+def _row(day_usage: DailyUsage) -> tuple[Cell, ...]:
+    counts = (day_usage.calls, day_usage.input_tokens, day_usage.cached_tokens, day_usage.output_tokens)
+    return f"{day_usage.day}", *(f"{count:,}" for count in counts), _money(day_usage.money)
 
 
 def _shares(budget: Budget, today: list[DailyUsage]) -> str:
@@ -71,23 +71,23 @@ def _shares(budget: Budget, today: list[DailyUsage]) -> str:
     return ", ".join(f"{budget.measure(spent, name):,.6g} of {limit:,} {name}" for name, limit in budget.day)
 
 
-def _summary(found: Estimate) -> str:
-    parts = [f"{found.to_read} to read"]
-    if found.known:
-        parts.append(f"{found.known} there already")
-    if found.skipped:
-        parts.append(f"{found.skipped} with nothing in them to read")
-    return f"{counted(found.episodes, 'episode')}: {', '.join(parts)}"
+def _summary(estimate: Estimate) -> str:
+    parts = [f"{estimate.to_read} to read"]
+    if estimate.known:
+        parts.append(f"{estimate.known} there already")
+    if estimate.skipped:
+        parts.append(f"{estimate.skipped} with nothing in them to read")
+    return f"{count_noun(estimate.episodes, 'episode')}: {', '.join(parts)}"
 
 
-def _rows(found: Estimate) -> Iterable[tuple[Cell, ...]]:
-    yield "calls", *(f"{each:,.0f}" for each in _ends(found.calls))
-    yield "tokens in", *(f"{each:,.0f}" for each in _ends(found.input_tokens))
-    yield "tokens out", *(f"{each:,.0f}" for each in _ends(found.output_tokens))
-    if found.money is not None:
-        yield "money", *map(_money, _ends(found.money))
-    if found.seconds is not None:
-        low, high = found.seconds
+def _rows(estimate: Estimate) -> Iterable[tuple[Cell, ...]]:
+    yield "calls", *(f"{amount:,.0f}" for amount in _ends(estimate.calls))
+    yield "tokens in", *(f"{amount:,.0f}" for amount in _ends(estimate.input_tokens))
+    yield "tokens out", *(f"{amount:,.0f}" for amount in _ends(estimate.output_tokens))
+    if estimate.money is not None:
+        yield "money", *map(_money, _ends(estimate.money))
+    if estimate.seconds is not None:
+        low, high = estimate.seconds
         yield "seconds", "", f"{low:,.0f}", f"{high:,.0f}"
 
 

@@ -13,14 +13,14 @@ from functools import partial
 from typing import Any
 
 from kg_memory.cli.command import namespace_of, settings_of
-from kg_memory.cli.output import Screen, cell, counted, relation
+from kg_memory.cli.output import Screen, cell, count_noun, relation
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory import open as opening
 from kg_memory.memory.watching import Row, Seen, Watch
 from kg_memory.models.graph import Change
-from kg_memory.retrieval.context.lines import period_in_figures
-from kg_memory.retrieval.time_window import parse_moment
+from kg_memory.retrieval.context.render import held
+from kg_memory.retrieval.time_window import moment
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import instant
@@ -36,7 +36,7 @@ def watch(arguments: Namespace, screen: Screen) -> int:
     # No model is opened, so it works whichever model the others have, and while all is embedded anew.
     database = opening.database(settings, screen.note)
     try:
-        watcher = Watcher(database, namespace_of(arguments), parse_moment("since", arguments.since, now), screen)
+        watcher = Watcher(database, namespace_of(arguments), moment("since", arguments.since, now), screen)
         watcher.begin(arguments.limit)
         if not arguments.once:
             screen.note(f"Watching {namespace_of(arguments)!r}: Ctrl-C ends it.")
@@ -57,8 +57,8 @@ class Watcher:
 
     def begin(self, limit: int) -> None:
         """Tell the counts, and the latest *limit* of the episodes that are not read."""
-        for each in run(self._watch.remaining(limit), self._perform):
-            self._episode(each)
+        for episode in run(self._watch.remaining(limit), self._perform):
+            self._episode(episode)
         self._tell(run(self._watch.look(), self._perform))
 
     def go_on(self, interval: float) -> None:
@@ -83,56 +83,58 @@ class Watcher:
             self._change(change)
         if seen.counts != self._counts:
             self._counts = seen.counts
-            self._print("counts", summed(seen.counts), dict(seen.counts), datetime.now(UTC))
+            self._print("counts", describe_counts(seen.counts), dict(seen.counts), datetime.now(UTC))
         sys.stdout.flush()  # for who reads it through a pipe
 
     def _episode(self, episode: Row) -> None:
-        told = {name: _iso(value) if name in TIMES else value for name, value in episode.items()}
-        told["took"] = taken(episode)
-        self._print(episode["status"], said(episode), {"event": "episode", **told}, datetime.now(UTC))
+        event = {name: _iso(value) if name in TIMES else value for name, value in episode.items()}
+        event["took"] = cost_of(episode)
+        self._print(episode["status"], describe_episode(episode), {"event": "episode", **event}, datetime.now(UTC))
 
     def _change(self, change: Change) -> None:
         fact = change.after or change.before
-        text = f"{relation(fact)} ({period_in_figures(fact)})" if fact else ""
-        told = {"event": "fact", **change.model_dump(mode="json")}
-        self._print(change.kind, text, told, change.at)
+        text = f"{relation(fact)} ({held(fact)})" if fact else ""
+        event = {"event": "fact", **change.model_dump(mode="json")}
+        self._print(change.kind, text, event, change.at)
 
-    def _print(self, kind: str, text: str, told: Mapping[str, Any], at: datetime) -> None:
+    def _print(self, kind: str, text: str, event: Mapping[str, Any], at: datetime) -> None:
         """Print one event on one line."""
         if self._screen.as_json:
-            print(json.dumps({"event": kind, **told, "seen_at": at.isoformat()}))  # ASCII: nothing can steer a terminal
+            print(
+                json.dumps({"event": kind, **event, "seen_at": at.isoformat()})
+            )  # ASCII: nothing can steer a terminal
         else:
             self._screen.line(f"{at:%H:%M:%S}  {kind:<9}  {cell(text)}", STYLES.get(kind, ""))
 
 
-def said(episode: Row) -> str:
+def describe_episode(episode: Row) -> str:
     """Return what *episode* says, and what reading it took, or why it is not read."""
     who = f"{episode['speaker']}: " if episode["speaker"] else ""
-    took = taken(episode)
-    cost = f"{counted(took['calls'], 'call')}, {took['input_tokens']:,} tokens in" if took.get("calls") else ""
+    took = cost_of(episode)
+    cost = f"{count_noun(took['calls'], 'call')}, {took['input_tokens']:,} tokens in" if took.get("calls") else ""
     step = f"at {episode['step']}" if episode["step"] else ""
-    tries = counted(episode["attempts"], "attempt") if episode["attempts"] > 1 else ""
-    why = ", ".join(each for each in (step, tries, episode["reason"], cost) if each)
+    tries = count_noun(episode["attempts"], "attempt") if episode["attempts"] > 1 else ""
+    why = ", ".join(part for part in (step, tries, episode["reason"], cost) if part)
     return f"{who}{episode['content']}" + (f"  ({why})" if why else "")
 
 
-def taken(episode: Row) -> dict[str, Any]:
+def cost_of(episode: Row) -> dict[str, Any]:
     """Return what reading *episode* took, once it is read."""
     return dict(zip(("calls", "input_tokens", "output_tokens", "seconds"), episode["took"] or (), strict=False))
 
 
-def summed(counts: Mapping[str, int]) -> str:
+def describe_counts(counts: Mapping[str, int]) -> str:
     """Return the counts in words."""
     states = ", ".join(f"{counts[name]} {name}" for name in ("saved", "waiting", "working", "failed") if counts[name])
-    spent = f"today {counted(counts['calls'], 'call')}, {counts['input_tokens']:,} tokens in"
+    spent = f"today {count_noun(counts['calls'], 'call')}, {counts['input_tokens']:,} tokens in"
     cached = f" ({counts['cached_tokens']:,} cached)" if counts["cached_tokens"] else ""
     spent = f"{spent}{cached}, {counts['output_tokens']:,} out"
-    return f"{counted(counts['episodes'], 'episode')}{f': {states}' if states else ', all read'}; {spent}"
+    return f"{count_noun(counts['episodes'], 'episode')}{f': {states}' if states else ', all read'}; {spent}"
 
 
 def _iso(micros: int) -> str | None:
-    found = instant(micros)
-    return found.isoformat() if found else None
+    time_ = instant(micros)
+    return time_.isoformat() if time_ else None
 
 
 def _perform(database: Database, key: str, effect: Any) -> Any:
@@ -141,7 +143,7 @@ def _perform(database: Database, key: str, effect: Any) -> Any:
         case Query(cypher, params):
             return database.query(key, cypher, params, write=False)
         case Reads(queries):
-            return database.read_all(key, [(each.cypher, each.params) for each in queries])
+            return database.read_all(key, [(query.cypher, query.params) for query in queries])
         case Now():
             return time.time_ns() // 1000
     raise TypeError(f"no such effect: {effect!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.cli.output import standing
+from kg_memory.cli.output import validity
 from kg_memory.errors import InputError
 from tests.bound import Verbs
 from tests.review import AFTER, BEFORE, OSLO, PARIS, World
@@ -12,7 +12,7 @@ from tests.review import AFTER, BEFORE, OSLO, PARIS, World
 
 def test_dates_that_are_edited_are_told_as_exactly_as_they_were_given(world, review):
     def paris() -> str:
-        return standing(next(each for each in world.facts.about("Ann") if each.sentence == PARIS))
+        return validity(next(each for each in world.facts.about("Ann") if each.sentence == PARIS))
 
     world.reviews.decide(review, "edit", valid_at="2024")
     assert paris() == "2024 - now"

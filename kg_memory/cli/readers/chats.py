@@ -39,9 +39,9 @@ def split(line: str) -> tuple[str | None, str | None, str]:
     stamp, rest = None, line
     if (match := _STAMP.match(line)) and any(mark.isdigit() for mark in match.group()):
         stamp, rest = match["boxed"] or match["bare"], line[match.end() :]
-    said = _SPEAKER.fullmatch(rest)
-    if said and len(said["speaker"].split()) <= _MAX_WORDS:
-        return stamp, said["speaker"], said["said"]
+    spoken = _SPEAKER.fullmatch(rest)
+    if spoken and len(spoken["speaker"].split()) <= _MAX_WORDS:
+        return stamp, spoken["speaker"], spoken["said"]
     return stamp, None, rest
 
 
@@ -59,9 +59,9 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
             yield line
             continue
         number, text = line
-        stamp, speaker, said = (None, None, text) if text[:1].isspace() else split(text)
+        stamp, speaker, spoken = (None, None, text) if text[:1].isspace() else split(text)
         if stamp is None and speaker is None:
-            current = _continued(current, text, thread)
+            current = _append(current, text, thread)
             continue
         if current is not None:
             yield current
@@ -71,8 +71,8 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
             same = same + 1 if at is None or at == stamp_before else 0
             stamp_before = at or stamp_before
             at = None if stamp_before is None else stamp_before + same * _TICK
-            if said.strip():
-                current = build(content=said.strip(), speaker=speaker, at=at, thread=thread)
+            if spoken.strip():
+                current = build(content=spoken.strip(), speaker=speaker, at=at, thread=thread)
             else:
                 same -= 1  # a stamp alone dates the messages below it
         except InputError as error:
@@ -81,7 +81,7 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
         yield current
 
 
-def _continued(current: EpisodeInput | None, text: str, thread: str) -> EpisodeInput | None:
+def _append(current: EpisodeInput | None, text: str, thread: str) -> EpisodeInput | None:
     if not text.strip():
         return current
     if current is None:
@@ -123,15 +123,15 @@ def is_langchain(value: Any) -> bool:
     return value.get("type") in (*_ROLES, "chat") and ("content" in value or isinstance(value.get("data"), Mapping))
 
 
-def listed(document: Any) -> list[Any] | None:
+def messages_of(document: Any) -> list[Any] | None:
     """Return the messages of *document*: a list, or an object with one under ``messages``; else ``None``."""
-    found = document.get("messages") if isinstance(document, Mapping) else document
-    return found if isinstance(found, list) and found else None
+    messages = document.get("messages") if isinstance(document, Mapping) else document
+    return messages if isinstance(messages, list) and messages else None
 
 
 def read_messages(document: Any, thread: str) -> Iterator[Item]:
     """Yield what user and assistant say; the prompts, tool calls and tool results between them are left out."""
-    for number, message in enumerate(listed(document) or [], start=1):
+    for number, message in enumerate(messages_of(document) or [], start=1):
         try:
             episode = from_record(_plain(message))
         except InputError as error:

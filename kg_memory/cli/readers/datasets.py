@@ -16,10 +16,10 @@ _SESSION = re.compile(r"session_(\d+)")
 
 def samples(document: Any) -> list[Mapping[str, Any]] | None:
     """Return the conversations of *document*, or ``None`` if it has none."""
-    found = [document] if isinstance(document, Mapping) else document
-    if not isinstance(found, list) or not found or not all(_is_sample(each) for each in found):
+    samples_ = [document] if isinstance(document, Mapping) else document
+    if not isinstance(samples_, list) or not samples_ or not all(_is_sample(sample) for sample in samples_):
         return None
-    return found
+    return samples_
 
 
 def _is_sample(value: Any) -> bool:

@@ -115,7 +115,7 @@ def _recognise_json(document: Any) -> Format:
         return "locomo"
     if datasets.is_beam(document):
         return "beam"
-    first = next(iter(chats.listed(document) or []), None)
+    first = next(iter(chats.messages_of(document) or []), None)
     if chats.is_langchain(first):
         return "langchain"
     # A list of messages with times or threads is what JSON Lines have, only in one list.
@@ -144,8 +144,8 @@ def _read_lines(reading: Reading) -> Iterator[Item]:
 
 def _from_line(record: Any, thread: str) -> Iterator[Item]:
     """Yield the episode of one line, or the messages of a line that has a whole list of them."""
-    found = chats.listed(record)
-    if found and (chats.is_openai(found[0]) or chats.is_langchain(found[0])):
+    messages_ = chats.messages_of(record)
+    if messages_ and (chats.is_openai(messages_[0]) or chats.is_langchain(messages_[0])):
         yield from chats.read_messages(record, thread)
     elif chats.is_langchain(record) and not is_message(record):
         yield from chats.read_messages([record], thread)
@@ -155,7 +155,7 @@ def _from_line(record: Any, thread: str) -> Iterator[Item]:
 
 def _read_json(reading: Reading) -> Iterator[Item]:
     document = reading.document
-    many = isinstance(document, list) and bool(document) and all(isinstance(each, dict) for each in document)
+    many = isinstance(document, list) and bool(document) and all(isinstance(item, dict) for item in document)
     records = document if many else [document]
     for number, record in enumerate(records, start=1):
         try:
@@ -178,7 +178,7 @@ def _read_chat(reading: Reading) -> Iterable[Item]:
 
 
 def _read_messages(reading: Reading) -> Iterable[Item]:
-    if not chats.listed(reading.document):
+    if not chats.messages_of(reading.document):
         raise _not_of(reading, "list of messages")
     return chats.read_messages(reading.document, _thread(reading))
 
