@@ -1,4 +1,4 @@
-"""The arguments of each command, and its help."""
+"""Define the arguments and the help of each command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from kg_memory.cli.arguments_review import add_evict, add_forget, add_transfer
+from kg_memory.cli.arguments_review import add_evict, add_forget, add_review, add_transfer
 from kg_memory.cli.readers.reading import FORMATS
 from kg_memory.errors import InputError
 from kg_memory.text.message_fields import parse_time
@@ -116,19 +116,6 @@ fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $ni
   {", ".join(FIELDS[10:])}
 
 {_TIMES}"""
-_VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
-_REVIEW = """\
-A fact that contradicts another is believed at once only if the memory is sure of that; else it waits here, and no
-answer has it unless --unreviewed asks for it. At a terminal one after the other is shown and decided by a key.
-Who decided, when and why is kept, and can be undone. An ID may be shortened as long as it names only one.
-
-examples:
-  kg-memory review
-  kg-memory review --list --json
-  kg-memory review --decided
-  kg-memory review --accept 3f2a --reason "she told me herself"
-  kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
-"""
 _WATCH = "examples:\n  kg-memory watch -n ann\n  kg-memory watch --once\n  kg-memory watch --json | jq .event\n"
 _GROUPS = ("remember and ask", "look back", "review", "set up")
 
@@ -165,7 +152,7 @@ def parser() -> argparse.ArgumentParser:
     _add_ask(command)
     _add_questions(command)
     _add_past(command)
-    _add_review(command)
+    add_review(command, _add_limit)
     add_forget(command, _add_limit)
     add_evict(command)
     command("set up", "setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
@@ -323,13 +310,8 @@ def _add_past(command: Command) -> None:
     history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
     _add_believed(history)
     _add_limit(history, "periods", ids=True)
-    timeline = command(
-        group,
-        "timeline",
-        "show:timeline",
-        "list what began and ended, earliest first",
-        "example:\n  kg-memory timeline Ann",
-    )
+    example = "example:\n  kg-memory timeline Ann"
+    timeline = command(group, "timeline", "show:timeline", "list what began and ended, earliest first", example)
     timeline.add_argument("name", help="a name, as in the list of entities")
     _add_believed(timeline)
     _add_limit(timeline, "periods")
@@ -361,37 +343,6 @@ def _add_past(command: Command) -> None:
     watch.add_argument("--interval", type=_count, default=2, metavar="SECONDS", help="how often to look (default: 2)")
     watch.add_argument("--since", metavar="TIME", help="tell also what came since then (default: now)")
     _add_limit(watch, "episodes that are not read, at first", 10)
-
-
-def _add_review(command: Command) -> None:
-    review = command("review", "review", "review:review", "decide what memory was not sure enough to believe", _REVIEW)
-    how = review.add_mutually_exclusive_group()
-    how.add_argument("--list", action="store_true", help="list what waits (so it does where there is no terminal)")
-    how.add_argument("--decided", action="store_true", help="list what was decided, the latest decision first")
-    how.add_argument("--accept", metavar="ID", help="let the verdict take effect")
-    how.add_argument("--reject", metavar="ID", help="do not believe the fact that waits")
-    how.add_argument("--edit", metavar="ID", help="let it take effect with another verdict or other dates")
-    how.add_argument("--undo", metavar="ID", help="undo the last decision about it")
-    review.add_argument("--verdict", choices=_VERDICTS, help="with --edit: what the two facts are to each other")
-    review.add_argument("--valid-at", metavar="TIME", help="with --edit: since when the fact that waits was so")
-    review.add_argument("--invalid-at", metavar="TIME", help="with --edit: until when it was so, or open")
-    review.add_argument("--by", metavar="NAME", help="who decides (default: your login name)")
-    review.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept with the decision")
-    _add_limit(review, "verdicts of the list")
-    predicates = command(
-        "review",
-        "predicates",
-        "show:predicates",
-        "list the predicates, or correct one",
-        'examples:\n  kg-memory predicates\n  kg-memory predicates "likes best" --as PREFERS\n'
-        "  kg-memory predicates MANAGES --several",
-    )
-    predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")
-    predicates.add_argument("--as", dest="canonical", metavar="CANONICAL", help="the name under which it is kept")
-    values = predicates.add_mutually_exclusive_group()
-    one = values.add_argument("--one-at-a-time", action="store_true", default=None, help="a new value ends the last")
-    values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
-    _add_limit(predicates, "predicates")
 
 
 def _add_times(made: argparse.ArgumentParser, about: str, *, unreviewed: bool = True) -> None:

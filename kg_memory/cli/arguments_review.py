@@ -1,4 +1,4 @@
-"""The arguments of ``kg-memory forget`` and ``kg-memory audit``, and their help."""
+"""The arguments of the commands that review, forget, evict, export and import."""
 
 from __future__ import annotations
 
@@ -30,6 +30,53 @@ examples:
   kg-memory audit -n ann
   kg-memory audit verify --head HASH
 """
+
+
+_VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
+_REVIEW = """\
+A fact that contradicts another is believed at once only if the memory is sure of that; else it waits here, and no
+answer has it unless --unreviewed asks for it. At a terminal one after the other is shown and decided by a key.
+Who decided, when and why is kept, and can be undone. An ID may be shortened as long as it names only one.
+
+examples:
+  kg-memory review
+  kg-memory review --list --json
+  kg-memory review --decided
+  kg-memory review --accept 3f2a --reason "she told me herself"
+  kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
+"""
+
+
+def add_review(command: Command, add_limit: Callable[..., None]) -> None:
+    """Add the commands ``review`` and ``predicates``."""
+    review = command("review", "review", "review:review", "decide what memory was not sure enough to believe", _REVIEW)
+    how = review.add_mutually_exclusive_group()
+    how.add_argument("--list", action="store_true", help="list what waits (so it does where there is no terminal)")
+    how.add_argument("--decided", action="store_true", help="list what was decided, the latest decision first")
+    how.add_argument("--accept", metavar="ID", help="let the verdict take effect")
+    how.add_argument("--reject", metavar="ID", help="do not believe the fact that waits")
+    how.add_argument("--edit", metavar="ID", help="let it take effect with another verdict or other dates")
+    how.add_argument("--undo", metavar="ID", help="undo the last decision about it")
+    review.add_argument("--verdict", choices=_VERDICTS, help="with --edit: what the two facts are to each other")
+    review.add_argument("--valid-at", metavar="TIME", help="with --edit: since when the fact that waits was so")
+    review.add_argument("--invalid-at", metavar="TIME", help="with --edit: until when it was so, or open")
+    review.add_argument("--by", metavar="NAME", help="who decides (default: your login name)")
+    review.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept with the decision")
+    add_limit(review, "verdicts of the list")
+    predicates = command(
+        "review",
+        "predicates",
+        "show:predicates",
+        "list the predicates, or correct one",
+        'examples:\n  kg-memory predicates\n  kg-memory predicates "likes best" --as PREFERS\n'
+        "  kg-memory predicates MANAGES --several",
+    )
+    predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")
+    predicates.add_argument("--as", dest="canonical", metavar="CANONICAL", help="the name under which it is kept")
+    values = predicates.add_mutually_exclusive_group()
+    one = values.add_argument("--one-at-a-time", action="store_true", default=None, help="a new value ends the last")
+    values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
+    add_limit(predicates, "predicates")
 
 
 def add_forget(command: Command, add_limit: Callable[..., None]) -> None:
