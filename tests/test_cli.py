@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_memory.cli import main, show
+from kg_memory.cli import demo, main
 from kg_memory.cli.output import printable
 from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
@@ -235,7 +235,7 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
         (["ask", "x", "--during", "2020..2019"], "ends before it begins"),
         (["history", " "], "empty"),
         (["evolution", "nothing"], "namespace has no fact 'nothing'"),
-        (["around", "Ann", "--steps", "7"], "from 1 to 6"),
+        (["around", "Ann", "--steps", "7"], "steps must be at most 6"),
         (["stats", "--namespace", ""], "namespace is empty"),
         (["stats", "--url", "http://x"], "falkor://"),
         (["stats", "--url", "falkor://127.0.0.1:1"], "cannot be reached"),
@@ -369,7 +369,7 @@ def test_the_data_home_of_the_platform_is_where_the_database_would_be(
     found = {check["what"]: check["found"] for check in json.loads(out)["checks"]}
     home = binaries.data_home(str(tmp_path))
     assert found["data folder"].startswith(str(home / "database"))
-    assert show._settings(Namespace())[1] == str(home / "demo")
+    assert demo._settings(Namespace())[1] == str(home / "demo")
 
 
 def test_the_doctor_says_what_to_mend(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.models.graph import Episode, Fact, Remark
-from kg_memory.retrieval.context.render import coarse, held
-from kg_memory.retrieval.context.render import day as day_or_time
+from kg_memory.retrieval.context.lines import date_in_figures, day_in_figures, period_in_figures
 
 if TYPE_CHECKING:
     from kg_memory.models.graph import Value
@@ -180,17 +179,17 @@ def since(fact: Fact) -> str:
 
 def until(fact: Fact) -> str:
     """Return the end of *fact* as exactly as it is known, and nothing for one that is open."""
-    return coarse(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
+    return date_in_figures(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
 
 def validity(fact: Fact) -> str:
     """Return when *fact* was so as it is believed today, if it is."""
-    return "not believed" if fact.expired_at is not None else held(fact)
+    return "not believed" if fact.expired_at is not None else period_in_figures(fact)
 
 
 def proposed_validity(fact: Fact) -> str:
     """Return when *fact*, which waits for review, would be believed to be so."""
-    return held(fact.model_copy(update={"reviewed": True}))
+    return period_in_figures(fact.model_copy(update={"reviewed": True}))
 
 
 def first_quote(fact: Fact) -> str:
@@ -221,7 +220,7 @@ def line(episode: Episode) -> str:
 
 def when(moment: datetime | None) -> str:
     """Return a date, with the time of day where it has one, and nothing for an open end."""
-    return "" if moment is None else day_or_time(moment)
+    return "" if moment is None else day_in_figures(moment)
 
 
 def _mark(remark: Remark) -> str:
@@ -229,6 +228,6 @@ def _mark(remark: Remark) -> str:
     if remark.kind == "contradicts":
         return f"contradicts {episode}"
     what = {"ended": "not so", "refused": "not accepted"}.get(remark.kind, remark.kind)
-    return f"{what}{f' since {coarse(remark.at, remark.precision)}' if remark.at else ''}" + (
+    return f"{what}{f' since {date_in_figures(remark.at, remark.precision)}' if remark.at else ''}" + (
         f": see {episode}" if episode else ""
     )

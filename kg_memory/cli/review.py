@@ -24,7 +24,8 @@ from kg_memory.cli.output import (
     when,
 )
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Fact, Review
+from kg_memory.models.graph import ConflictStrategy, Fact, Review
+from kg_memory.temporal.policy import ConflictPolicy
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -131,7 +132,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _row(review: Review) -> tuple[str | float, ...]:
-    waiting, against = review.waiting, review.against
+    waiting, against = review.pending, review.existing
     return (
         review.id[:SHORT],
         review.kind,
@@ -155,7 +156,7 @@ def _list_decided(memory: GraphMemory, arguments: Namespace, screen: Screen) -> 
 
 
 def _decision_row(review: Review) -> tuple[str, ...]:
-    last, waiting, against = review.decisions[-1], review.waiting, review.against
+    last, waiting, against = review.decisions[-1], review.pending, review.existing
     return (
         review.id[:SHORT],
         review.kind,
@@ -264,7 +265,7 @@ class ReviewSession:
 
     def _edit(self, review: Review) -> bool:
         self._screen.line(_EDIT_HELP, "dim")
-        fact = review.waiting
+        fact = review.pending
         answers = [
             self._keys.line(f"  {name} [{current}]: ")
             for name, current in (
@@ -323,7 +324,7 @@ class ReviewSession:
         line = self._screen.line
         line()
         line(f"{done + 1} of {total}: {review.kind}? (confidence {review.confidence:.2f})", "bold magenta")
-        sides = ("waits", review.waiting, proposed_validity), ("against", review.against, validity)
+        sides = ("waits", review.pending, proposed_validity), ("against", review.existing, validity)
         for label, fact, held in sides:
             line(f"  {label:<9}{cell(fact.sentence)} ({held(fact)})", "bold")
             for source_ in fact.sources[:_SOURCES]:
@@ -343,15 +344,16 @@ class ReviewSession:
         self._screen.line(f"{summary[0].upper()}{summary[1:]}; {wait}.", "bold")
 
 
-def describe_acceptance(review: Review, strategy: str) -> str:
+def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     """Return what happens if *review* is accepted, in words."""
     if review.kind == "supersedes":
-        if _start(review.waiting) >= _start(review.against):
-            return f"it is believed, and the other ended where it began ({since(review.waiting)})"
-        return f"it is believed, and ended where the other began ({since(review.against)})"
-    if strategy == "recency" or (strategy == "model" and review.holds == review.waiting.id):
+        if _start(review.pending) >= _start(review.existing):
+            return f"it is believed, and the other ended where it began ({since(review.pending)})"
+        return f"it is believed, and ended where the other began ({since(review.existing)})"
+    winner = ConflictPolicy(strategy).expect_winner(review.pending.id, review.preferred)
+    if winner == review.pending.id:
         return "it is believed, and the other not any more"
-    if strategy == "model" and review.holds == review.against.id:
+    if winner == review.existing.id:
         return "it is not believed: the model holds the other"
     return f"only one of them is believed, by {strategy}"
 
@@ -360,13 +362,13 @@ def describe_outcome(review: Review) -> list[str]:
     """Return what became of *review* and of its facts, a line each."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
-    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in (review.waiting, review.against))]
+    return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in (review.pending, review.existing))]
 
 
 def _state(fact: Fact, review: Review) -> str:
     if fact.reviewed or fact.expired_at is not None:
         return validity(fact)
-    waits = fact.id == review.against.id or review.ruling != "waiting"
+    waits = fact.id == review.existing.id or review.ruling != "waiting"
     return "waits for another verdict" if waits else "waits for review"
 
 

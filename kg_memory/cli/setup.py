@@ -39,7 +39,7 @@ def setup(arguments: Namespace, screen: Screen) -> int:
     """Get FalkorDB for the embedded database, unless it is there."""
     settings = settings_of(arguments)
     home = binaries.data_home(settings.xdg_data_home)
-    installed = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(home, say=screen.note)
+    installed = binaries.find(settings.bin_dir) if settings.bin_dir else binaries.fetch(home, on_wait=screen.note)
     if screen.as_json:
         screen.json(
             {"redis_server": str(installed.redis_server), "module": str(installed.module), "origin": installed.origin}

@@ -25,7 +25,7 @@ from kg_memory.cli.output import (
 )
 from kg_memory.cli.progress import note_progress
 from kg_memory.models.graph import Change, Entity, Episode, Fact, PredicateInfo, Review, TimelineEvent
-from kg_memory.retrieval.context.render import coarse, held
+from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
 from kg_memory.text.predicates import canonical_predicate, predicate_name
 
 NO_NAME = "kg-memory entities lists the known names."
@@ -222,13 +222,13 @@ def decided_by(review: Review) -> str:
 
 
 def _sides(review: Review) -> tuple[str, str]:
-    later, earlier = (f"{fact.sentence} ({validity(fact)})" for fact in (review.waiting, review.against))
+    later, earlier = (f"{fact.sentence} ({validity(fact)})" for fact in (review.pending, review.existing))
     return later, earlier
 
 
 def _at(moment: TimelineEvent) -> str:
     """Return when it was, as exactly as it is known."""
-    return coarse(moment.at, moment.precision)
+    return date_in_figures(moment.at, moment.precision)
 
 
 def _fact_of(change: Change) -> Fact:
@@ -240,7 +240,7 @@ def _fact_of(change: Change) -> Fact:
 
 
 def _validities(change: Change) -> tuple[str, str]:
-    before, after = (held(fact) if fact else _NOTHING for fact in (change.before, change.after))
+    before, after = (period_in_figures(fact) if fact else _NOTHING for fact in (change.before, change.after))
     return before, after
 
 
@@ -278,7 +278,7 @@ def _look_up(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
         if info.name == written:
             return info
     rule = canonical_predicate(written)
-    one = rule.one_at_a_time if rule else None
+    one = rule.single_valued if rule else None
     return PredicateInfo(name=written, canonical=rule.name if rule else written, single_valued=one, origin="rules")
 
 

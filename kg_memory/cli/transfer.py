@@ -76,12 +76,12 @@ def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
 
 def _remember(arguments: Namespace, screen: Screen) -> int:
     """Remember the sentences of a memory that has no graph."""
-    from kg_memory.maintenance.transfer import langmem, mem0  # noqa: PLC0415 - slow to import
+    from kg_memory.maintenance.transfer.other_memories import read_langmem, read_mem0  # noqa: PLC0415 - slow to import
 
     if arguments.replace:
         raise InputError("--replace is for graphs: sentences are added to what is there")
-    of = mem0 if arguments.origin == "mem0" else langmem
-    episodes = list(of.episodes(Path(arguments.file), arguments.group))
+    read = read_mem0 if arguments.origin == "mem0" else read_langmem
+    episodes = list(read(Path(arguments.file), arguments.group))
     with open_memory(arguments, screen) as memory:
         if arguments.no_read:
             added = memory.episodes.save(episodes, namespace=namespace_of(arguments))

@@ -19,8 +19,8 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory import open as opening
 from kg_memory.memory.watching import Row, Seen, Watch
 from kg_memory.models.graph import Change
-from kg_memory.retrieval.context.render import held
-from kg_memory.retrieval.time_window import moment
+from kg_memory.retrieval.context.lines import period_in_figures
+from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import instant
@@ -36,7 +36,7 @@ def watch(arguments: Namespace, screen: Screen) -> int:
     # No model is opened, so it works whichever model the others have, and while all is embedded anew.
     database = opening.database(settings, screen.note)
     try:
-        watcher = Watcher(database, namespace_of(arguments), moment("since", arguments.since, now), screen)
+        watcher = Watcher(database, namespace_of(arguments), parse_moment("since", arguments.since, now), screen)
         watcher.begin(arguments.limit)
         if not arguments.once:
             screen.note(f"Watching {namespace_of(arguments)!r}: Ctrl-C ends it.")
@@ -93,7 +93,7 @@ class Watcher:
 
     def _change(self, change: Change) -> None:
         fact = change.after or change.before
-        text = f"{relation(fact)} ({held(fact)})" if fact else ""
+        text = f"{relation(fact)} ({period_in_figures(fact)})" if fact else ""
         event = {"event": "fact", **change.model_dump(mode="json")}
         self._print(change.kind, text, event, change.at)
 
