@@ -114,7 +114,7 @@ UNDER_WAY = "(being embedded anew)"
 WAIT = 0.02
 LOCK = "kg-memory:making"
 LOCK_SECONDS = 10.0
-"""How long an index lock outlives a process that was killed; a live holder renews it."""
+"""Seconds for which an index lock outlives a process that was killed; a live holder renews it."""
 ALREADY = ("already indexed", "already exists", "no such index")
 
 

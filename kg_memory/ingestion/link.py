@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from kg_memory.errors import DatabaseError
-from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.falkor.queries import facts
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, Update
@@ -45,10 +45,10 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
 
 def _link(ids: list[str], settings: Settings) -> Flow[int]:
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
-    near = yield from read(queries.NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
+    near = yield from read(facts.NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
         return 0
-    rows = yield from write(queries.LINK_ENTITIES, links=_pairs(near))
+    rows = yield from write(facts.LINK_ENTITIES, links=_pairs(near))
     return int(rows[0]["n"])
 
 

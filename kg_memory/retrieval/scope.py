@@ -104,7 +104,7 @@ def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
     passing = scope.filter_step("d", "score")
     if not passing.cypher or not hits:
         return hits
-    query = cypher.passing_ids(scope.kind, passing.cypher)
+    query = cypher.filter_ids(scope.kind, passing.cypher)
     rows = yield from read(query, ids=ids_of(hits), **passing.params, **scope.instants.params)
     ids = {row["id"] for row in rows}
     return [hit for hit in hits if hit[0] in ids]

@@ -14,7 +14,6 @@ from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.embedded import Server
 from kg_memory.falkor.queries import facts
-from kg_memory.falkor.queries import ingestion as cypher
 from kg_memory.ingestion.link import link
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
@@ -78,7 +77,7 @@ def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, 
     database, ask = linking._database, linking._database.query
 
     def refusing(key, text, params, *, write):
-        if text == cypher.NEAR_ENTITIES:
+        if text == facts.NEAR_ENTITIES:
             raise DatabaseUnavailable("no")
         return ask(key, text, params, write=write)
 
@@ -99,7 +98,7 @@ def test_no_more_is_linked_than_there_is_time_for(caplog):
     flow = link(Draft({"entities": NEW}), Settings(), lambda: next(ticks))
     update, effects = answered(flow, found, [{"n": 1}], [])
     assert update == {"linked": 1, "unlinked": 5}
-    assert [len(each.params["ids"]) for each in effects if each.cypher == cypher.NEAR_ENTITIES] == [10, 10]
+    assert [len(each.params["ids"]) for each in effects if each.cypher == facts.NEAR_ENTITIES] == [10, 10]
     assert effects[1].params["links"] == [{"one": "e0", "other": "e1", "similarity": 0.9}]
     assert "raise note_link_seconds" in caplog.text
 
@@ -112,7 +111,7 @@ def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, name
         memory._database, "query", lambda key, text, *rest, **how: (texts.append(text), ask(key, text, *rest, **how))[1]
     )
     memory.add("I know Bob.", speaker="Ann", namespace=namespace)
-    assert not set(texts) & {cypher.NEAR_ENTITIES, cypher.LINK_ENTITIES}
+    assert not set(texts) & {facts.NEAR_ENTITIES, facts.LINK_ENTITIES}
 
 
 def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
@@ -120,8 +119,8 @@ def test_each_query_finds_what_it_needs_by_an_index(linking, namespace):
     [entity] = linking.entities.list(namespace=namespace)
     pair = {"one": entity.id, "other": entity.id, "similarity": 1.0}
     asked = {
-        cypher.NEAR_ENTITIES: {"ids": [entity.id], "limit": 2, "threshold": 0.5},
-        cypher.LINK_ENTITIES: {"links": [pair]},
+        facts.NEAR_ENTITIES: {"ids": [entity.id], "limit": 2, "threshold": 0.5},
+        facts.LINK_ENTITIES: {"links": [pair]},
         facts.SIMILAR_TO: {"alias": "a", "limit": 1},
     }
     for query, params in asked.items():

@@ -121,7 +121,7 @@ def test_without_a_filter_or_hits_nothing_is_asked() -> None:
 
 
 def test_what_passes_is_asked_by_id() -> None:
-    query = cypher.passing_ids("facts", scope("facts", BY_ANN).filter_step("d", "score").cypher)
+    query = cypher.filter_ids("facts", scope("facts", BY_ANN).filter_step("d", "score").cypher)
     result, asked = answered(filter_hits({"facts": scope("facts", BY_ANN)}, {"facts": [("a", 1.0)]}), [])
     assert result == {"facts": []}
     assert (asked[0].cypher, asked[0].params["ids"]) == (query, ["a"])

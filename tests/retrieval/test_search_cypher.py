@@ -64,7 +64,7 @@ def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[
         found[f"{kind} by meaning, {name}"] = search.vector_search(kind, meaning + believed), meaning_params
         query = search.exact_vector_search(kind, meaning + believed)
         found[f"{kind} by exact meaning, {name}"] = query, meaning_params
-        found[f"{kind} among, {name}"] = search.passing_ids(kind, words), word_params
+        found[f"{kind} among, {name}"] = search.filter_ids(kind, words), word_params
     return found
 
 

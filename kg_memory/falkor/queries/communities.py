@@ -1,9 +1,9 @@
-"""The queries about communities: named constants with parameters only.
+"""Queries about communities.
 
-Facts are read in pages of internal ids, the one order in which the database finds them without sorting them all.
-A community of level 0 HAS_MEMBER entities; one of a higher level is made of those below, each of which is PART_OF it. A
-member that joined since the community was summarised has the time of it in `joined_at`, and not the community: to set
-anything of a node with a vector is to index the vector anew.
+Facts are read in pages of internal ids, the only order that needs no sort of them all. A community of level 0
+HAS_MEMBER entities; one of a higher level consists of those below, each of which is PART_OF it. The time at which a
+member joined since the last summary is on the relation, in `joined_at`: setting anything of a community indexes its
+vector anew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kg_memory.falkor.queries import usage as spent
 from kg_memory.temporal.interval import OPEN_END
 
 _CURRENT = f"b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now"
-"""That the belief ``b`` is held, and so ``$now``."""
+"""The condition that the belief ``b`` is held, and true at ``$now``."""
 
 LAST_FACT = """
 MATCH (f:Fact)
@@ -36,7 +36,7 @@ MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 RETURN f.id AS id, s.id AS subject, o.id AS object
 """
-"""The facts of a page that are so now, one row an object and belief."""
+"""The facts of a page that are true now, one row an object and belief."""
 
 ENTITIES = """
 MATCH (e:Entity)
@@ -51,27 +51,27 @@ WITH e
 MATCH (c:Community)-[m:HAS_MEMBER]->(e)
 RETURN c.id AS community, e.id AS entity, m.joined_at IS NOT NULL AS joined
 """
-"""In which communities the entities of a page are, and whether they joined since these were summarised."""
+"""The communities of the entities of a page, and whether they joined since the last summary."""
 
 STORED = """
 MATCH (m:Meta {id: 'schema'})
 OPTIONAL MATCH (c:Community)
 RETURN coalesce(m.communities, 0) AS revision, collect(c {.id, .fingerprint}) AS stored
 """
-"""All communities as they are stored, and how often they were written."""
+"""All communities as stored, and how often they were written."""
 
 WHOLES = """
 MATCH (part:Community)-[:PART_OF]->(whole:Community)
 RETURN part.id AS part, whole.id AS whole
 """
-"""Which communities are parts of which."""
+"""The parts of communities."""
 
 ANSWERS = """
 MATCH (a:Answer)
 WHERE a.key > ''
 RETURN a.key AS key, a.answer AS answer
 """
-"""What a refresh that was broken off had been answered."""
+"""The cached answers of an interrupted refresh."""
 
 KEEP_ANSWER = (
     spent.ADD_USAGE
@@ -82,9 +82,9 @@ MERGE (a:Answer {key: $key})
 SET a.answer = $answer
 """
 )
-"""Keep what the model answered until all is saved: a crash is not to cost it twice.
+"""Cache an answer of the model until all is saved, so that a crash does not cost it twice.
 
-Not where something was forgotten since the communities were compared: the answer may tell of it.
+It is not cached if something was forgotten since the communities were compared: the answer may contain it.
 """
 
 MEMBERS = """
@@ -99,7 +99,7 @@ MATCH (c:Community {id: id})
 RETURN c.id AS id, c.name AS name, c.summary AS summary
 """
 
-_AMONG = f"""
+_LINKING = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})-[:SUBJECT_OF]->(f:Fact)
 WITH f
@@ -113,12 +113,12 @@ WITH f, max(b.said_at) AS said_at
 ORDER BY said_at DESC, f.id LIMIT $limit
 """
 
-FACTS_AMONG = f"""{_AMONG}
+FACTS_AMONG = f"""{_LINKING}
 RETURN f.sentence AS sentence
 """
-"""The latest facts that some entities have among themselves now."""
+"""The latest facts that link some entities to one another now."""
 
-TELL_FACTS_AMONG = f"""{_AMONG}
+TELL_FACTS_AMONG = f"""{_LINKING}
 WITH f, said_at
 MATCH (f)-[h:HELD]->(b:Belief)
 WHERE {_CURRENT}
@@ -127,7 +127,7 @@ WITH f, h, b
 RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
 ORDER BY belief.said_at DESC, fact.id
 """
-"""The same as users get them, with their sources."""
+"""The same facts as users get them, with their sources."""
 
 SAVE = (
     spent.ADD_USAGE
@@ -229,9 +229,9 @@ CALL {
 RETURN m.communities AS revision
 """
 )
-"""Replace what changed, unless others wrote communities since they were read, or a member is gone: then no row.
+"""Replace the communities that changed; no row if others wrote communities since they were read, or a member is gone.
 
-Who joined meanwhile stays a member, and is seen by the next refresh.
+Entities that joined meanwhile stay members, and the next refresh sees them.
 """
 
 JOIN = f"""
@@ -257,9 +257,9 @@ CALL {{
   UNWIND heaviest AS c
   CREATE (c)-[:HAS_MEMBER {{joined_at: $now}}]->(new)
 }}"""
-"""Let entities that are in no community join the one that most facts of the episode ``e`` join them to (Zep 2.3, C40).
+"""Let entities without a community join the one that most facts of the episode ``e`` link them to (Zep 2.3, C40).
 
-A part of the query that saves the episode.
+It is a part of the query that saves the episode.
 """
 
 FIND = """
@@ -268,7 +268,7 @@ WHERE c.id = $name OR toLower(c.name) STARTS WITH toLower($name)
 RETURN c.id AS id
 ORDER BY c.id <> $name, coalesce(c.level, 0), c.name, c.id LIMIT 1
 """
-"""The community with that id, else one whose name begins so."""
+"""The community with that id, or else one whose name begins so."""
 
 ONE = """
 MATCH (c:Community {id: $id})
@@ -282,7 +282,7 @@ OPTIONAL MATCH (c)-[:PART_OF]->(above:Community)
 RETURN c {.id, .name, .summary, .level} AS community, ids, members, joined, parts,
   collect(above {.id, .name, .summary, .level}) AS above
 """
-"""A community with its members, its parts, and what it is a part of."""
+"""A community with its members, its parts, and the communities it is a part of."""
 
 CLAIM = """
 MATCH (m:Meta {id: 'schema'})
@@ -294,7 +294,7 @@ WHERE episodes >= $interval
 SET m.refreshed_at = $now
 RETURN episodes
 """
-"""Take over the refresh that so many episodes since the last make due; no row if it is not, or another did."""
+"""Claim the refresh that is due after so many episodes; no row if none is due, or another process claimed it."""
 
 COMMUNITIES = """
 MATCH (c:Community)
@@ -309,7 +309,7 @@ WITH c, level, size, members, joined, part ORDER BY part.name, part.id
 RETURN c {.id, .name, .summary, level: level} AS community, size, members, joined, collect(part.name) AS parts
 ORDER BY community.level DESC, size DESC, community.name, community.id
 """
-"""A page of all, or of one level, the highest and largest first, with the names of their members or parts."""
+"""A page of all communities, or those of one level, highest and largest first, with their members' or parts' names."""
 
 COMMUNITIES_ABOUT = """
 MATCH (:Alias {key: $alias})-[:NAMES]->(n:Entity)

@@ -1,4 +1,4 @@
-"""The queries about episodes themselves: saving them, how far they are, and lists of them.
+"""Queries about episodes: saving them, their status, lists of them, and those that wait for others.
 
 Times are microseconds since the epoch. An episode is ``open`` until it is done or skipped.
 """
@@ -81,11 +81,11 @@ RETURN new, ledger, e.status AS status, e.content AS content, e.kind AS kind, e.
   coalesce(m.predicates, 0) AS predicates_at
 """
 )
-"""Save an episode, and note that it is being read, with how often something was forgotten so far.
+"""Save an episode, mark it as being read, and return how often something was forgotten so far.
 
-No row if one of those around it is gone. The condition on the labels of the node that was just made is always true: to
-ask for them has FalkorDB move all new nodes to where it looks labels up, for which each query that sets something would
-wait else, 4 ms at 250,000 nodes. See docs/decisions.md.
+There is no row if an episode around it is gone. The condition on the labels of the new node is always true: asking for
+them makes FalkorDB move new nodes to where it looks labels up, which every query that sets something would otherwise
+wait for, 4 ms at 250,000 nodes. See docs/decisions.md.
 """
 
 KEEP_ANSWER = f"""{spent.ADD_USAGE}
@@ -93,14 +93,14 @@ MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.answers = coalesce(e.answers, []) + [$key, $answer]
 """
-"""Keep what the model answered about an episode, until it is done: a crash is not to cost it twice."""
+"""Cache an answer about an episode until it is done, so that a crash does not cost it twice."""
 
 MARK = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END
 """
-"""Note why an episode could not be read to its end, and at which step."""
+"""Record why an episode could not be read to its end, and at which step."""
 
 REOPEN = """
 UNWIND $ids AS id
@@ -116,7 +116,7 @@ WHERE e.status IN $statuses AND coalesce(e.plan, '') IN $plans
 WITH e ORDER BY e.at, e.created_at LIMIT $limit
 RETURN e.id AS id, e.status AS status
 """
-"""The episodes that one of some plans read or skipped, earliest first; none that was skipped as a suspect."""
+"""The episodes that one of some plans read or skipped, earliest first, without those skipped as suspicious."""
 
 REOPEN_SHALLOW = f"""
 MATCH (e:Episode {{id: $id}})
@@ -125,7 +125,7 @@ WHERE e.status IN $statuses AND coalesce(e.plan, '') IN $plans
 SET e.status = 'saved', e.reason = NULL, e.step = NULL
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Mark an episode as to be read again; no row if it is not one that one of some plans read."""
+"""Reopen an episode to read it again; no row if none of some plans read it."""
 
 STATUS = """
 MATCH (m:Meta {id: 'schema'})
@@ -168,7 +168,7 @@ MATCH (e:Episode {id: row.id})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.answers = coalesce(e.answers, []) + [$key, row.kept]
 """
-"""Keep what was asked ahead about some episodes, until they are done."""
+"""Cache the prefetched answers of some episodes until they are done."""
 
 WAIT = f"""
 MATCH (e:Episode {{id: $id}})
@@ -181,7 +181,7 @@ WITH DISTINCT w AS e
 ORDER BY e.created_at
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Let an episode wait for others of its thread, and return those that do, the first to arrive first."""
+"""Let an episode wait for others of its thread, and return those that wait, first arrival first."""
 
 WAITING = f"""
 MATCH (e:Episode {{status: 'waiting'}})
@@ -189,4 +189,4 @@ WHERE e.reason = $reason
 WITH e ORDER BY e.created_at
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""All episodes that wait for others, the first to arrive first."""
+"""All episodes that wait for others, first arrival first."""

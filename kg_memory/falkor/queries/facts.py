@@ -32,7 +32,7 @@ UNWIND $facts AS id
 MATCH (f:Fact {{id: id}})
 {TOLD_HISTORY}RETURN {HISTORY_MAP} AS history
 """
-"""What was said about some facts, what is believed of them, and the verdicts that link them to others."""
+"""The statements about some facts, the present beliefs, and the verdicts that link them to others."""
 
 _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds, .refused, .created_at, .edited,
   .edited_from, .edited_until, .edited_precision, .edited_end_precision}"""
@@ -57,7 +57,7 @@ WITH v, last, d ORDER BY d.at
 RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions, last
 ORDER BY last DESC, verdict.id
 """
-"""The verdicts about which persons decided, by their latest decision."""
+"""The verdicts that persons decided, by their latest decision."""
 
 VERDICT = f"""
 MATCH (v:Verdict {{id: $id}})
@@ -90,9 +90,9 @@ CALL {
 RETURN e.id AS id
 """
 )
-"""Write down a decision and what follows from it.
+"""Write a decision and its consequences.
 
-There is no row if another was made meanwhile, or facts about the same entities were changed.
+There is no row if another decision was made meanwhile, or facts about the same entities changed.
 """
 
 REVISIONS_OF_FACTS = """
@@ -112,7 +112,7 @@ WHERE b IS NULL OR $past OR b.expired_at = {OPEN_END}
 RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
 ORDER BY belief.created_at, belief.known_from, fact.id
 """
-"""Facts with each of their beliefs: those of today, or of ever where ``$past``; one that has none has one row."""
+"""Facts with each of their beliefs: the present ones, or all if ``$past``; a fact without any has one row."""
 
 CHANGED_FACTS = """
 CALL {
@@ -129,7 +129,7 @@ MATCH (f:Fact)-[:HELD]->(b)
 WITH f, at ORDER BY at, f.id LIMIT $limit
 RETURN DISTINCT f.id AS id
 """
-"""The facts whose beliefs changed first."""
+"""The facts whose beliefs changed, earliest first."""
 
 REMARKS = f"""
 UNWIND $ids AS id
@@ -159,7 +159,7 @@ WITH e, f, kind, until, precision, collect(x)[0] AS x
 RETURN e.id AS id, kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
 ORDER BY id, kind, sentence
 """
-"""What is disputed of what episodes state, and the first episode after them that states the fact that disputes it."""
+"""The disputed facts of episodes, each with the nearest episode after it that states a contradicting fact."""
 
 ENDED = f"""
 UNWIND $ids AS id
@@ -189,10 +189,10 @@ WITH e, f, until, precision, coalesce(telling[0], next[0]) AS x
 RETURN e.id AS id, 'ended' AS kind, f.sentence AS sentence, until, precision, x.id AS by, x.source_id AS by_source_id
 ORDER BY id, sentence
 """
-"""What episodes state that is over, and the first episode that tells its end, else the first that tells what came next.
+"""The ended facts of episodes, each with the first episode that states the end, or else that states what came next.
 
-Of the latter, one that tells when it began is best, then one after the episode. An episode that tells the end itself
-has no row.
+Among the latter an episode that states when the next fact began is best, then one after the episode itself. An episode
+that states the end itself has no row.
 """
 
 FACTS_AROUND = f"""
@@ -279,7 +279,7 @@ WITH e, sum(p.f / (p.f + 1.0 + 0.02 * e.n)) AS score
 ORDER BY score DESC, e.last_seen DESC, e.name SKIP $skip LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity, score
 """
-"""Entities by the words of their names and summaries, the last of which may be a beginning (C44)."""
+"""Entities by the words of their names and summaries; the last term may be a prefix (C44)."""
 
 SIMILAR_TO = f"""
 MATCH (:Alias {{key: $alias}})-[:NAMES]->(n:Entity)
@@ -288,3 +288,26 @@ WITH e, max(s.similarity) AS similarity
 ORDER BY similarity DESC, e.name, e.id LIMIT $limit
 RETURN {part.ENTITY_MAP} AS entity, similarity
 """
+
+NEAR_ENTITIES = """
+UNWIND $ids AS id
+MATCH (n:Entity {id: id})
+MATCH (n)-[:MEANS]->(v)
+WITH n, v
+CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance
+WITH n, near, 1.0 - distance AS similarity
+WHERE similarity >= $threshold
+MATCH (other)-[:MEANS]->(near)
+WHERE other.id <> n.id
+RETURN n.id AS one, other.id AS other, similarity
+"""
+
+LINK_ENTITIES = """
+UNWIND $links AS row
+MATCH (a:Entity {id: row.one})
+MATCH (b:Entity {id: row.other})
+MERGE (a)-[s:SIMILAR_TO]->(b)
+SET s.similarity = row.similarity
+RETURN count(s) AS n
+"""
+"""A relation for each pair; readers follow it both ways."""

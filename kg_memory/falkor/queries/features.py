@@ -1,7 +1,7 @@
-"""The queries of reranking: what is asked of candidates by their ids, one row for each that is still there.
+"""Queries for features of reranking candidates by their ids, one row for each that still exists.
 
-No embedding comes back: how alike two things are is computed where they lie. Long lists come back as one text, which
-the client reads ten times as fast.
+No embedding comes back: similarities are computed in the database. Long lists come back as one text, which the client
+reads ten times as fast.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WITH id, x, coalesce(x.trust, 1.0) AS trust,
   CASE WHEN x IS NOT NULL AND ($thread_key IS NULL OR x.thread_key = $thread_key) THEN 1 ELSE 0 END AS stated
 RETURN id, max(trust) AS trust, count(x) AS sources, sum(stated) AS mentions
 """
-"""By how many episodes facts are stated, of one conversation or all, and the trust in the best trusted of all."""
+"""The number of episodes that state a fact, of one thread or all, and the highest trust of all of them."""
 
 _TOGETHER = "string.join(collect(e.id), ' ') AS entities"
 
@@ -70,7 +70,7 @@ MATCH (e:Entity {{id: id}})
 WITH id, indegree(e, 'MENTIONS') AS mentions
 RETURN {_COUNTED}
 """
-"""How many episodes mention each of some entities."""
+"""The number of episodes that mention each of some entities."""
 
 MENTIONED_IN = f"""
 MATCH (x:Episode {{thread_key: $thread_key}})
@@ -79,13 +79,13 @@ WITH e, count(x) AS mentions
 WITH e.id AS id, mentions
 RETURN {_COUNTED}
 """
-"""How many episodes of a conversation mention each entity: to count from the entities costs ten times as much."""
+"""The number of episodes of a thread that mention each entity: counting from the entities costs ten times as much."""
 
 CALLED = f"""
 MATCH (:Alias {{key: $key}})-[:NAMES]->(e:Entity)
 RETURN {_TOGETHER}
 """
-"""The entities that a name may mean."""
+"""The entities with a name."""
 
 NEXT_TO = f"""
 UNWIND $ids AS id
@@ -98,13 +98,13 @@ MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 WITH DISTINCT e LIMIT $limit
 RETURN {_TOGETHER}
 """
-"""What some entities are joined with by facts that hold, and themselves."""
+"""Some entities, and those that true facts link them to."""
 
 
 def _alike(label: str, means: str = "") -> str:
-    """Return the query for the cosine similarity of each to those after it that have a vector too, as one text.
+    """Return the query for the cosine similarity of each node to those after it, as one text; all must have a vector.
 
-    The vector is that of ``v``: of ``d`` itself, or of what it *means*.
+    The vector is that of ``v``: of ``d`` itself, or of the node that *means* matches.
     """
     return f"""
 UNWIND $ids AS id
@@ -155,4 +155,4 @@ WITH f, $now - coalesce(f.used_at, $now) AS elapsed
 WITH f, CASE WHEN elapsed > 0 THEN floor(elapsed / $interval) ELSE 0.0 END AS intervals
 SET f.used = 1.0 + coalesce(f.used, 0.0) * $decay_lambda ^ intervals, f.used_at = $now
 """
-"""Fade how often facts were served to now, and count one more; `$interval` is in microseconds, and no whole number."""
+"""Decay how often facts were served, and count one use more; `$interval` is in microseconds, and not an integer."""

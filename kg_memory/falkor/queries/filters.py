@@ -99,7 +99,7 @@ def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
     ``None`` where *where* is only ``$or`` and ``$not``, so that every node of the kind would have to be examined.
     """
     node = _Node("d", HOLDERS[kind])
-    required = list(_required_parts(where))
+    required = list(_mandatory_parts(where))
     fields = [inner for inner in required if isinstance(inner, Fields)]
     if not fields:
         return None
@@ -240,7 +240,7 @@ class _Writer:
 
     def test(self, comparison: Comparison, place: str) -> str:
         """Return the expression that the value in *place* passes *comparison*."""
-        values = self.stored_values(comparison)
+        values = self.values_in_graph(comparison)
         if comparison.operator in ORDERS:
             return f"{place} {SIGNS[comparison.operator]} {self.param(values[0])}"
         among = f"{place} IN {self.param([value for value in values if value is not None])}"
@@ -250,7 +250,7 @@ class _Writer:
             return f"({place} IS NOT NULL AND NOT {among})"
         return f"({place} IS NULL OR NOT {among})" if FIELDS[comparison.field].optional else f"NOT {among}"
 
-    def stored_values(self, comparison: Comparison) -> list[Any]:
+    def values_in_graph(self, comparison: Comparison) -> list[Any]:
         """Return the values of *comparison* as the graph stores them."""
         if comparison.field == "name":
             keys = [alias_key(str(name)) for name in _values(comparison)]
@@ -294,11 +294,11 @@ def _cost(fields: Fields, group: Owner, node: _Node) -> int:
     return 1 if group == node.owner else 2 if group != "belief" else 3
 
 
-def _required_parts(where: Filter) -> Iterator[Filter]:
+def _mandatory_parts(where: Filter) -> Iterator[Filter]:
     """Yield the parts of *where* that must all pass."""
     if isinstance(where, AllOf):
         for inner in where.parts:
-            yield from _required_parts(inner)
+            yield from _mandatory_parts(inner)
     else:
         yield where
 

@@ -1,4 +1,4 @@
-"""Pieces that several queries share. A fact is ``f`` with its subject ``s``; its belief is ``b``."""
+"""Fragments that several queries share. A fact is ``f`` with its subject ``s``; its belief is ``b``."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def truncate(text: str) -> str:
-    """Return the first ``$length`` characters of *text*, an expression.
+    """Return the first ``$length`` characters of the expression *text*.
 
-    Asked for more characters than there are, in a text with more bytes than that, ``left`` reads beyond its end.
+    ``left`` reads beyond the end of a text with fewer characters than that, but more bytes.
     """
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
 
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP, KNOWN_MAP = f"e {{{_ENTITY}}}", f"e {{{_ENTITY}, .evicted}}"
-"""An entity ``e``, and the same with whether it was evicted."""
+"""An entity ``e``, and the same with its eviction."""
 
 FACT_MAP = """f {.id, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
 
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
   .said_at, reviewed: type(h) = 'HELD', trust: trust}"""
-"""A belief ``b`` that a fact has by the relation ``h``: held, or only proposed for review. It comes behind `TOLD`."""
+"""A belief ``b`` of a fact by the relation ``h``: held, or proposed for review. Use it behind `TOLD`."""
 
 
 def hold_from(start: str) -> str:
-    """Return that ``b``, which begins at *start*, was held at ``$believed_at``, and tells of ``[$since, $until)``."""
+    """Return the condition that ``b``, from *start* on, was held at ``$believed_at`` and meets ``[$since, $until)``."""
     return f"""b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > $since
   AND {start} < $until"""
 
 
 _START = "CASE WHEN $lenient THEN b.valid_at ELSE b.known_from END"
 HOLDS = f"{hold_from(_START)} AND ($unreviewed OR type(h) = 'HELD')"
-"""That the belief ``b`` was held at ``$believed_at``, and tells of some instant in ``[$since, $until)``.
+"""The condition that the belief ``b`` was held at ``$believed_at``, and was true at some time in ``[$since, $until)``.
 
-A ``$lenient`` question also takes what may have been so already, its start not being known.
+``$lenient`` includes beliefs with an unknown start that may have been true already.
 """
 
 EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread, .at, .created_at, .status, .trust,
@@ -46,7 +46,7 @@ _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) 
     OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
       AND st.invalid_at >= b.invalid_at)
     OR (st.invalid_at = b.invalid_at AND b.invalid_at < {OPEN_END})"""
-"""That the statement ``st`` of the episode ``x`` belongs to the period of the belief ``b``: it began or ended by it."""
+"""The condition that the statement ``st`` of the episode ``x`` began or ended in the period of the belief ``b``."""
 
 _SOURCES = """[each IN stating[0..$sources] | {
     episode: each.x.id, source_id: each.x.source_id, speaker: each.x.speaker, at: each.x.at,
@@ -69,11 +69,11 @@ WITH f, h, b, s, objects, x, st ORDER BY x.at, x.id
 WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """
-"""The ends of a fact, what states it in the period of its belief, and the trust in the best of these."""
+"""The ends of a fact, the statements in the period of its belief, and the highest trust of these."""
 
 
 def rename_entities(rows: str) -> str:
-    """Return the part of a query that renames the entities in the parameter *rows*, which then mean something else."""
+    """Return the fragment that renames the entities in the parameter *rows*, with a new vector and no links."""
     return f"""
 CALL {{
   WITH e
@@ -118,4 +118,4 @@ CALL {
   WHERE coalesce(n.stale, 0) <> $now
   SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
 }"""
-"""Close and record beliefs, and mark the entities whose summaries tell of the facts; ``e`` is what caused it."""
+"""Close and create beliefs, and mark the entities whose summaries mention the facts; ``e`` is the cause."""

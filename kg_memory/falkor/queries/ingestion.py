@@ -1,8 +1,7 @@
-"""The queries of ingestion, and of reading without a question.
+"""Queries of ingestion: candidates for new entities and facts, links, revivals, and the save.
 
-Those about episodes are in `episode_cypher`, those that find what new entities and facts may be in `candidate_cypher`.
-Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`.
-Every entity and fact comes back as a map, never with its embedding.
+Those about episodes themselves are in `episodes`. Times are microseconds since the epoch; open ends are
+`temporal.OPEN_START` and `temporal.OPEN_END`. Entities and facts come back as maps, never with their embeddings.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ WITH {{carried}}e, [each IN told WHERE each.key = e.key] AS own
 WITH {{carried}}e, CASE WHEN size(own) = 0 THEN 0 ELSE own[0].total END AS total,
   CASE WHEN size(own) = 0 THEN [] ELSE own[0].facts END AS facts,
   CASE WHEN size(own) = 0 THEN [] ELSE own[0].past END AS past"""
-"""Of stale entities, the latest facts: a MATCH reads all at once, which an OPTIONAL one does row by row."""
+"""The latest facts of stale entities: MATCH reads all at once, OPTIONAL MATCH would read row by row."""
 
 _STALE_MAP = "e {.key, .name, .type, .aliases, .summary, .worded, .stale, total: total, facts: facts, past: past}"
 
@@ -188,9 +187,9 @@ WHERE e.stale > 0 AND (e.stale = $now OR e.stale < $before)
 RETURN id, collect({_STALE_MAP}) AS stale
 """
 )
-"""Write all that is derived from an episode; returned with the entities whose summaries are stale by it.
+"""Write all that is derived from an episode, and return it with the entities whose summaries became stale.
 
-Of an episode about nothing, these are one without a key. No row if it was not to be written.
+An episode about nothing has one stale entity without a key. There is no row if it must not be written.
 """
 
 STALE_ENTITIES = f"""
@@ -217,7 +216,7 @@ WITH p
 WHERE p.f <= 0
 DELETE p
 """
-"""Write summaries, with how much more, or less, each word counts by them than by those before."""
+"""Write summaries, and the difference in word counts to those before."""
 
 
 SIMILAR_ENTITIES = f"""
@@ -274,8 +273,8 @@ UNWIND found AS f
 RETURN new, f
 """
 
-# A vector is made, and compared as a part of its row, once a fact and not once a fact of a hub.
-_GIVEN = """UNWIND $facts AS row
+# The vector is built once for each new fact, not once for each fact of a hub.
+_NEW_FACTS = """UNWIND $facts AS row
 WITH row.new AS new, row.subject AS subject, row.objects AS objects, row.predicate AS predicate, row.family AS family,
   CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
 """
@@ -294,15 +293,15 @@ WITH new, side, collect(f)[0..CASE WHEN side = 0 THEN $limit ELSE $limit / 2 + 1
 UNWIND found AS f
 RETURN new, f
 """
-"""Of a predicate that holds for one at a time, those that begin nearest before and nearest after: these are what ends
-what. And those of the same predicate or family, or near in meaning, the nearest first.
+"""For a single-valued predicate, the facts that begin nearest before and after, which may end one another. Otherwise
+those of the same predicate or family, or near in meaning, the nearest first.
 """
 
 _RIVALS_BY_SUBJECT = f"""
-{_GIVEN}MATCH (s:Entity {{id: subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
+{_NEW_FACTS}MATCH (s:Entity {{id: subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
 
 _RIVALS_BY_OBJECT = f"""
-{_GIVEN}UNWIND objects AS object
+{_NEW_FACTS}UNWIND objects AS object
 MATCH (o:Entity {{id: object}})
 WITH new, o, predicate, family, begin, vector
 MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
@@ -313,7 +312,7 @@ MATCH (n:Entity {id: id})
 RETURN 'revision' AS kind, NULL AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS value
 """
 
-_THE_SAME = """
+_SAME_FACTS = """
 UNWIND $facts AS row
 MATCH (f:Fact {id: row.id})
 RETURN row.new AS new, f
@@ -342,7 +341,7 @@ RETURN 'candidate' AS kind, new, f {{.id, .predicate, .sentence, subject: s.name
 """
 
 RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
-CALL {{{_THE_SAME}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
+CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
 WITH new, f
 {_CANDIDATE}"""
 """The stored facts to compare new ones with: the same, those of the same two entities, and rivals of either end.
@@ -350,30 +349,6 @@ WITH new, f
 Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were
 changed, a ``history`` is the row of `HISTORY` for a fact that is stored in the same words.
 """
-
-
-NEAR_ENTITIES = """
-UNWIND $ids AS id
-MATCH (n:Entity {id: id})
-MATCH (n)-[:MEANS]->(v)
-WITH n, v
-CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, v.embedding) YIELD node AS near, score AS distance
-WITH n, near, 1.0 - distance AS similarity
-WHERE similarity >= $threshold
-MATCH (other)-[:MEANS]->(near)
-WHERE other.id <> n.id
-RETURN n.id AS one, other.id AS other, similarity
-"""
-
-LINK_ENTITIES = """
-UNWIND $links AS row
-MATCH (a:Entity {id: row.one})
-MATCH (b:Entity {id: row.other})
-MERGE (a)-[s:SIMILAR_TO]->(b)
-SET s.similarity = row.similarity
-RETURN count(s) AS n
-"""
-"""One relation a pair, which is followed both ways."""
 
 
 EVICTED = f"""
@@ -417,4 +392,4 @@ REVIVE = f"""
 MATCH (m:Meta {{id: 'schema'}}){_with_words("fact", "facts")}{_with_words("entity", "entities")}
 RETURN m.id AS id
 """
-"""Let facts and entities be found again, by their words and what they mean."""
+"""Let searches find evicted facts and entities again, by their words and vectors."""

@@ -1,8 +1,8 @@
-"""The queries of retrieval: named constants with parameters only, one a kind; no embedding ever comes back.
+"""Queries of retrieval; no embedding ever comes back.
 
-A search by words or meaning is put together from fixed pieces: the kind, whether all or only some are compared, and the
-steps of a filter. A fact is seen in the light of both clocks: what was believed at ``$believed_at`` to be so at some
-instant in ``[$since, $until)``.
+A search by words or vectors is put together from fixed pieces: the kind, whether all or only some nodes are compared,
+and the steps of a filter. Facts are filtered by both clocks: beliefs of ``$believed_at`` about some instant in
+``[$since, $until)``. Relations that lead to one kind of node only have unlabelled ends: a label would double the cost.
 """
 
 from __future__ import annotations
@@ -27,17 +27,23 @@ RETURN DISTINCT e.id AS id, indegree(e, 'MENTIONS') AS mentions
 """
 
 LABELS: Mapping[Kind, str] = {
-    "facts": "Fact", "entities": "Entity", "communities": "Community", "episodes": "Episode",
-}  # fmt: skip
+    "facts": "Fact",
+    "entities": "Entity",
+    "communities": "Community",
+    "episodes": "Episode",
+}
 POSTINGS: Mapping[Kind, str] = {
-    "facts": "IN_FACT", "entities": "IN_ENTITY", "communities": "IN_COMMUNITY", "episodes": "IN_EPISODE",
-}  # fmt: skip
+    "facts": "IN_FACT",
+    "entities": "IN_ENTITY",
+    "communities": "IN_COMMUNITY",
+    "episodes": "IN_EPISODE",
+}
 
 
 def word_statistics(kinds: Iterable[Kind]) -> str:
-    """Return the query that tells how many nodes each label has, and of *kinds* what a search by words goes by.
+    """Return the query for the number of nodes by label, and for each of *kinds* the statistics of BM25.
 
-    That is how long they are on average, judged by some of them, and in how many the ``$terms`` are that any has.
+    These are the average length, estimated from some nodes, and how many nodes have each of the ``$terms``.
     """
     kinds = list(kinds)
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
@@ -49,7 +55,7 @@ RETURN labels, {{{lengths}}} AS lengths, {{{often}}} AS often
 
 
 def _length_and_frequencies(kind: Kind) -> str:
-    # Counted so, an edge takes a third of the time that it does with `outdegree`.
+    # Counting edges this way takes a third of the time of `outdegree`.
     return f"""
 CALL {{
   MATCH (d:{LABELS[kind]})
@@ -71,18 +77,18 @@ WITH d, score ORDER BY score DESC, d.id LIMIT $limit
 RETURN d.id AS id, score
 """
 _SPREAD = "(1 + ($base + $length * d.n) / p.f)"
-"""What a term's rarity is divided by: the longer the text ``d``, the more; the oftener it stands there, the less.
+"""The divisor of a term's rarity: longer texts ``d`` count less, more occurrences in them count more.
 
-``$base + $length * d.n`` is ``k1 * (1 - b + b * n / average)``, and ``k1 + 1``, which all terms have, is left out.
+``$base + $length * d.n`` is ``k1 * (1 - b + b * n / average)``; ``k1 + 1``, which is common to all terms, is left out.
 """
 _SUMMED = """
 WITH d, sum(part) AS score"""
-"""In a step of its own: where the parts are worked out inside of the sum, the query takes 1.3 times as long."""
-# Asked only of the best: asking it of all that share a common word costs half a second at 20,000 facts. Sorting these
+"""A step of its own: computing the parts inside the sum takes 1.3 times as long."""
+# Only the best are filtered: filtering all that share a common word costs half a second at 20,000 facts. Sorting these
 # by id as well would cost a fifth.
 _EXAMINED = """
 WITH d, score ORDER BY score DESC LIMIT $examined"""
-# A WHERE behind OPTIONAL MATCH, or a label of its end, would have it done for each row by itself: five times as long.
+# A WHERE behind OPTIONAL MATCH, or a label at its end, would run it for each row separately: five times as long.
 _WITH_NEIGHBOURS = """
 OPTIONAL MATCH (d)-[:NEXT]-(other)
 WITH d, score, CASE
@@ -92,15 +98,15 @@ WITH d, score, CASE
   END AS part
 WITH d, score AS own, sum(part) AS more
 WITH d, own + $share * (2 * own + more) AS score"""
-"""A line of conversation means what it says and a share of what its neighbours say; a missing one is like itself."""
+"""A turn of a conversation scores its own similarity and a share of its neighbours'; a missing one counts as equal."""
 CARRIED = ("d", "score", "vector")
-"""What the rows of a search by meaning hold where a filter leaves some of them; those by words have no vector."""
+"""The columns of a vector search that a filter must carry on; searches by words have no vector."""
 
 
 def belief_step(kind: Kind, *, lenient: bool, unreviewed: bool) -> str:
-    """Return the step that leaves the facts that were believed, see `fragments.HOLDS`; other kinds all are.
+    """Return the step that keeps the facts that were believed, see `fragments.HOLDS`; empty for other kinds.
 
-    It asks only what has to be asked: the relation as a variable and a condition more take as long again.
+    It contains only the necessary conditions: the relation as a variable and one more condition take as long again.
     """
     if kind != "facts":
         return ""
@@ -111,7 +117,7 @@ WITH DISTINCT d, score"""
 
 
 def bm25_among(kind: Kind, first: str, sifting: str) -> str:
-    """Return the query that ranks by BM25 those of *kind* that *first* finds; as in `bm25`."""
+    """Return the query that ranks by BM25 the nodes of *kind* that *first* matches; see `bm25`."""
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
@@ -119,10 +125,10 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
-    """Return the query that ranks by BM25 those of *kind* that are *looked_at*; *sifting* leaves some of them.
+    """Return the query that ranks by BM25 the nodes of *kind* that *looked_at* matches, as far as they pass *sifting*.
 
-    Of the best ``$examined`` it takes the best ``$limit`` that are left. Reading how often a term stands in a text
-    takes most of the time, so it is done for what is looked at only.
+    It takes the best ``$limit`` of the best ``$examined``. Most time goes into reading how often a term occurs in a
+    text, so only the texts that *looked_at* matches are read.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
@@ -134,7 +140,7 @@ WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 
 def find_by_rare_words(kind: Kind) -> str:
-    """Return how those of *kind* are found that have one of the ``$rare`` terms, or both of one of the ``$pairs``."""
+    """Return the clauses that match the nodes of *kind* with one of ``$rare`` terms, or both of one of ``$pairs``."""
     return f"""
 CALL {{
   UNWIND $rare AS s
@@ -153,9 +159,9 @@ CALL {{
 
 
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return how ``$looked`` of *kind* are found: those whose ``$leading`` terms have the largest sums of rarities.
+    """Return the clauses that match ``$looked`` nodes of *kind*, by the largest sums of rarities of ``$leading`` terms.
 
-    Where these sums are *tied*, as those by one term are, the shortest are: the best of those that have it once.
+    If the sums are *tied*, as for a single term, the shortest texts come first: the best of those that have it once.
     """
     return f"""
 UNWIND $leading AS q
@@ -166,11 +172,11 @@ WITH d, sum(rarity) AS likely ORDER BY likely DESC{", d.n" if tied else ""} LIMI
 
 _ON_ITS_OWN = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 _VECTORS = {kind: (label, "d", "") for kind, label in LABELS.items()} | {"entities": _ON_ITS_OWN}
-"""The nodes that the vectors of each kind are on, by label and name, and how these and ``d`` find each other."""
+"""The label and name of the nodes that hold the vectors of each kind, and the match from there to ``d``."""
 
 
 def vector_search(kind: Kind, sifting: str) -> str:
-    """Return the query that ranks by cosine similarity in the vector index; as in `bm25`."""
+    """Return the query that ranks by cosine similarity in the vector index; see `bm25`."""
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH {node}, vector, distance{means}" if means else ""
     return f"""
@@ -180,9 +186,9 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 
 
 def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
-    """Return the query that ranks by cosine similarity, comparing each of *kind*, or each that *first* finds.
+    """Return the query that ranks by exact cosine similarity all nodes of *kind*, or those that *first* matches.
 
-    It asks the vector index for one first: where that is not there, all is being embedded anew by another model.
+    It asks the vector index for one node first: while all is being re-embedded by another model, there is no index.
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
@@ -200,8 +206,8 @@ def _best_by_meaning(kind: Kind, sifting: str) -> str:
     return sifting + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
 
 
-def passing_ids(kind: Kind, passing: str) -> str:
-    """Return the query that tells which ``$ids`` of *kind* pass."""
+def filter_ids(kind: Kind, passing: str) -> str:
+    """Return the query for which of ``$ids`` of *kind* pass."""
     return f"""
 UNWIND $ids AS id
 MATCH (d:{LABELS[kind]} {{id: id}})
@@ -216,7 +222,7 @@ MATCH (f:Fact {id: id})
 MATCH (d)-[:STATES]->(f)
 RETURN DISTINCT id AS fact, d.id AS id, d.speaker AS speaker
 """
-"""Which episodes state some facts."""
+"""The episodes that state some facts."""
 
 EVENTS = """
 MATCH (a:Alias)
@@ -234,7 +240,7 @@ RETURN e.id AS subject, b.valid_at AS valid_at, b.invalid_at AS invalid_at, b.kn
   count(n) > 0 AS meant, f.sentence AS sentence
 ORDER BY known_from, sentence
 """
-"""The periods of what some entities were, did or had, for finding when a question means by "before she moved"."""
+"""The periods of facts about some entities, to resolve questions like "before she moved"."""
 
 FACTS_BY_ID = f"""
 UNWIND $ids AS id
@@ -247,7 +253,7 @@ WITH f, h, b
 RETURN {part.FACT_MAP} AS fact, {part.BELIEF_MAP} AS belief, objects, sources
 ORDER BY belief.known_from, belief.id
 """
-"""Facts, each with its beliefs that fit, the latest last."""
+"""Facts with each belief that fits, the latest last."""
 
 ENTITIES_BY_ID = f"""
 UNWIND $ids AS id
@@ -262,7 +268,7 @@ MATCH (e:Episode {{id: id}})
 WHERE e.expires_at IS NULL OR e.expires_at > timestamp() * 1000
 RETURN {part.EPISODE_MAP} AS episode
 """
-"""Episodes, but such as have expired, by the server's clock, and are not forgotten yet."""
+"""Episodes without those that have expired, by the server's clock, but are not deleted yet."""
 
 COMMUNITIES_BY_ID = """
 UNWIND $ids AS id
@@ -277,8 +283,8 @@ MATCH (d)-[:OBJECT_IS]->(o)
 RETURN d.id AS id, coalesce(d.edge_type, 'semantic') AS type, s.id AS subject, collect(DISTINCT o.id) AS objects
 """
 
-# Sorted for each entity by itself, where a limit keeps it short: all at once takes three times as long at a hub. What
-# holds is found in that order; sorting it again would cost a third.
+# Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub. Facts
+# that hold come in that order; sorting again would cost a third.
 FACTS_NEAR = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})
@@ -295,9 +301,9 @@ CALL {{
   RETURN d
 }}
 WITH DISTINCT d{_ENDS}"""
-"""One step of a walk: the latest `$limit` facts that hold of each entity that has `$hub` at most, with their entities.
+"""A step of a walk: the latest `$limit` true facts of each entity with at most `$hub` facts, with their entities.
 
-They are among its latest `$depth` facts, and of an entity with more than `$most` facts among any `$most` of them.
+Only the latest `$depth` facts of an entity are considered, and of one with more than `$most` facts any `$most`.
 """
 
 FACT_LINKS = f"""

@@ -12,29 +12,29 @@ from kg_memory.falkor.queries import fragments as part
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 NEVER = 10**9
-"""A day that does not come."""
+"""A day that never comes."""
 NO_USAGE: dict[str, Any] = {"spent": []}
-"""The parameter of `ADD_USAGE` by itself; a run puts in what it spent."""
+"""The parameter of `ADD_USAGE` by default; a run fills in what it spent."""
 NO_LEDGER: dict[str, Any] = {"spent_since": NEVER, "spent_today": NEVER}
-"""The parameters of `BEFORE` by themselves; a run that has a budget puts in what it counts."""
+"""The parameters of `read_ledger_before` by default; a run with a budget fills in its period."""
 COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens")
 
-_SUMS = ", ".join(f"sum(s.{each})" for each in COUNTS)
-_SUMS_TODAY = ", ".join(f"sum(CASE WHEN s.day = $spent_today THEN s.{each} END)" for each in COUNTS)
+_SUMS = ", ".join(f"sum(s.{count})" for count in COUNTS)
+_SUMS_TODAY = ", ".join(f"sum(CASE WHEN s.day = $spent_today THEN s.{count} END)" for count in COUNTS)
 
 ADD_USAGE = f"""
 CALL {{
   UNWIND $spent AS row
   MERGE (s:Spent {{day: row.day}})
-  SET {", ".join(f"s.{each} = coalesce(s.{each}, 0) + row.{each}" for each in COUNTS)}
+  SET {", ".join(f"s.{count} = coalesce(s.{count}, 0) + row.{count}" for count in COUNTS)}
 }}"""
-"""Add what a run spent. What follows it may find that it is to write nothing; what was spent is spent."""
+"""Add what a run spent, even if what follows finds that it must write nothing."""
 
 LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return the clauses that read the ledger as `ledger`, and carry these names along."""
+    """Return the clauses that read the ledger as `ledger` and keep these names."""
     return f"""
 OPTIONAL MATCH (s:Spent)
 WHERE s.day >= $spent_since
@@ -53,7 +53,7 @@ MATCH (e:Episode {id: id})
 WHERE e.status IN $statuses
 RETURN e.id AS id
 """
-"""Which of some episodes are there, in one of these states."""
+"""The episodes among some ids with one of these statuses."""
 
 AVERAGE_COST = """
 MATCH (e:Episode)
@@ -62,12 +62,12 @@ WITH e.took AS took ORDER BY e.created_at DESC LIMIT $limit
 RETURN count(took) AS episodes, avg(took[3]) AS seconds,
   [avg(took[0]), avg(took[1]), avg(took[2])] AS all, [avg(took[4]), avg(took[5]), avg(took[6])] AS reading
 """
-"""What the episodes that were read last by a plan took, on average: calls, tokens in and out, seconds."""
+"""The average cost of the latest episodes that a plan read: calls, tokens in and out, seconds."""
 
 DAILY_USAGE = f"""
 MATCH (s:Spent)
 WHERE s.day >= $first AND s.day <= $last
-RETURN s.day AS day, {", ".join(f"coalesce(s.{each}, 0) AS {each}" for each in COUNTS)}
+RETURN s.day AS day, {", ".join(f"coalesce(s.{count}, 0) AS {count}" for count in COUNTS)}
 ORDER BY day DESC
 """
 
@@ -79,7 +79,7 @@ COUNT_EPISODES = """
 MATCH (e:Episode)
 RETURN count(e) AS episodes
 """
-"""How many episodes there are: the database knows it without looking at them."""
+"""The number of episodes, which the database knows without reading them."""
 
 COUNT_BY_STATUS = """
 MATCH (e:Episode)
