@@ -20,7 +20,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 VERSIONS = ("oldest", "newest")
 SHOWN = ("langgraph", "langchain-core", "langchain-openai", "langchain", "falkordb", "pydantic")
 TESTS = (
-    "tests/adapters", "tests/items", "tests/store_conformance", "tests/chat", "tests/communities", "tests/forgetting",
+    "tests/adapters", "tests/items", "tests/store_conformance", "tests/llm", "tests/communities", "tests/forgetting",
     "tests/ingestion", "tests/retrieval", "tests/review", "tests/test_memory.py", "tests/test_graphs.py",
     "tests/test_examples.py", "tests/falkor/test_connect.py",
 )  # fmt: skip

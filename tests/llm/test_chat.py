@@ -22,9 +22,9 @@ from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.usage import Usage
 from kg_memory.runtime.effects import Ask
-from tests.chat.conftest import Asked
-from tests.chat.samples import ASK, CUT, GOOD
 from tests.chat_server import chat_server
+from tests.llm.conftest import Asked
+from tests.llm.samples import ASK, CUT, GOOD
 from tests.openai_wire import BASE_URL, body, completion, failure, response
 
 SECRET = "Lena and I are off to Lisbon."

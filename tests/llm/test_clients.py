@@ -7,7 +7,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from kg_memory.errors import ModelRefusal
 from kg_memory.models.usage import Usage
-from tests.chat.samples import CUT, GOOD
+from tests.llm.samples import CUT, GOOD
 from tests.openai_wire import BASE_URL, body, completion, response
 
 DEPLOYED = "/openai/deployments/m/chat/completions"

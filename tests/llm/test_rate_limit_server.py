@@ -17,9 +17,8 @@ from kg_memory import AddResult, GraphMemory, Settings
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.embeddings import open_embedding_model
-from kg_memory.llm.rate_limit import RateLimiter
-from tests.chat.samples import ASK, GOOD
 from tests.chat_server import Said, chat_server, completion
+from tests.llm.samples import ASK, GOOD
 from tests.scripted import HashEmbeddings
 
 ASKERS = 40
@@ -82,25 +81,6 @@ def test_all_who_ask_at_once_are_answered_in_time(limit: Limited, url: str, aske
     assert not [each for each in asked(models) if isinstance(each, Exception)]
     assert limit.refused < 2 * ASKERS  # nearly all of the first burst, as nothing was known, and few after it
     assert time.monotonic() - began < LONGEST
-
-
-def test_each_for_himself_is_refused_more_often(limit: Limited, url: str) -> None:
-    model = open_chat_model("scripted", url)
-    asked_by_threads([ChatModel(model)] * ASKERS)
-    together = limit.refused
-    asked_by_threads([ChatModel(model, limiter=RateLimiter()) for _ in range(ASKERS)])
-    assert limit.refused - together > together
-
-
-def test_a_limit_that_is_set_is_never_met() -> None:
-    limit = Limited(limit=10, window=1.0)
-    with chat_server(limit) as url:
-        model = ChatModel(open_chat_model("scripted", url))
-        model.limiter.limit(
-            requests_per_minute=300
-        )  # half of it: what a busy machine bunches up is less than all of it
-        assert not [each for each in asked_by_threads([model] * 20) if isinstance(each, Exception)]
-    assert (limit.let, limit.refused) == (20, 0)
 
 
 def test_what_the_servers_headers_tell_is_kept_to() -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.models.usage import Usage
 from kg_memory.runtime.effects import Ask
-from tests.chat.samples import ASK
+from tests.llm.samples import ASK
 from tests.openai_wire import BASE_URL, openai_wire
 from tests.sleeping import Sleeping
 

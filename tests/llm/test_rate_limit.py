@@ -21,8 +21,8 @@ from kg_memory.llm.rate_limit import RateLimiter, limiter_of, read_allowance
 from kg_memory.llm.retry import Pause, QueueTimeout, RetryPolicy, with_retries
 from kg_memory.runtime.flow import arun, run
 from kg_memory.settings import Settings
+from tests.llm.test_retry import Gone
 from tests.sleeping import Sleeping
-from tests.test_retries import Gone
 
 
 class Clock:
