@@ -190,8 +190,8 @@ def questions(url: str, namespace: str, facts: int, inside: float) -> Figures:
         third = memory.communities.refresh(namespace=namespace)
         memory.add(f"Newcomer knows {name(one)}", namespace=namespace)
         fourth = memory.communities.refresh(namespace=namespace)
-    row = {"communities": first.communities, "first": first.asked, "unchanged": second.asked}
-    return {**row, "one more fact": third.asked, "one more entity": fourth.asked}
+    row = {"communities": first.communities, "first": first.questions, "unchanged": second.questions}
+    return {**row, "one more fact": third.questions, "one more entity": fourth.questions}
 
 
 def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figures:
@@ -207,7 +207,7 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
             memory.driver.database.command("DEL", key)
             ShadowGraph(key, connection).copy(before)
             memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
-            asked[memory.communities.refresh(namespace=namespace).asked] += 1
+            asked[memory.communities.refresh(namespace=namespace).questions] += 1
     return {f"{questions} asked": asked[questions] for questions in range(max(asked) + 1)}
 
 

@@ -36,7 +36,7 @@ with GraphMemory.open(model="offline") as memory:
 
     context = memory.context(QUESTION, limit=2, template="zeph", explain=True, namespace="example-recipes")
     print(f"\nA context of {context.tokens} tokens\n{context}\n\nWhy")
-    for why in context.found.why:
+    for why in context.results.explanations:
         if why.kind == "facts":
-            hits = ", ".join(f"{hit.way} {hit.rank}" for hit in why.hits)
-            print(f"    {why.text}: found by {hits}; {why.left_out or f'place {why.place}'}")
+            hits = ", ".join(f"{hit.retriever} {hit.rank}" for hit in why.hits)
+            print(f"    {why.text}: found by {hits}; {why.left_out or f'rank {why.rank}'}")

@@ -83,16 +83,16 @@ MANY = [
 def test_one_unreadable_episode_does_not_block_the_namespace(verbs, memory, error):
     mend = spoil(memory, error)
     added = verbs.add_many(MANY)
-    assert [(each.new, each.problem) for each in added] == [(True, None), (True, str(error)), (True, None)]
+    assert [(each.new, each.error) for each in added] == [(True, None), (True, str(error)), (True, None)]
     again = verbs.add_many(MANY)
-    assert [(each.new, bool(each.problem)) for each in again] == [(False, False), (False, True), (False, False)]
+    assert [(each.new, bool(each.error)) for each in again] == [(False, False), (False, True), (False, False)]
     assert verbs.episodes.resume() == []
-    assert [(each.episode, each.new, each.problem) for each in verbs.episodes.retry()] == [
+    assert [(each.episode, each.new, each.error) for each in verbs.episodes.retry()] == [
         (added[1].episode, False, str(error))
     ]
     assert len(verbs.facts.about("Ann")) == 2
     mend()
-    assert [each.problem for each in verbs.episodes.retry()] == [None]
+    assert [each.error for each in verbs.episodes.retry()] == [None]
     assert (verbs.stats().waiting, verbs.stats().failed) == (0, 0)
 
 
@@ -109,7 +109,7 @@ def test_what_the_next_episode_would_meet_too_stops_many(verbs, memory, error):
     with pytest.raises(type(error)):
         verbs.episodes.resume()
     mend()
-    assert [each.problem for each in verbs.episodes.resume()] == [None, None]
+    assert [each.error for each in verbs.episodes.resume()] == [None, None]
 
 
 def test_an_episode_that_could_not_be_saved_is_no_problem_but_an_error(verbs, memory):
@@ -127,7 +127,7 @@ def test_a_limit_that_was_lowered_meanwhile_blocks_only_what_is_too_long(verbs, 
     settings = memory.settings.with_(max_content=50)
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as other:
         resumed = Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).episodes.resume()
-    assert sorted((each.problem or "")[:30] for each in resumed) == ["", "the content has 140 characters"]
+    assert sorted((each.error or "")[:30] for each in resumed) == ["", "the content has 140 characters"]
     with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as other, pytest.raises(InputError):
         Verbs(other, verbs._namespace, asynchronous=verbs._asynchronous).add_many(["x" * 51])
 
@@ -157,14 +157,14 @@ def test_one_episode_that_the_model_cannot_answer_does_not_keep_the_others_waiti
             verbs.add(content, speaker="Ann", at=f"2024-01-0{number + 1}")
     model.rules["extract_message"] = picky
     resumed = verbs.episodes.retry()
-    assert [each.problem for each in resumed] == ["no usable answer: try another model", None, None]
+    assert [each.error for each in resumed] == ["no usable answer: try another model", None, None]
     assert [(each.id, each.content) for each in verbs.episodes.list(status="failed")] == [
         (resumed[0].episode, "poison")
     ]
     assert len(verbs.facts.about("Ann")) == 2
     many = [{"content": content, "at": "2024-02-01"} for content in ("poison again", "hello Bob.")]
     added = verbs.add_many(many)
-    assert [bool(each.problem) for each in added] == [True, False]
+    assert [bool(each.error) for each in added] == [True, False]
     assert {each.id for each in verbs.episodes.list(status="failed")} == {resumed[0].episode, added[0].episode}
 
 

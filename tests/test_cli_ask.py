@@ -62,7 +62,7 @@ def test_a_filter_a_center_and_a_recipe_reach_the_search(run: Run, told: str) ->
     assert speakers(found) == {"Nora"}
     assert len(found["episodes"]) == 2
     found = result(run, "ask", "Who works somewhere?", "--near", "Tom", "--recipe", "near", "--explain", "-n", told)
-    assert {step for each in found["why"] for step, _ in each["scores"]} == {"fused", "distance"}
+    assert {step for each in found["explanations"] for step, _ in each["scores"]} == {"fused", "distance"}
     code, _, err = run("ask", QUESTION, "--near", "Nobody", "-n", told)
     assert (code, "center must be the name of an entity" in err) == (1, True)
 
@@ -116,7 +116,7 @@ def test_json_has_the_context_too(run: Run, told: str) -> None:
     assert found["tokens"] > 50
     assert found["facts"]
     assert 0 <= found["relevance"] <= 1
-    assert {each["kind"] for each in found["why"]} >= {"facts", "episodes"}
+    assert {each["kind"] for each in found["explanations"]} >= {"facts", "episodes"}
 
 
 def test_explain_tells_what_found_each_thing_and_what_was_left_out(ask: Asked) -> None:

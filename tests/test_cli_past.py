@@ -78,7 +78,7 @@ def test_ask_says_which_words_named_the_time_and_explain_tells_all(run: Run, tol
     assert "Asked about" not in out
     _, out, _ = run("ask", "Where does Nora live?", "--on", "2023-12-24", "--explain", "-n", told)
     assert "the option: 2023-12-24" in out
-    assert result(run, "ask", question, "-n", told)["asked"]["words"] == "in 2023"
+    assert result(run, "ask", question, "-n", told)["time"]["words"] == "in 2023"
 
 
 def test_a_line_that_is_not_so_any_more_is_marked(run: Run, told: str) -> None:
@@ -129,15 +129,15 @@ def test_what_lies_around_is_told_with_its_steps(run: Run, told: str) -> None:
 
 def test_a_predicate_is_told_and_corrected(run: Run) -> None:
     name = ("-n", "predicates")
-    assert result(run, "predicates", "lives in", *name)["one_at_a_time"] is True
+    assert result(run, "predicates", "lives in", *name)["single_valued"] is True
     code, out, err = run("predicates", "likes best", "--as", "prefers", "--several", *name)
     assert (code, "LIKES_BEST" in out, "PREFERS" in out) == (0, True, True)
     assert "from now on" in err
     assert result(run, "predicates", *name) == [
-        {"name": "LIKES_BEST", "canonical": "PREFERS", "one_at_a_time": False, "origin": "corrected"}
+        {"name": "LIKES_BEST", "canonical": "PREFERS", "single_valued": False, "origin": "corrected"}
     ]
     assert result(run, "predicates", "likes best", *name)["canonical"] == "PREFERS"
-    assert result(run, "predicates", "likes best", "--one-at-a-time", *name)["one_at_a_time"] is True
+    assert result(run, "predicates", "likes best", "--one-at-a-time", *name)["single_valued"] is True
 
 
 def test_conflicts_of_records_wait_and_ingest_and_stats_say_so(run: Run, tmp_path: Path) -> None:

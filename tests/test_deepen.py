@@ -179,11 +179,11 @@ def test_one_that_the_model_cannot_read_keeps_what_it_had_and_stops_no_other(
 
     model.told = told  # type: ignore[method-assign]
     added = opened(model).episodes.deepen(namespace=namespace)
-    assert [each.problem is None for each in added] == [True, False, True]
+    assert [each.error is None for each in added] == [True, False, True]
     assert [row["status"] for row in rows(PLANS)] == ["done", "failed", "done"]
     assert {row["sentence"] for row in before} <= {row["sentence"] for row in rows(SENTENCES)}
     memory = opened(Scripted())
-    assert [each.problem for each in memory.episodes.retry(namespace=namespace)] == [None]
+    assert [each.error for each in memory.episodes.retry(namespace=namespace)] == [None]
     assert plans(rows) == ["standard"] * 3
 
 

@@ -97,7 +97,7 @@ def test_what_was_remembered_is_found_and_told_as_a_context(verbs):
 
 def test_a_namespace_that_holds_nothing_answers_with_nothing(verbs, memory, namespace):
     found = verbs.search("Where?")
-    assert found == SearchResults(question="Where?", asked=found.asked, relevance=0.0)
+    assert found == SearchResults(question="Where?", time=found.time, relevance=0.0)
     assert verbs.context("Where?") == ""
     assert verbs.facts.about("Ann") == verbs.entities.list() == verbs.episodes.list() == verbs.episodes.resume() == []
     assert verbs.facts.history("Ann") == verbs.facts.timeline("Ann") == verbs.facts.changes("1999-01-01") == []

@@ -106,7 +106,7 @@ def test_the_snippets_for_searching_run_as_they_are_printed(page, begin, end, me
         exec(compile(snippet, page, "exec"), told)
     assert "Oslo" in told["context"]
     assert told["context"].startswith("<memory>")
-    assert told["found"].why
+    assert told["found"].explanations
     assert capsys.readouterr().out
 
 

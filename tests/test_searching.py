@@ -61,7 +61,7 @@ def test_sync_and_async_find_and_tell_the_same(story, given):
     sync, later = (Verbs(story, NAMESPACE, asynchronous=each) for each in (False, True))
     assert sync.search(QUESTION, **FIXED, **given) == later.search(QUESTION, **FIXED, **given)
     one, other = (each.context(QUESTION, **FIXED, **given) for each in (sync, later))
-    assert (str(one), one.found, one.lines, one.left_out) == (str(other), other.found, other.lines, other.left_out)
+    assert (str(one), one.results, one.lines, one.left_out) == (str(other), other.results, other.lines, other.left_out)
 
 
 @pytest.mark.parametrize("given", GIVEN, ids=str)
@@ -70,7 +70,7 @@ def test_one_that_is_traced_is_a_run_of_the_graph_and_finds_and_tells_the_same(v
     with collect_runs() as kept:
         assert verbs.search(QUESTION, **FIXED, **given) == found
         told = verbs.context(QUESTION, **FIXED, **given)
-    assert (str(told), told.found, told.lines) == (str(context), context.found, context.lines)
+    assert (str(told), told.results, told.lines) == (str(context), context.results, context.lines)
     assert [run.name for run in kept.traced_runs] == ["retrieval", "retrieval"]
 
 
@@ -137,7 +137,7 @@ def test_a_context_is_a_text_that_knows_its_lines(verbs):
     assert isinstance(context, str)
     assert context.startswith("Facts")
     assert "Ann lives in Oslo" in context
-    assert isinstance(context.found, SearchResults)
+    assert isinstance(context.results, SearchResults)
     assert all(line.text in context for line in context.lines)
     assert {line.kind for line in context.lines} >= {"facts", "episodes"}
     assert 0 < context.tokens <= 1500
@@ -175,9 +175,9 @@ def test_below_the_set_relevance_the_context_is_empty_and_tells_why(server, temp
         assert unknown == ""
         assert (unknown.lines, unknown.tokens) == ((), 0)
         assert UNLIKELY in {each.left_out for each in unknown.left_out}
-        assert unknown.found.relevance < 0.5
+        assert unknown.results.relevance < 0.5
         known = memory.context("Oslo rainy", namespace=NAMESPACE, template=template)
-        assert known.found.relevance > 0.5
+        assert known.results.relevance > 0.5
         assert known != ""
 
 
@@ -190,22 +190,22 @@ def test_the_relevance_is_told_and_what_is_known_is_likelier(verbs):
 
 def test_it_explains_what_is_found_and_what_is_left_out(verbs):
     context = verbs.context(QUESTION, limit=2, explain=True)
-    why = context.found.why
-    found = [(kind, each.id) for kind in KINDS for each in getattr(context.found, kind)]
-    assert [(each.kind, each.id) for each in why if each.place] == found
+    why = context.results.explanations
+    found = [(kind, each.id) for kind in KINDS for each in getattr(context.results, kind)]
+    assert [(each.kind, each.id) for each in why if each.rank] == found
     assert all(each.hits and each.scores and each.text for each in why)
     assert {step for each in why for step, _ in each.scores} == {"fused"}
-    assert {hit.way for each in why for hit in each.hits} == {"words", "meaning", "graph"}
-    behind = [each for each in why if each.place is None]
+    assert {hit.retriever for each in why for hit in each.hits} == {"words", "meaning", "graph"}
+    behind = [each for each in why if each.rank is None]
     assert behind
     assert all(each.left_out == "not among the first 2" for each in behind)
     told = {(line.kind, line.id) for line in context.lines}
     assert all((each.kind, each.id) in told or each.left_out for each in why)
-    assert verbs.search(QUESTION).why == ()
+    assert verbs.search(QUESTION).explanations == ()
 
 
 def test_an_explanation_has_the_score_after_each_step(verbs):
-    why = verbs.search(QUESTION, recipe="near", explain=True).why
+    why = verbs.search(QUESTION, recipe="near", explain=True).explanations
     assert {tuple(step for step, _ in each.scores) for each in why} == {("fused", "distance")}
 
 
@@ -243,5 +243,5 @@ def test_no_text_of_a_filter_a_thread_or_a_center_breaks_a_search(story, hostile
 @pytest.mark.parametrize("question", ["", " \n\t", "\u2003", None, 5, b"Oslo", ["Oslo"]])
 def test_only_an_empty_question_is_refused(verbs, question):
     for verb in (verbs.search, verbs.context):
-        with pytest.raises(InputError, match="the question must be a non-empty string"):
+        with pytest.raises(InputError, match="question must be a non-empty string"):
             verb(question)

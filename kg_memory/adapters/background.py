@@ -136,7 +136,7 @@ class BackgroundMemory(Closing):
         """Save *episodes*, and return the future of their being read; they are durable when this returns.
 
         *thread* is the conversation of those that name none. Cancelling the future leaves them saved and unread.
-        Its error is the outage that outlasted the attempts; see `AddResult.problem` for an episode that cannot be read.
+        Its error is the outage that outlasted the attempts; see `AddResult.error` for an episode that cannot be read.
         Errors: `InputError`, `DatabaseError`.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
@@ -292,7 +292,7 @@ class BackgroundMemory(Closing):
         try:
             for id_, given in self._episodes(task):
                 added += self._patiently(id_, task.namespace, partial(self._read_one, id_, given, task.namespace))
-                if problem := added[-1].problem:
+                if problem := added[-1].error:
                     self._fail(id_, task.namespace, problem, 1)
         except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next
             for id_ in task.ids[len(added) + 1 :]:

@@ -196,7 +196,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             self._pass_over("read what was said", error)
             return
         for each in added:
-            if each.problem:
+            if each.error:
                 logger.warning("episode %s is saved but not read: it %s", each.episode, each.status)
 
     def _said(self, messages: Sequence[BaseMessage], turn: Turn) -> list[EpisodeInput]:

@@ -102,7 +102,7 @@ def show(results: SearchResults, sentence: str | None, screen: Screen, *, explai
         screen.table(("said at", "by", "what", "source", *extra), lines, ("cyan", "bold", "", "dim", *styles))
     if explain:
         screen.line()
-        show_left_out((episode for episode in results.why if episode.place is None), screen)
+        show_left_out((episode for episode in results.explanations if episode.rank is None), screen)
 
 
 def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen: Screen) -> int:
@@ -112,7 +112,7 @@ def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen:
         context = memory.context(arguments.question, namespace=namespace, **form, **options)
     if screen.as_json:
         header = {"context": context, "tokens": context.tokens, "template": arguments.template}
-        screen.json({"namespace": namespace, **header, **context.found.model_dump(mode="json")})
+        screen.json({"namespace": namespace, **header, **context.results.model_dump(mode="json")})
         return 0
     if context:
         screen.line(context)
@@ -120,11 +120,11 @@ def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen:
         screen.note(_nothing(namespace))
     if arguments.explain:
         screen.line()
-        _show_time(context.found, arguments, screen)
+        _show_time(context.results, arguments, screen)
         show_lines(context, screen)
-        show_left_out(context.found.why, screen)
+        show_left_out(context.results.explanations, screen)
     if context or context.left_out:
-        _show_doubt(context.found, screen.note)
+        _show_doubt(context.results, screen.note)
     return 0
 
 
@@ -144,7 +144,7 @@ def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
     """Say which time was asked about: where the question's own words told it, or with all that led to it."""
-    time = results.asked
+    time = results.time
     if time is None:
         return
     if not arguments.explain:
@@ -202,20 +202,20 @@ Reasons = Mapping[tuple[Kind, str], Explanation]
 
 def reasons(results: SearchResults) -> Reasons:
     """Return what explains each thing, by its kind and id."""
-    return {(explanation.kind, explanation.id): explanation for explanation in results.why}
+    return {(explanation.kind, explanation.id): explanation for explanation in results.explanations}
 
 
 def cells(why: Explanation | None) -> tuple[Cell, Cell]:
     """Return which searches found it, at which rank each, and its score after each step of ranking."""
     if why is None:
         return "", ""
-    found_by = ", ".join(f"{hit.way} {hit.rank}" for hit in why.hits)
+    found_by = ", ".join(f"{hit.retriever} {hit.rank}" for hit in why.hits)
     return found_by, ", ".join(f"{step} {score:.4f}" for step, score in why.scores)
 
 
 def show_lines(context: Context, screen: Screen) -> None:
     """Print what explains each line of *context*."""
-    explanations = reasons(context.found)
+    explanations = reasons(context.results)
     rows = [
         (NAMES[line.kind], _short(line.text.removeprefix("- ")), *cells(explanations.get((line.kind, line.id))))
         for line in context.lines

@@ -52,7 +52,7 @@ def _describe_refresh(done: CommunityRefresh) -> str:
     drift = f" {done.drift:.1%} of the entities had been elsewhere before." if done.drift else ""
     return (
         f"{count_noun(done.changed, 'community')} summarised, {done.unchanged} unchanged, "
-        f"{done.removed} removed; {count_noun(done.asked, 'question')} asked.{drift}"
+        f"{done.removed} removed; {count_noun(done.questions, 'question')} asked.{drift}"
     )
 
 

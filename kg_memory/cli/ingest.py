@@ -200,13 +200,13 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
 
 def report(added: Sequence[AddResult], screen: Screen, describe: Callable[[int, int], str]) -> int:
     """Tell what is *describe* of how many were read and how many failed, and of these why; return 1 if any failed."""
-    failed = [result for result in added if result.problem]
+    failed = [result for result in added if result.error]
     if screen.as_json:
         screen.json([result.model_dump(mode="json") for result in added])
         return bool(failed)
     screen.line(describe(len(added) - len(failed), len(failed)))
     for result in failed:
-        screen.note(f"{result.episode}: {result.problem}")
+        screen.note(f"{result.episode}: {result.error}")
     return bool(failed)
 
 

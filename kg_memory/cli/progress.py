@@ -42,11 +42,11 @@ class ProgressBar:
         done, new, facts = self._before
         self.done, self.new, self.facts = done + progress.done, new + progress.new, facts + progress.facts
         added = progress.added
-        self.reviews += len(added.waiting)
+        self.reviews += len(added.pending)
         self.usage += added.usage
         self.unread.pop(added.episode, None)
-        if added.problem is not None:
-            self.unread[added.episode] = added.problem
+        if added.error is not None:
+            self.unread[added.episode] = added.error
         elif not added.new:
             self.known += 1
         now = time.monotonic()

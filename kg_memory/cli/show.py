@@ -291,4 +291,4 @@ def _tell(info: PredicateInfo, screen: Screen) -> None:
 
 def _row(info: PredicateInfo) -> tuple[Cell, ...]:
     times = {True: "one", False: "several", None: "not known"}
-    return info.name, info.canonical, times[info.one_at_a_time], info.origin
+    return info.name, info.canonical, times[info.single_valued], info.origin

@@ -92,7 +92,7 @@ def _remember(arguments: Namespace, screen: Screen) -> int:
                 namespace=namespace_of(arguments),
                 progress=lambda at: note(at.done, at.total or len(episodes)),
             )
-    unread = [result.problem for result in added if result.problem]
+    unread = [result.error for result in added if result.error]
     facts = sum(len(result.facts) for result in added)
     if screen.as_json:
         outcome = {"episodes": len(added), "new": sum(result.new for result in added), "facts": facts, "unread": unread}

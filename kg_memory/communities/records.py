@@ -106,7 +106,7 @@ def read_refresh(state: Mapping[str, Any]) -> CommunityRefresh:
         unchanged=state["unchanged"],
         removed=len(state["removed"]),
         drift=state["drift"],
-        asked=state["asked"],
+        questions=state["asked"],
         usage=sum((StepUsage(**step) for step in state["steps"]), Usage()),
     )
 

@@ -135,7 +135,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 def _find_meaning(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
     """Return what *name* means by a correction, the settings, what is *stored* and the rules; ``None`` for a miss."""
     if stored is not None and stored["origin"] == "corrected":
-        return _row_to_meaning(stored, declared=stored["one_at_a_time"] is not None)
+        return _row_to_meaning(stored, declared=stored["single_valued"] is not None)
     declared = vocabulary.declared_predicate(name, settings.fact_types)
     if declared is not None:
         names = {vocabulary.predicate_name(fact.name) for fact in settings.fact_types if fact.single_valued is not None}
@@ -148,7 +148,7 @@ def _find_meaning(name: str, stored: Row | None, settings: Settings) -> Meaning 
 
 
 def _row_to_meaning(row: Row, *, declared: bool = False) -> Meaning:
-    return Meaning(row["canonical"], row["one_at_a_time"], _family(row["canonical"]), declared=declared)
+    return Meaning(row["canonical"], row["single_valued"], _family(row["canonical"]), declared=declared)
 
 
 def _to_meaning(predicate: NewPredicate) -> Meaning:

@@ -374,7 +374,7 @@ def _result(state: Mapping[str, Any]) -> AddResult:
         entities=tuple(entity["name"] for entity in state["entities"]),
         facts=tuple(fact["sentence"] for fact in state["facts"]),
         ended=tuple(revision.get("ended", ())),
-        waiting=tuple(revision.get("waiting", ())),
+        pending=tuple(revision.get("waiting", ())),
         status=EpisodeStatus(state["status"]),
         skipped=state.get("skipped"),
         steps=tuple(StepUsage(**step) for step in state.get("steps", ())),
@@ -404,7 +404,7 @@ def _result_of_failure(engine: Engine, state: Mapping[str, Any], began: int, err
     if episode is None:
         raise error
     new = micros(episode.created_at, default=0) >= began
-    return AddResult(episode=episode.id, new=new, status=episode.status, problem=str(error), steps=error.steps)
+    return AddResult(episode=episode.id, new=new, status=episode.status, error=str(error), steps=error.steps)
 
 
 # Stored episodes

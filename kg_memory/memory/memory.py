@@ -66,14 +66,14 @@ class GraphMemory(Group, Closing):
 
     Search and context return facts that hold now, or held *as_of* another instant, or at some time *during* a period,
     by what is believed now, or was *believed_at* another instant; see `Facts` for how times are given. Without these,
-    time words in the question count ("where did Ann live in 2019?", "before she moved"): see `SearchResults.asked`.
+    time words in the question count ("where did Ann live in 2019?", "before she moved"): see `SearchResults.time`.
     *unreviewed* includes what waits for review. Summaries describe the present, so a question about the past gets none.
 
     *thread* is the conversation that asks: what it last spoke of is found more easily. *center* is the name of an
     entity near which to look. *where* filters the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``:
     see `kg_memory.models.filters`. *recipe* sets how to search and rank, by name or as a
-    `kg_memory.retrieval.recipe.Recipe`. *explain* adds to `SearchResults.why` why each result stands where it does,
-    and what was left out and why.
+    `kg_memory.retrieval.recipe.Recipe`. *explain* adds the `SearchResults.explanations`: why each result stands where
+    it does, and what was left out and why.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class Predicates(Group):
         info = PredicateInfo(
             name=own_name,
             canonical=current.canonical if canonical is None else predicate_name(replace_unstorable(canonical)),
-            one_at_a_time=current.one_at_a_time if single_valued is None else single_valued,
+            single_valued=current.single_valued if single_valued is None else single_valued,
             origin="corrected",
         )
         time = yield from now()
@@ -84,4 +84,4 @@ def _read_predicate(name: str) -> Flow[PredicateInfo]:
     rule = canonical_predicate(name)
     if rule is None:
         return PredicateInfo(name=name, canonical=name, origin="rules")
-    return PredicateInfo(name=name, canonical=rule.name, one_at_a_time=rule.single_valued, origin="rules")
+    return PredicateInfo(name=name, canonical=rule.name, single_valued=rule.single_valued, origin="rules")

@@ -20,13 +20,13 @@ class Line(Value):
 class Context(str):
     """A text for a prompt: a string like any other, with what it is made of.
 
-    `found` is what the search found, `lines` what of it is told, in the order of the text, `left_out` what is not, and
+    `results` are those of the search, `lines` the ones that are in the text, in its order, `left_out` the others, and
     why. `tokens` is about how many the text has.
     """
 
-    __slots__ = ("found", "left_out", "lines", "tokens")
+    __slots__ = ("left_out", "lines", "results", "tokens")
 
-    found: SearchResults
+    results: SearchResults
     tokens: int
     lines: tuple[Line, ...]
     left_out: tuple[Explanation, ...]
@@ -34,13 +34,13 @@ class Context(str):
     def __new__(
         cls,
         text: str = "",
-        found: SearchResults | None = None,
+        results: SearchResults | None = None,
         *,
         tokens: int = 0,
         lines: Sequence[Line] = (),
         left_out: Sequence[Explanation] = (),
     ) -> Self:
         made = super().__new__(cls, text)
-        made.found = SearchResults(question="") if found is None else found
+        made.results = SearchResults(question="") if results is None else results
         made.tokens, made.lines, made.left_out = tokens, tuple(lines), tuple(left_out)
         return made

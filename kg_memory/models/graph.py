@@ -207,8 +207,8 @@ class CommunityRefresh(Value):
     """What became of the communities: how many there are, `changed` were summarised anew, `removed` are no more.
 
     `levels` is how many levels they have. `drift` is the share of the entities that were in another community before,
-    or in none, than they are now, where there were communities. `asked` is how many questions the model got, and
-    `usage` what they took.
+    or in none, than they are now, where there were communities. `questions` is how many the model got, and `usage`
+    what they took.
     """
 
     communities: int = 0
@@ -217,7 +217,7 @@ class CommunityRefresh(Value):
     unchanged: int = 0
     removed: int = 0
     drift: float | None = None
-    asked: int = 0
+    questions: int = 0
     usage: Usage = Usage()
 
 
@@ -235,9 +235,9 @@ class QueryTime(Value):
 
 
 class Hit(Value):
-    """At which `rank` and by which `score` one way of searching (``words``, ``meaning``, ``graph``) found something."""
+    """The `rank` and the `score` at which a `retriever` (``words``, ``meaning``, ``graph``) found something."""
 
-    way: str
+    retriever: str
     rank: int
     score: float
 
@@ -245,44 +245,44 @@ class Hit(Value):
 class Explanation(Value):
     """Why something stands where it does, or was left out.
 
-    `text` is what it says: its line in the context, if it has one. `place` is its place among those of its kind that
-    were found, from 1, or ``None`` where it is not among them; `left_out` is why it is not, or why it has no line.
+    `text` is what it says: its line in the context, if it has one. `rank` is its place among the results of its kind,
+    from 1, or ``None`` where it is not among them; `left_out` is why it is not, or why it has no line.
     `hits` tell which searches found it, `scores` what its score was after each step of ranking.
     """
 
     kind: Kind
     id: str
     text: str = ""
-    place: int | None = None
+    rank: int | None = None
     hits: tuple[Hit, ...] = ()
     scores: tuple[tuple[str, float], ...] = ()
     left_out: str | None = None
 
 
 class SearchResults(Value):
-    """What a search found, best first in each kind, and the time that it looked at.
+    """The results of a search, best first in each kind, and the `time` that it looked at.
 
     `relevance`, 0 to 1, is how likely the memory holds something about the question, if half of all questions have an
-    answer; it tells an unknown subject, not a missing detail. A search that does not go by words has none. `why`
-    explains each thing, and what was left out, if the search was to explain itself.
+    answer; it tells an unknown subject, not a missing detail. A search that does not go by words has none.
+    `explanations` has each result, and what was left out, if the search was to explain itself.
     """
 
     question: str
-    asked: QueryTime | None = None
+    time: QueryTime | None = None
     facts: tuple[Fact, ...] = ()
     entities: tuple[Entity, ...] = ()
     communities: tuple[Community, ...] = ()
     episodes: tuple[Episode, ...] = ()
     relevance: float | None = None
-    why: tuple[Explanation, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
 
 
 class AddResult(Value):
-    """What became of one episode.
+    """The result of adding one episode.
 
     `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
-    those of the facts that hold no longer because of it, `waiting` those that wait for review. `status` is how far it
-    got: `problem` says why it could not be read, and `skipped` why it was not to be. `steps` tell what each step took,
+    those of the facts that hold no longer because of it, `pending` those that wait for review. `status` is how far it
+    got: `error` says why it could not be read, and `skipped` why it was not to be. `steps` tell what each step took,
     in their order, and `usage` what all of them did.
     """
 
@@ -292,8 +292,8 @@ class AddResult(Value):
     entities: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()
-    problem: str | None = None
+    pending: tuple[str, ...] = ()
+    error: str | None = None
     skipped: str | None = None
     steps: tuple[StepUsage, ...] = ()
 
@@ -383,7 +383,7 @@ class PredicateInfo(Value):
 
     name: str
     canonical: str
-    one_at_a_time: bool | None = None
+    single_valued: bool | None = None
     origin: Literal["corrected", "declared", "rules", "learned"]
 
 

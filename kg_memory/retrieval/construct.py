@@ -56,15 +56,15 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     stored, remarks = yield from _read_winners(request, search, ranked)
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)
-    results = SearchResults(question=request.question, asked=search.time, relevance=search.relevance, **values)
+    results = SearchResults(question=request.question, time=search.time, relevance=search.relevance, **values)
     if search.past or _filters_episodes_or_facts(request):
         results = _without_summaries(results)
-    context = render(results, request.max_tokens, form) if request.max_tokens else Context(found=results)
+    context = render(results, request.max_tokens, form) if request.max_tokens else Context(results=results)
     if results.relevance is not None and results.relevance < settings.abstain_below:
         context = abstain(context)
     if request.explain:
         explanations = explain(context, _texts(stored), search, ranked, request.limit)
-        results = results.model_copy(update={"why": explanations})
+        results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
     for reranker in request.recipe.rerankers:
         if isinstance(reranker, ServedReranker):

@@ -44,7 +44,7 @@ def _explain_results(kind: Kind, context: Context, search: Search, ranked: Ranke
         id_ = id_of(value)
         has_line = bool(lines[id_])
         text = lines[id_].popleft() if has_line else text_of(value)
-        update = {"place": rank} if has_line else {"place": rank, "left_out": reasons.get(id_)}
+        update = {"rank": rank} if has_line else {"rank": rank, "left_out": reasons.get(id_)}
         yield _explain_one(kind, id_, text, search, ranked).model_copy(update=update)
 
 
@@ -71,9 +71,9 @@ def _hits(kind: Kind, id_: str, search: Search) -> Iterator[Hit]:
         for retriever in RETRIEVERS:
             for rank, (hit, score) in enumerate(search.hits[kind].of(retriever), start=1):
                 if hit == id_:
-                    yield Hit(way=retriever, rank=rank, score=score)
+                    yield Hit(retriever=retriever, rank=rank, score=score)
 
 
 def _results(kind: Kind, context: Context) -> Sequence[Value]:
-    results: Sequence[Value] = getattr(context.found, kind)
+    results: Sequence[Value] = getattr(context.results, kind)
     return results

@@ -60,7 +60,7 @@ def construct(state: RetrievalState, settings: Settings) -> Flow[Plain]:
     """Read the best candidates, and write them down for a prompt."""
     request, search_ = decode_request(state), SEARCH.validate_python(state)
     context = yield from construct_context(request, search_, RANKED.validate_python(state), settings)
-    results = context.found.model_dump(mode="json")
+    results = context.results.model_dump(mode="json")
     return {"results": results, "context": str(context), "lines": plain_lines(context)}
 
 

@@ -148,8 +148,8 @@ def test_an_episode_that_cannot_be_read_is_told_once_and_does_not_hold_up_the_ot
     future = add([said("a bad one"), said("a good one")])
     assert background.flush(10)
     bad, good = future.result(0)
-    assert "no usable answer" in bad.problem
-    assert good.problem is None
+    assert "no usable answer" in bad.error
+    assert good.error is None
     [failure] = background.failures
     assert (failure.episode, failure.attempts) == (bad.episode, 1)
 
@@ -161,7 +161,7 @@ def test_a_callback_that_fails_stops_nothing(memory, model, namespace, caplog):
     model.rules["extract_message"] = lambda _: (_ for _ in ()).throw(AnswerError("bad: try another"))
     with BackgroundMemory(memory, after_seconds=0, on_failure=broken) as background:
         futures = [background.submit([said(f"Ann {n}", str(n))], namespace=namespace) for n in range(2)]
-        assert all(each.result(10)[0].problem for each in futures)
+        assert all(each.result(10)[0].error for each in futures)
     assert "on_failure failed" in caplog.text
 
 
@@ -296,7 +296,7 @@ def test_many_threads_and_two_backgrounds_lose_and_double_nothing(memory, namesp
         futures = [future for pair in pool.map(speak, range(12)) for future in pair]
     for each in both:
         each.close(30)
-    assert all(each.result(0)[0].problem is None for each in futures)
+    assert all(each.result(0)[0].error is None for each in futures)
     stats = memory.stats(namespace=namespace)
     assert (stats.episodes, stats.waiting, stats.facts) == (12, 0, 10)
 
@@ -328,7 +328,7 @@ async def test_asubmit_saves_reads_and_keeps_the_loop_free(memory, model, namesp
         wait.set()
         assert await background.aflush(10)
         [added] = await asyncio.wrap_future(future)
-        assert added.problem is None
+        assert added.error is None
         with pytest.raises(InputError):
             await background.asubmit(["Ann lives in Oslo", ""], namespace=namespace)
     with pytest.raises(DatabaseUnavailable, match="closed"):

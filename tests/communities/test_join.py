@@ -40,11 +40,11 @@ def test_however_many_join_the_next_refresh_asks_once_and_knows_them(memory, mod
     memory.communities.refresh(namespace=namespace)
     tell("Gus knows Dora and Eve", "Hal knows Dora and Fay", "Ivy knows Eve and Fay")
     done = memory.communities.refresh(namespace=namespace)
-    assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, asked=1)
+    assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, questions=1)
     [told] = names(model.asks("community")[-1])
     assert set(told) == {"Dora", "Eve", "Fay", "Gus", "Hal", "Ivy"}
     assert sum(each.joined for each in memory.communities.list(namespace=namespace)) == 0
-    assert memory.communities.refresh(namespace=namespace).asked == 0
+    assert memory.communities.refresh(namespace=namespace).questions == 0
 
 
 def test_nobody_joins_where_there_are_no_communities_or_by_what_is_no_longer_so(

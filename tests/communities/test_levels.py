@@ -42,14 +42,14 @@ def levels(memory, model, namespace, tell, monkeypatch):
 def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_these(
     memory, model, namespace, levels, rows
 ):
-    assert levels == CommunityRefresh(communities=6, levels=2, changed=6, asked=2)
+    assert levels == CommunityRefresh(communities=6, levels=2, changed=6, questions=2)
     assert [(row["part"], row["whole"]) for row in rows(PARTS)] == [
         (part, whole) for whole in ("AB", "CD") for part in whole
     ]
     [_, above] = model.asks("community")
     asked = [{each["part"]: each["summary"] for each in one["items"]} for one in above["communities"]]
     assert sorted(asked, key=str) == [{each: f"All about {each}." for each in whole} for whole in ("AB", "CD")]
-    assert memory.communities.refresh(namespace=namespace).asked == 0
+    assert memory.communities.refresh(namespace=namespace).questions == 0
 
     listed = memory.communities.list(namespace=namespace)
     assert [(each.name, each.level, each.parts) for each in listed[:2]] == [
@@ -71,7 +71,7 @@ def test_a_large_memory_has_communities_of_communities_told_by_the_summaries_of_
 def test_one_more_fact_asks_about_its_community_and_the_one_above(memory, model, namespace, levels, tell, rows):
     tell("G9 knows A0 and A1")
     asked = len(model.asks("community"))
-    assert memory.communities.refresh(namespace=namespace).asked == 2
+    assert memory.communities.refresh(namespace=namespace).questions == 2
     [lower, higher] = model.asks("community")[asked:]
     assert [set(each) for each in names(lower)] == [{"A0", "A1", "A2", "A3", "G9"}]
     assert names(higher) == [["AG", "B"]]
@@ -82,7 +82,7 @@ def test_communities_that_are_no_more_leave_no_trace_above(memory, namespace, le
     ended = "MATCH (e:Entity)-[:SUBJECT_OF]->(f)-[:HELD]->(b) WHERE e.name STARTS WITH $letter SET b.invalid_at = 1"
     database.query(graph_key(namespace), ended, {"letter": "D"}, write=True)
     done = memory.communities.refresh(namespace=namespace)
-    assert (done.communities, done.levels, done.removed, done.asked) == (3, 1, 3, 1), "D3 is with C now"
+    assert (done.communities, done.levels, done.removed, done.questions) == (3, 1, 3, 1), "D3 is with C now"
     assert rows(PARTS) == []
 
 
@@ -96,7 +96,7 @@ def test_what_rests_on_a_summary_by_rules_is_told_again_with_it(memory, model, n
 
     model.rules["community"] = refusing
     tell("G9 knows A0 and A1")
-    assert memory.communities.refresh(namespace=namespace).asked == 2
+    assert memory.communities.refresh(namespace=namespace).questions == 2
     model.rules["community"] = rule
-    assert memory.communities.refresh(namespace=namespace).asked == 2
-    assert memory.communities.refresh(namespace=namespace).asked == 0
+    assert memory.communities.refresh(namespace=namespace).questions == 2
+    assert memory.communities.refresh(namespace=namespace).questions == 0

@@ -37,7 +37,7 @@ def consistent(memory, rows, namespace):
 
 def test_two_circles_of_friends_are_two_communities_with_a_name_and_a_summary(memory, namespace, circles, refresh):
     done = refresh()
-    assert done == CommunityRefresh(communities=2, levels=1, changed=2, asked=1)
+    assert done == CommunityRefresh(communities=2, levels=1, changed=2, questions=1)
     listed = memory.communities.list(namespace=namespace)
     assert [each.members for each in listed] == [("Ann", "Bob", "Cid"), ("Dora", "Eve", "Fay")]
     assert sorted(listed[0].name.split(" and ")) == ["Ann", "Bob", "Cid"]
@@ -76,7 +76,7 @@ def test_one_new_fact_costs_one_question_and_leaves_the_ids(memory, model, names
     before = {each.members: each.id for each in memory.communities.list(namespace=namespace)}
     tell("Gus knows Dora and Fay")
     done = memory.communities.refresh(namespace=namespace)
-    assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, asked=1)
+    assert done == CommunityRefresh(communities=2, levels=1, changed=1, unchanged=1, drift=0.0, questions=1)
     [last] = model.asks("community")[1:]
     assert [set(each) for each in names(last)] == [{"Dora", "Eve", "Fay", "Gus"}]
     after = {each.members: each.id for each in memory.communities.list(namespace=namespace)}
@@ -86,8 +86,8 @@ def test_one_new_fact_costs_one_question_and_leaves_the_ids(memory, model, names
 
 def test_a_full_refresh_asks_again_about_all_of_them(memory, namespace, circles, refresh):
     memory.communities.refresh(namespace=namespace)
-    assert refresh(full=True).model_dump(include={"changed", "removed", "asked"}) == {
-        "changed": 2, "removed": 0, "asked": 1,
+    assert refresh(full=True).model_dump(include={"changed", "removed", "questions"}) == {
+        "changed": 2, "removed": 0, "questions": 1,
     }  # fmt: skip
     assert [each.members for each in memory.communities.list(namespace=namespace)] == [
         ("Ann", "Bob", "Cid"),
@@ -181,8 +181,8 @@ def test_a_refresh_that_was_overtaken_begins_anew_and_overwrites_nothing(memory,
 
     model.rules["community"] = slow
     done = memory.communities.refresh(namespace=namespace)
-    assert (done.communities, done.unchanged, done.asked) == (2, 2, 1)
-    assert memory.communities.refresh(namespace=namespace).asked == 0
+    assert (done.communities, done.unchanged, done.questions) == (2, 2, 1)
+    assert memory.communities.refresh(namespace=namespace).questions == 0
     assert consistent(memory, rows, namespace)
     assert ("Dora", "Eve", "Fay", "Gus") in {each.members for each in memory.communities.list(namespace=namespace)}
 
@@ -244,7 +244,7 @@ def test_a_refused_community_has_its_facts_for_a_summary_until_the_model_gives_o
         return rule(fields)
 
     model.rules["community"] = refusing
-    assert memory.communities.refresh(namespace=namespace).asked == 3, "about both, then about each"
+    assert memory.communities.refresh(namespace=namespace).questions == 3, "about both, then about each"
     told = {each.members[0]: each for each in memory.communities.list(namespace=namespace)}
     assert told["Ann"].summary.startswith("All about ")
     assert "Dora" in told["Dora"].name

@@ -71,7 +71,7 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(("since", "until", "before", "at", "now", "believed_at", "gap"), 1_700_000_000_000_000),
     **dict.fromkeys(("edited_from", "edited_until", "edited_precision", "edited_end_precision"), 1_700_000_000_000_000),
     **dict.fromkeys(("limit", "most", "length", "depth", "hub", "sources", "words", "version"), 10),
-    **dict.fromkeys(("lenient", "unreviewed", "one_at_a_time", "reading", "kept"), False),
+    **dict.fromkeys(("lenient", "unreviewed", "single_valued", "reading", "kept"), False),
     **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds", "statuses", "plans", "ends")},
     "spent": [],
     "spent_since": 20_000,

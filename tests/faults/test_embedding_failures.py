@@ -140,7 +140,7 @@ def test_what_happens_once_is_made_good_at_once(
 ) -> None:
     remote.spoil(FAULTS[name][0], times=1)
     added = memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
-    assert (added.status, added.problem, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
+    assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -182,5 +182,5 @@ def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Vectors, 
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Cy.")]
     failed, done = memory.add_many(given, namespace=namespace)
     assert failed.status is FAILED
-    assert outcome.reason in (failed.problem or "")
+    assert outcome.reason in (failed.error or "")
     assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Cy",))

@@ -161,7 +161,7 @@ PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong 
 def test_what_happens_once_is_made_good_at_once(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
     remote.spoil(READING[memory.settings.plan], LASTING[name][0], times=1)
     added = add()
-    assert (added.status, added.problem, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
+    assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
     assert remote.asked.count(READING[memory.settings.plan]) == 2
 
 
@@ -202,7 +202,7 @@ def test_one_that_fails_holds_up_no_other(memory: GraphMemory, remote: Model, na
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Bob.")]
     failed, done = memory.add_many(given, namespace=namespace)
     assert failed.status is FAILED
-    assert outcome.reason in (failed.problem or "")
+    assert outcome.reason in (failed.error or "")
     assert failed.usage.calls == (0 if name == "too long a prompt" else len(failures))  # to be paid for all the same
     assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Bob",))
 
@@ -250,7 +250,7 @@ def test_what_is_of_use_in_an_odd_answer_is_kept(
     said, names = USEFUL[name]
     remote.spoil(READING[memory.settings.plan], said)
     added = add()
-    assert (added.status, added.problem) == (EpisodeStatus.DONE, None)
+    assert (added.status, added.error) == (EpisodeStatus.DONE, None)
     assert set(added.entities) == names
     assert {each.name for each in memory.entities.list(namespace=namespace)} == names
     of_facts = name == "cut off after whole items" and memory.settings.plan == "thorough"  # which asks for them later

@@ -96,7 +96,7 @@ def test_communities_that_are_summarised_meanwhile_are_made_anew(world, rows, mo
     gone = world.add("I know Zebulon.", speaker="Ann", at="2024-01-02")
     model.rules["community"] = once(lambda: world.privacy.forget(episode=gone.episode), model.rules["community"])
     done = world.communities.refresh()
-    assert (done.communities, done.asked) == (1, 2)
+    assert (done.communities, done.questions) == (1, 2)
     assert residue(rows, "zebulon", gone.episode) == []
     assert [set(each.members) for each in world.communities.list()] == [{"Ann", "Bob", "Eve"}]
 

@@ -214,7 +214,7 @@ def test_a_message_that_the_model_refuses_does_not_keep_the_others_waiting(memor
     assert [each.status for each in added] == [
         EpisodeStatus.FAILED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
     ]
-    assert [each.problem for each in added if each.problem] == ["no: say it otherwise"]
+    assert [each.error for each in added if each.error] == ["no: say it otherwise"]
     assert [each.objects for each in memory.facts.about("Zoe", namespace=namespace)][::-1] == [
         (each,) for each in PEOPLE if each != "Cleo"
     ]
@@ -233,7 +233,7 @@ def test_what_cannot_be_asked_ahead_is_asked_in_turn(memory, model, namespace, g
 
     model.rules[asked] = refused_at_first
     added = memory.add_many(said, namespace=namespace)
-    assert [each.problem for each in added if each.problem] == []
+    assert [each.error for each in added if each.error] == []
     assert next(failures, None) is None
     assert graph(namespace) == expected
 

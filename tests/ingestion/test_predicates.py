@@ -17,7 +17,7 @@ DRIVES = FactType("Drives", "which car a person has", single_valued=True)
 
 
 def row(name: str, canonical: str, origin: str = "learned", *, one: bool | None = False) -> dict[str, Any]:
-    return {"predicate": {"name": name, "canonical": canonical, "one_at_a_time": one, "origin": origin}}
+    return {"predicate": {"name": name, "canonical": canonical, "single_valued": one, "origin": origin}}
 
 
 def meant(name: str, *answers: Any, settings: Settings | None = None) -> tuple[Meaning, list[Any], list[Any]]:

@@ -71,7 +71,7 @@ def test_resume_leaves_what_failed_and_retry_reads_it(memory, model, namespace):
     whole = dict(model.rules)
     model.rules["facts"] = raising(AnswerError("no use: use a better one"))
     [added] = memory.add_many([{"content": "I moved to Oslo.", "speaker": "Ann", "at": AT}], namespace=namespace)
-    assert (added.status, added.problem) == ("failed", "no use: use a better one")
+    assert (added.status, added.error) == ("failed", "no use: use a better one")
     assert memory.episodes.resume(namespace=namespace) == []
     assert [each.status for each in memory.episodes.retry(namespace=namespace)] == ["failed"]
     model.rules = whole

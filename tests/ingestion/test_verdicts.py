@@ -73,7 +73,7 @@ def test_what_is_sure_takes_effect_at_once(memory, namespace, model, say):
     model.rules["judge"] = judging("supersedes", 0.85)
     say("I live in Oslo.", "2024-01-01")
     added = say("I live in Paris.", "2024-06-01")
-    assert (added.ended, added.waiting) == (("Ann lives in Oslo",), ())
+    assert (added.ended, added.pending) == (("Ann lives in Oslo",), ())
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
 
 
@@ -82,7 +82,7 @@ def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(memory, name
     model.rules["judge"] = judging(kind, 0.8499)
     say("I live in Oslo.", "2024-01-01")
     added = say("I live in Paris.", "2024-06-01")
-    assert (added.ended, added.waiting) == ((), ("Ann lives in Paris",))
+    assert (added.ended, added.pending) == ((), ("Ann lives in Paris",))
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     unreviewed = {
         each.objects[0]: each.reviewed for each in memory.facts.about("Ann", namespace=namespace, unreviewed=True)
@@ -134,7 +134,7 @@ def test_what_a_person_refused_waits_again_when_it_is_said_again(memory, namespa
     assert homes(memory, namespace, unreviewed=True) == [("Oslo", "2024-01-01", None)]
     say("I do live in Oslo.", "2024-07-01")
     assert memory.reviews.list(namespace=namespace) == []
-    assert say("I do live in Paris.", "2024-08-01").waiting == ("Ann lives in Paris",)
+    assert say("I do live in Paris.", "2024-08-01").pending == ("Ann lives in Paris",)
     assert [each.id for each in memory.reviews.list(namespace=namespace)] == [review.id]
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
 
@@ -354,7 +354,7 @@ def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_anoth
     told = {(each.predicate, each.wording) for each in memory.facts.about("Ann", namespace=namespace)}
     assert told == {("GLORPS", "XERBLATS")}
     [info] = memory.predicates.list(namespace=namespace)
-    assert (info.name, info.canonical, info.one_at_a_time, info.origin) == ("XERBLATS", "GLORPS", True, "learned")
+    assert (info.name, info.canonical, info.single_valued, info.origin) == ("XERBLATS", "GLORPS", True, "learned")
 
 
 def test_a_persons_correction_of_a_predicate_counts_for_what_comes(memory, namespace, model, say):

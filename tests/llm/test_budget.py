@@ -50,7 +50,7 @@ def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, pai
     said = [{"content": f"I know {name}.", "speaker": "Ann", "at": AT} for name in ("Bob", "Cy", "Dan", "Eve", "Fay")]
     added = memory.add_many(said, namespace=namespace)
     assert sorted(each.status for each in added) == ["done"] * 3 + ["waiting"] * 2
-    assert sum("budget of the day" in (each.problem or "") for each in added) == 2
+    assert sum("budget of the day" in (each.error or "") for each in added) == 2
     assert paid.count() == 3
     assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["waiting"] * 2
     assert paid.count() == 3

@@ -124,7 +124,7 @@ def test_what_communities_cost_is_in_it_too(opened: Open, paid: Paid, namespace:
     memory = opened()
     memory.add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
     [told] = ledger(rows)
-    assert memory.communities.refresh(namespace=namespace).asked == 1
+    assert memory.communities.refresh(namespace=namespace).questions == 1
     assert [each["calls"] for each in ledger(rows)] == [told["calls"] + 1]
 
 

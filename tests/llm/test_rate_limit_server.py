@@ -133,7 +133,7 @@ def test_two_memories_add_at_once_and_nothing_is_lost(
         spaces = [f"{namespace} {place}" for place in range(2)]
         work = [(memory, text, space) for memory, space in zip(memories, spaces, strict=True) for text in texts]
         added = _added(work, by)
-        assert all(each.facts and each.problem is None for each in added)
+        assert all(each.facts and each.error is None for each in added)
         assert [memory.stats(namespace=space).waiting for memory, space in zip(memories, spaces, strict=True)] == [0, 0]
     assert limit.refused < 2 * len(work)
 

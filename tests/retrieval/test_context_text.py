@@ -32,7 +32,7 @@ def test_it_can_be_copied_and_sent_elsewhere(copied) -> None:
     other = copied(CONTEXT)
     assert other == CONTEXT
     assert isinstance(other, Context)
-    assert (other.found, other.tokens, other.lines, other.left_out) == (
+    assert (other.results, other.tokens, other.lines, other.left_out) == (
         SearchResults(question="Oslo?"),
         7,
         (LINE,),
@@ -41,7 +41,7 @@ def test_it_can_be_copied_and_sent_elsewhere(copied) -> None:
 
 
 def test_an_empty_one_knows_that_it_found_nothing() -> None:
-    assert (Context().found, Context().tokens, Context().lines, Context().left_out) == (
+    assert (Context().results, Context().tokens, Context().lines, Context().left_out) == (
         SearchResults(question=""),
         0,
         (),

@@ -107,14 +107,14 @@ def state(found: SearchResults, max_tokens: int | None = None) -> dict[str, Any]
 
 def test_a_context_knows_what_it_is_made_of() -> None:
     found = SearchResults(
-        question="Ann", asked=QueryTime(believed_at=JUNE, reading="now"), facts=(fact(), fact(id="2")),
+        question="Ann", time=QueryTime(believed_at=JUNE, reading="now"), facts=(fact(), fact(id="2")),
         episodes=(episode(), episode("word " * 99, id="long")),
     )  # fmt: skip
     direct = render(found, 120)
     for context in (direct, context_of(state(found, 120))):
         assert context == str(direct)
         assert isinstance(context, Context)
-        assert context.found == found
+        assert context.results == found
         assert context.tokens == estimate_tokens(context) <= 120
         assert [(each.kind, each.id) for each in context.lines] == [
             ("facts", "Ann lives in Oslo"), ("episodes", "abcdef0123456"),

@@ -21,7 +21,7 @@ from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, JUNE, MAY, PLENTY,
 BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}
 FOUND = SearchResults(
     question="Where does Ann live?",
-    asked=asked(),
+    time=asked(),
     facts=(
         fact(valid_at=MAY, confidence=0.95, sources=(source(source_id="m07"),)),
         fact("Ann works at R&D <Labs>", valid_at=MAY, invalid_at=JUNE, sources=()),

@@ -234,7 +234,7 @@ def world(memory: GraphMemory, namespace: str) -> World:
 
 def where(world: World, question: str, **given: Any) -> tuple[list[str], str | None]:
     found = world.search(question, **given)
-    return [each.sentence for each in found.facts], found.asked.words
+    return [each.sentence for each in found.facts], found.time.words
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_question_costs_no_query_more_than_it_needs(world, queries) -> None:
 
 def test_the_state_tells_the_time_as_plain_json(story: Talk) -> None:
     state = story.ask("Where did Ann live in 2022?")
-    assert state["time"] == state["results"]["asked"]
+    assert state["time"] == state["results"]["time"]
     assert state["time"]["words"] == "in 2022"
     assert "Ann lives in Bergen (no longer so: from 1 January 2022 to 1 May 2023)" in state["context"]
 

@@ -37,9 +37,9 @@ def test_what_waits_is_listed_with_both_facts_and_why(world):
 def test_who_adds_it_is_told_that_it_waits_and_that_it_ended_nothing(memory, namespace):
     world = World(memory, namespace)
     world.doubts()
-    assert world.moves("Oslo", "2024-01-01").waiting == ()
+    assert world.moves("Oslo", "2024-01-01").pending == ()
     added = world.moves("Paris", "2024-06-01")
-    assert (added.facts, added.waiting, added.ended) == ((PARIS,), (PARIS,), ())
+    assert (added.facts, added.pending, added.ended) == ((PARIS,), (PARIS,), ())
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])

@@ -35,9 +35,9 @@ def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, as
     saying(world, "dwells around")
     world.moves("Oslo", "2024-01-01")
     assert verbs.predicates.list() == [
-        PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", one_at_a_time=False, origin="learned")
+        PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", single_valued=False, origin="learned")
     ]
-    corrected = PredicateInfo(name="DWELLS_AROUND", canonical="LIVES_IN", one_at_a_time=True, origin="corrected")
+    corrected = PredicateInfo(name="DWELLS_AROUND", canonical="LIVES_IN", single_valued=True, origin="corrected")
     assert verbs.predicates.update("dwells around", canonical="lives in", single_valued=True) == corrected
     assert verbs.predicates.list() == [corrected]
     world.moves("Paris", "2024-06-01")
@@ -45,16 +45,16 @@ def test_a_correction_is_kept_listed_and_counts_for_what_is_read_later(world, as
 
 
 def test_what_is_left_out_stays_as_it_was_known(world):
-    assert world.predicates.update("kips at", canonical="lives in").one_at_a_time is None
+    assert world.predicates.update("kips at", canonical="lives in").single_valued is None
     assert world.predicates.update("kips at", single_valued=True).canonical == "LIVES_IN"
     again = world.predicates.update("Kips-At", canonical="STAYS_AT")
-    assert (again.name, again.canonical, again.one_at_a_time) == ("KIPS_AT", "STAYS_AT", True)
+    assert (again.name, again.canonical, again.single_valued) == ("KIPS_AT", "STAYS_AT", True)
     assert world.predicates.list() == [again]
 
 
 def test_what_the_rules_know_is_corrected_from_what_they_say(world):
     known = world.predicates.update("lives in", single_valued=False)
-    assert (known.name, known.canonical, known.one_at_a_time) == ("LIVES_IN", "LIVES_IN", False)
+    assert (known.name, known.canonical, known.single_valued) == ("LIVES_IN", "LIVES_IN", False)
     world.memory.driver.model.rules["judge"] = judging("supersedes", 1.0)
     world.moves("Oslo", "2024-01-01")
     world.moves("Paris", "2024-06-01")
@@ -67,7 +67,7 @@ def test_a_predicate_in_another_script_and_an_odd_one_are_kept(world):
         assert info.name
         assert world.predicates.update(name, single_valued=False).name == info.name
     assert len(world.predicates.list()) == 5
-    assert {each.one_at_a_time for each in world.predicates.list()} == {False}
+    assert {each.single_valued for each in world.predicates.list()} == {False}
 
 
 def test_the_list_comes_in_pages_by_name(world):

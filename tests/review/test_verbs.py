@@ -104,11 +104,11 @@ def test_a_verdict_about_two_facts_that_wait_is_asked_when_the_first_waits_no_mo
 
 
 def test_what_waited_before_is_not_told_again_as_waiting(world):
-    assert world.moves("Paris", "2024-06-20").waiting == ()
-    assert world.moves("Rome", "2024-07-01").waiting == ("Ann lives in Rome",)
-    assert world.add("Ann likes tea.", at="2024-07-02").waiting == ()
+    assert world.moves("Paris", "2024-06-20").pending == ()
+    assert world.moves("Rome", "2024-07-01").pending == ("Ann lives in Rome",)
+    assert world.add("Ann likes tea.", at="2024-07-02").pending == ()
 
 
 def test_what_was_refused_and_is_said_anew_is_told_as_waiting(world, review):
     world.reviews.decide(review, "reject")
-    assert world.moves("Paris", "2024-08-01").waiting == (PARIS,)
+    assert world.moves("Paris", "2024-08-01").pending == (PARIS,)

@@ -93,7 +93,7 @@ def test_a_message_that_finds_its_model_gone_is_saved_and_read_later(server, cha
         except ModelUnavailable:
             status = EpisodeStatus.SAVED
         else:
-            status = EpisodeStatus.SAVED if added.problem else EpisodeStatus.DONE
+            status = EpisodeStatus.SAVED if added.error else EpisodeStatus.DONE
         (again,) = memory.episodes.list(namespace=namespace)
         assert again.id == episode.id
         assert again.status is status

@@ -102,7 +102,7 @@ def merged(op: SearchOp, items: Sequence[SearchItem], facts: Sequence[SearchItem
 def warn(namespace: str, added: Iterable[AddResult]) -> None:
     """Tell of texts that were saved but could not be read; `GraphMemory.resume` tries again."""
     for each in added:
-        if each.problem is not None:
+        if each.error is not None:
             logger.warning("an item in %r is stored, and saved as episode %s, but not read", namespace, each.episode)
 
 

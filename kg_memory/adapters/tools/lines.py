@@ -24,7 +24,7 @@ def found_lines(found: SearchResults) -> str:
     wanted = set(terms(found.question))
     facts = section("facts", (fact_shown(each, wanted) for each in found.facts))
     episodes = section("episodes", (episode_shown(each, wanted) for each in found.episodes if not each.withheld))
-    asked = f"Asked: {escape_line(found.asked.reading)}." if found.asked and found.asked.since else ""
+    asked = f"Asked: {escape_line(found.time.reading)}." if found.time and found.time.since else ""
     return "\n\n".join(filter(None, (DATA, asked, facts, episodes))) if facts or episodes else NOTHING
 
 
@@ -41,14 +41,14 @@ def history_lines(name: str, facts: Iterable[Fact]) -> str:
 def added_lines(added: AddResult) -> str:
     """Return what was found in what is remembered now."""
     id_ = f"episode:{added.episode}"
-    if added.problem:
-        return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.problem)}"
+    if added.error:
+        return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.error)}"
     if not added.new and not added.facts:
         return f"Already known, as {id_}."
     told_of = (
         ("Facts in it:", added.facts),
         ("No longer so because of it:", added.ended),
-        ("Waits for a person to review it:", added.waiting),
+        ("Waits for a person to review it:", added.pending),
     )
     lines = [
         line for head, sentences in told_of if sentences for line in (head, *(f"- {escape_line(s)}" for s in sentences))

@@ -38,7 +38,7 @@ def search(
 
 def shown(found: SearchResults) -> Answer:
     """Return the facts and the episodes of *found* as a model reads them."""
-    return found_lines(found), found.model_dump(mode="json", include={"question", "asked", "facts", "episodes"})
+    return found_lines(found), found.model_dump(mode="json", include={"question", "time", "facts", "episodes"})
 
 
 def most_of(limit: int) -> int:

@@ -28,7 +28,7 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     Errors: `InputError` for the name of a template that does not exist.
     """
     template = find_template(form)
-    now = results.asked.believed_at if results.asked else None
+    now = results.time.believed_at if results.time else None
     maker = LineMaker(template.escape, frozenset(terms(results.question)), now)
 
     def write(kind: Kind, group: Group) -> Line:
@@ -62,7 +62,7 @@ def context_of(state: Mapping[str, Any], form: Template | None = None) -> Contex
 def abstain(context: Context) -> Context:
     """Return an empty context that lists the lines of *context* as left out."""
     dropped = [Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY) for line in context.lines]
-    return Context(found=context.found, left_out=[*dropped, *context.left_out])
+    return Context(results=context.results, left_out=[*dropped, *context.left_out])
 
 
 def plain_lines(context: Context) -> list[dict[str, Any]]:
