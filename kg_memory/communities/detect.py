@@ -13,7 +13,7 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from kg_memory.communities.records import CommunitiesState, Group, Membership, Update
+from kg_memory.communities.records import CommunitiesState, Group, Membership, Row, Update
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
@@ -32,7 +32,6 @@ FEW = 50
 
 Neighbours = dict[int, dict[int, int]]
 """The number of links of each node with each of its neighbours."""
-Row = dict[str, Any]
 Level = list[list[int]]
 """The communities of one level: their members, or the places of their parts in the level below."""
 

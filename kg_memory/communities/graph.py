@@ -10,7 +10,15 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 
 from kg_memory.communities.detect import detect
-from kg_memory.communities.records import CommunitiesContext, CommunitiesInput, CommunitiesState, Group, Told, Update
+from kg_memory.communities.records import (
+    CommunitiesContext,
+    CommunitiesInput,
+    CommunitiesState,
+    Group,
+    Row,
+    Told,
+    Update,
+)
 from kg_memory.communities.summarise import summarise
 from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.queries import communities as cypher
@@ -102,7 +110,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
     return {"tries": tries}
 
 
-def _row(group: Group, summary: Told, vector: Vector) -> dict[str, Any]:
+def _row(group: Group, summary: Told, vector: Vector) -> Row:
     terms = tokenise.count_terms(summary["summary"]) + tokenise.count_terms(summary["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import add
 from typing import Annotated, Any
 
@@ -22,6 +21,8 @@ from kg_memory.runtime.forms import shown
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
+Row = dict[str, Any]
+"""A row of a query, or JSON in the state."""
 Update = dict[str, Any]
 """The keys of the state that a step sets."""
 
@@ -94,10 +95,10 @@ class CommunitiesState(CommunitiesInput, total=False):
     told: list[Told]
     asked: int
     tries: int
-    steps: Annotated[list[dict[str, Any]], add]
+    steps: Annotated[list[Row], add]
 
 
-def read_refresh(state: Mapping[str, Any]) -> CommunityRefresh:
+def read_refresh(state: Row) -> CommunityRefresh:
     """Return the result of a run of the communities graph that ended with *state*."""
     return CommunityRefresh(
         communities=state["found"],
@@ -139,6 +140,6 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
     )
 
 
-def _community(row: Mapping[str, Any]) -> Community:
+def _community(row: Row) -> Community:
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
     return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})

@@ -110,9 +110,9 @@ def _read_parts(group: Group, summaries: Mapping[str, Told]) -> Flow[list[Item]]
     """Return the parts of a higher community with their new summaries, or the stored ones."""
     ids = group["members"][:MEMBERS]
     stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
-    parts: dict[str, Mapping[str, Any]] = {row["id"]: row for row in stored}
-    parts.update(summaries)
-    return [{"part": parts[id_]["name"], "summary": parts[id_]["summary"]} for id_ in ids if id_ in parts]
+    texts = {row["id"]: (row["name"], row["summary"]) for row in stored}
+    texts.update((id_, (summary["name"], summary["summary"])) for id_, summary in summaries.items())
+    return [{"part": texts[id_][0], "summary": texts[id_][1]} for id_ in ids if id_ in texts]
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:

@@ -311,9 +311,9 @@ def _object_clause(fact: JudgedFact) -> str:
     """Return the clause of the first object of *fact*, without the names of its objects."""
     words = fact.words
     low = words.casefold()
-    places = [place for place in (low.find(name.casefold()) for name in fact.objects) if place >= 0]
-    if places:
-        at = min(places)
+    places = (low.find(name.casefold()) for name in fact.objects)
+    at = min(filter(lambda place: place >= 0, places), default=None)
+    if at is not None:
         cuts = [0, *(cut.end() for cut in _CLAUSE_END.finditer(words)), len(words)]
         place = bisect_right(cuts, at)
         words = words[cuts[place - 1] : (*cuts, len(words))[place]]
