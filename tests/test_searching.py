@@ -110,7 +110,7 @@ def test_only_what_passes_where_is_found(verbs):
     ("given", "told"),
     [
         ({"where": {"speakers": "Ann"}}, "did you mean speaker"),
-        ({"where": "Ann"}, "a filter is a str"),
+        ({"where": "Ann"}, "a filter must be a dict .* got str"),
         ({"recipe": "best"}, "recipe must be one of .*, got 'best'"),
         ({"recipe": 5}, "recipe must be .*, got int"),
         ({"center": "Nobody"}, "center must be the name of .*, got 'Nobody'"),

@@ -23,7 +23,7 @@ def checked_manner(
     Errors: `InputError`.
     """
     checked_recipe(recipe)
-    filters.checked(where)
+    filters.parse_filter(where)
     checked_template(template)
     manner = {"recipe": recipe, "where": where, "template": template}
     return {name: value for name, value in manner.items() if value is not None}

@@ -75,7 +75,7 @@ class KGRetriever(BaseRetriever):
     @field_validator("where")
     @classmethod
     def _is_filter(cls, where: dict[str, Any] | None) -> dict[str, Any] | None:
-        filters.checked(where)
+        filters.parse_filter(where)
         return where
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002

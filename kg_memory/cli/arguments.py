@@ -377,7 +377,7 @@ def _filter(text: str) -> dict[str, Any]:
 
     try:
         where: dict[str, Any] = json.loads(text)
-        filters.checked(where)
+        filters.parse_filter(where)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     except (ValueError, RecursionError) as error:

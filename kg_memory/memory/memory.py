@@ -345,8 +345,8 @@ def _options(how: Mapping[str, Any]) -> dict[str, Any]:
     if "recipe" in options and not isinstance(options["recipe"], str):
         options["recipe"] = find_recipe(options["recipe"]).as_state()
     if "where" in options:
-        where = filters.checked(options["where"])
-        options["where"] = None if where is None else filters.plain(where)
+        where = filters.parse_filter(options["where"])
+        options["where"] = None if where is None else filters.to_plain(where)
     if "center" in options:
         validate_name("center", options["center"], "the name of an entity")
     return options

@@ -1,25 +1,25 @@
-"""Filters: what must be so of what a search finds, as values that are checked and JSON-plain.
+"""Filters: conditions on the results of a search, validated and JSON-plain.
 
     {"thread": "t1"}                                    one field
-    {"predicate": ["LIVES_IN", "WORKS_AT"]}             any of
-    {"trust": {"$gte": 0.5}, "speaker": "Ann"}          several fields: all of them
+    {"predicate": ["LIVES_IN", "WORKS_AT"]}             any of these values
+    {"trust": {"$gte": 0.5}, "speaker": "Ann"}          all of several fields
     {"$or": [{"type": "Person"}, {"$not": {"source": "web"}}]}
 
-**What a filter means.** A field belongs to episodes, entities or facts (`FIELDS`), and is followed to other kinds along
-the graph. A fact is linked to the episodes that state it and to its entities; an entity to the episodes that mention
-it and to the facts about it; an episode to what it states and mentions. A thing passes the fields of one dict if it has
-its own among them, and if for each other kind *one* linked thing has all that are of that kind. So ``{"thread": "t1",
-"speaker": "Ann"}`` takes a fact that Ann stated in t1; ``{"$and": [{"thread": "t1"}, {"speaker": "Ann"}]}`` also one
-that she stated elsewhere, and somebody else in t1. A community passes the fields of one dict if a member of it does.
+A field belongs to episodes, entities or facts (`FIELDS`); other kinds are matched through the graph. A fact is linked
+to the episodes that state it and to its entities; an entity to the episodes that mention it and to the facts about it;
+an episode to what it states and mentions. Something matches the fields of one dict if it has its own fields among them,
+and if for each other kind *one* linked thing has all fields of that kind. So ``{"thread": "t1", "speaker": "Ann"}``
+matches a fact that Ann stated in t1; ``{"$and": [{"thread": "t1"}, {"speaker": "Ann"}]}`` also matches one that she
+stated elsewhere and somebody else in t1. A community matches the fields of one dict if one of its members does.
 
-``$and``, ``$or`` and ``$not`` then join what passes: ``{"$not": {"speaker": "Ann"}}`` is what Ann never said, but
-``{"speaker": {"$ne": "Ann"}}`` what somebody else said, even if she did too. An empty dict or ``$and`` passes
+``$and``, ``$or`` and ``$not`` combine matches: ``{"$not": {"speaker": "Ann"}}`` is what Ann never said, but
+``{"speaker": {"$ne": "Ann"}}`` is what somebody else said, even if she did too. An empty dict or ``$and`` matches
 everything, an empty ``$or`` or list nothing (``$nin``: everything that is linked).
 
-The times of facts are those of their beliefs: one belief that holds at the time asked about must have them all. Linked
-facts count only if they hold then. An open start lies before every time and an open end after every one; ``None`` is
-either. An episode without a speaker, thread or source has ``None``, which differs from every text. A name is any name
-of an entity, in upper or lower case, and a predicate any spelling of it; other texts are compared exactly.
+The times of a fact are those of its beliefs: one belief that holds at the time of the question must match them all.
+Linked facts count only if they hold then. An open start is before every time and an open end after every one; ``None``
+matches both. An episode without a speaker, thread or source has ``None``, which differs from every text. A name is any
+name of an entity, case-insensitive, and a predicate any spelling of it; other texts are compared exactly.
 """
 
 from __future__ import annotations
@@ -41,16 +41,15 @@ EQUALITIES = ("$eq", "$ne", "$in", "$nin")
 ORDERS = ("$gt", "$gte", "$lt", "$lte")
 LISTS = ("$in", "$nin")
 JOINS = ("$and", "$or", "$not")
-DEEPEST = 8
-"""How deep filters may stand within each other."""
-MOST_TESTS = 50
-MOST_VALUES = 1000
-LONGEST = 1_000_000
-"""Characters of all texts together."""
+MAX_DEPTH = 8
+MAX_TESTS = 50
+MAX_VALUES = 1000
+MAX_CHARACTERS = 1_000_000
+"""Limits of a whole filter: nesting, conditions, values, and characters of all texts together."""
 
 
 class Field(NamedTuple):
-    """What a field belongs to, what it holds, and whether it may be missing."""
+    """The owner of a field, its type, and whether it may be missing."""
 
     of: Owner
     holds: Literal["text", "number", "time"]
@@ -79,7 +78,7 @@ FIELDS: Mapping[str, Field] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """That a field compares so with a value, or with a tuple of values; a time is ISO 8601 text in UTC."""
+    """A comparison of a field with a value or a tuple of values; a time is ISO 8601 text in UTC."""
 
     field: str
     operator: str
@@ -88,28 +87,28 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The comparisons of one dict, which one thing of each kind must pass."""
+    """The comparisons of one dict, which one thing of each kind must match."""
 
     comparisons: tuple[Comparison, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """That all *parts* pass."""
+    """All *parts* must match."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """That one of *parts* passes."""
+    """At least one of *parts* must match."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """That *part* does not pass."""
+    """*part* must not match."""
 
     part: Filter
 
@@ -117,48 +116,49 @@ class Not:
 Filter = Fields | AllOf | AnyOf | Not
 
 
-def checked(where: Mapping[str, Any] | None) -> Filter | None:
-    """Return the filter that *where* describes; ``None`` if it describes none.
+def parse_filter(where: Mapping[str, Any] | None) -> Filter | None:
+    """Return the filter that *where* describes; None if it is empty.
 
-    Errors: `InputError` says what is wrong and what may stand there.
+    Raises: `InputError`, which names the invalid part and its valid values.
     """
-    return None if where is None or where == {} else _Reading().filter(where)
+    return None if where is None or where == {} else _Parser().filter(where)
 
 
-def compared(where: Filter) -> Iterator[Comparison]:
-    """Yield all that *where* compares."""
+def comparisons(where: Filter) -> Iterator[Comparison]:
+    """Yield all comparisons of *where*."""
     if isinstance(where, Fields):
         yield from where.comparisons
     else:
-        for each in (where.part,) if isinstance(where, Not) else where.parts:
-            yield from compared(each)
+        for part in (where.part,) if isinstance(where, Not) else where.parts:
+            yield from comparisons(part)
 
 
-def plain(where: Filter) -> dict[str, Any]:
-    """Return *where* as the JSON-plain dict that `checked` makes it of."""
+def to_plain(where: Filter) -> dict[str, Any]:
+    """Return *where* as the JSON-plain dict that `parse_filter` reads."""
     if isinstance(where, Fields):
-        found: dict[str, Any] = {}
-        for each in where.comparisons:
-            value = list(each.value) if isinstance(each.value, tuple) else each.value
-            found.setdefault(each.field, {})[each.operator] = value
-        return found
+        fields: dict[str, Any] = {}
+        for comparison in where.comparisons:
+            value = comparison.value
+            operators = fields.setdefault(comparison.field, {})
+            operators[comparison.operator] = list(value) if isinstance(value, tuple) else value
+        return fields
     if isinstance(where, Not):
-        return {"$not": plain(where.part)}
-    return {"$and" if isinstance(where, AllOf) else "$or": [plain(part) for part in where.parts]}
+        return {"$not": to_plain(where.part)}
+    return {"$and" if isinstance(where, AllOf) else "$or": [to_plain(part) for part in where.parts]}
 
 
-class _Reading:
-    """One reading of a filter, which keeps count of how much it holds."""
+class _Parser:
+    """Parses one filter, and counts its parts against the limits."""
 
     def __init__(self) -> None:
-        self._left = {"tests": MOST_TESTS, "values": MOST_VALUES, "characters": LONGEST}
+        self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
 
     def filter(self, where: Any, depth: int = 1) -> Filter:
         if not isinstance(where, Mapping):
-            raise InputError(f"a filter is a {type(where).__name__}: give a dict such as {{'thread': 't1'}}")
-        if depth > DEEPEST:
-            raise InputError(f"the filter is deeper than {DEEPEST}: join its parts in fewer $and, $or and $not")
-        self._spend("tests")
+            raise InputError(f"a filter must be a dict such as {{'thread': 't1'}}, got {type(where).__name__}")
+        if depth > MAX_DEPTH:
+            raise InputError(f"the filter is deeper than {MAX_DEPTH}: combine its parts in fewer $and, $or and $not")
+        self._count("tests")
         for name in where:
             if name not in JOINS and name not in FIELDS:
                 raise _unknown("field", name, (*FIELDS, *JOINS))
@@ -167,89 +167,89 @@ class _Reading:
         parts += [self._join(name, where[name], depth + 1) for name in where if name in JOINS]
         return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
-    def _join(self, name: str, given: Any, depth: int) -> Filter:
+    def _join(self, name: str, value: Any, depth: int) -> Filter:
         if name == "$not":
-            return Not(self.filter(given, depth))
-        if not isinstance(given, list | tuple):
-            raise InputError(f"{name} has a {type(given).__name__}: give it a list of filters")
-        parts = tuple(self.filter(each, depth) for each in given)
+            return Not(self.filter(value, depth))
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{name} must be a list of filters, got {type(value).__name__}")
+        parts = tuple(self.filter(part, depth) for part in value)
         if len(parts) == 1:
             return parts[0]
         return AllOf(parts) if name == "$and" else AnyOf(parts)
 
-    def _tests(self, name: str, given: Any) -> Iterator[Comparison]:
-        if isinstance(given, list | tuple | set | frozenset):
-            given = {"$in": given}
-        if not isinstance(given, Mapping):
-            given = {"$eq": given}
-        if not given:
+    def _tests(self, name: str, condition: Any) -> Iterator[Comparison]:
+        if isinstance(condition, list | tuple | set | frozenset):
+            condition = {"$in": condition}
+        if not isinstance(condition, Mapping):
+            condition = {"$eq": condition}
+        if not condition:
             raise InputError(f"the filter's {name} is empty: give a value, or leave it out")
         allowed = EQUALITIES if FIELDS[name].holds == "text" else EQUALITIES + ORDERS
-        for operator, value in given.items():
+        for operator, value in condition.items():
             if operator not in allowed:
                 raise _unknown(f"operator of {name}", operator, allowed)
-            self._spend("tests")
+            self._count("tests")
             yield Comparison(name, operator, self._value(name, operator, value))
 
-    def _value(self, name: str, operator: str, given: Any) -> Plain | tuple[Plain, ...]:
+    def _value(self, name: str, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
         if operator not in LISTS:
-            if given is None and operator in ORDERS:
+            if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
-            return self._one(name, given)
-        if not isinstance(given, list | tuple | set | frozenset):
-            raise InputError(f"{operator} of {name} is a {type(given).__name__}: give a list of values")
-        values = tuple(self._one(name, each) for each in given)
-        return tuple(sorted(values, key=repr)) if isinstance(given, set | frozenset) else values
+            return self._scalar(name, value)
+        if not isinstance(value, list | tuple | set | frozenset):
+            raise InputError(f"{operator} of {name} must be a list of values, got {type(value).__name__}")
+        values = tuple(self._scalar(name, item) for item in value)
+        return tuple(sorted(values, key=repr)) if isinstance(value, set | frozenset) else values
 
-    def _one(self, name: str, given: Any) -> Plain:
-        """Return one value as *name* wants it."""
-        self._spend("values")
-        if isinstance(given, str):
-            self._spend("characters", len(given))
+    def _scalar(self, name: str, value: Any) -> Plain:
+        """Return a single value in the type of the field *name*."""
+        self._count("values")
+        if isinstance(value, str):
+            self._count("characters", len(value))
         field = FIELDS[name]
-        if given is None and field.optional:
+        if value is None and field.optional:
             return None
         if field.holds == "time":
-            return _time(name, given)
+            return _parse_time(name, value)
         if field.holds == "number":
-            return _number(name, given)
-        if not isinstance(given, str):
-            raise InputError(f"the filter's {name} is {given!r:.100}: give a text, or a list of texts")
-        if name == "kind" and given not in set(EpisodeKind):
-            raise _unknown("kind of episode", given, tuple(EpisodeKind))
-        return str.__str__(given)  # a member of an enumeration is its value
+            return _parse_number(name, value)
+        if not isinstance(value, str):
+            raise InputError(f"the filter's {name} must be a string or a list of strings, got {value!r:.100}")
+        if name == "kind" and value not in set(EpisodeKind):
+            raise _unknown("kind of episode", value, tuple(EpisodeKind))
+        return str.__str__(value)  # of a member of an enumeration, its value
 
-    def _spend(self, what: str, count: int = 1) -> None:
-        self._left[what] -= count
-        if self._left[what] < 0:
-            limits = f"{MOST_TESTS} tests, {MOST_VALUES} values and {LONGEST:,} characters"
-            raise InputError(f"the filter has too many {what}: it may have {limits}")
+    def _count(self, kind: str, count: int = 1) -> None:
+        self._left[kind] -= count
+        if self._left[kind] < 0:
+            limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
+            raise InputError(f"the filter has too many {kind}: it may have {limits}")
 
 
-def _time(name: str, given: Any) -> str:
+def _parse_time(name: str, value: Any) -> str:
     try:
-        moment = datetime.fromisoformat(given) if isinstance(given, str) else given
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, datetime):
             return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
     except (ValueError, OverflowError):
         pass
     raise InputError(
-        f"the filter's {name} is {given!r:.100}: give a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z"
+        f"the filter's {name} must be a datetime or ISO 8601 text such as 2024-05-01T10:00:00Z, got {value!r:.100}"
     )
 
 
-def _number(name: str, given: Any) -> float:
-    if isinstance(given, int | float) and not isinstance(given, bool):
+def _parse_number(name: str, value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
         try:
-            number = float(given)
+            number = float(value)
         except OverflowError:
             number = math.inf
         if math.isfinite(number):
             return number
-    raise InputError(f"the filter's {name} is {given!r:.100}: give a number")
+    raise InputError(f"the filter's {name} must be a number, got {value!r:.100}")
 
 
-def _unknown(what: str, given: object, allowed: tuple[str, ...]) -> InputError:
-    near = get_close_matches(str(given).lower()[:100], allowed, 1)
+def _unknown(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
+    near = get_close_matches(str(value).lower()[:100], allowed, 1)
     hint = f"did you mean {near[0]}? Else use" if near else "use"
-    return InputError(f"{given!r:.100} is no {what} of a filter: {hint} one of {', '.join(allowed)}")
+    return InputError(f"unknown {kind} {value!r:.100} in a filter: {hint} one of {', '.join(allowed)}")

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from pydantic import TypeAdapter
 
 from kg_memory.errors import InputError
-from kg_memory.models.filters import checked
+from kg_memory.models.filters import parse_filter
 from kg_memory.retrieval.construct import construct_context
 from kg_memory.retrieval.context.render import plain_lines
 from kg_memory.retrieval.recipe import find_recipe
@@ -69,7 +69,7 @@ def decode_request(state: RetrievalState) -> Request:
 
     Errors: `InputError`.
     """
-    recipe, where = find_recipe(state.get("recipe")), checked(state.get("where"))
+    recipe, where = find_recipe(state.get("recipe")), parse_filter(state.get("where"))
     inputs: Plain = {field.name: state.get(field.name) for field in fields(Request)}
     inputs = {name: value for name, value in inputs.items() if value is not None}
     if "question" not in inputs:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, ENTITIES_BY_NAME, filter_step, read_names, start_step
-from kg_memory.models.filters import FIELDS, checked
+from kg_memory.models.filters import FIELDS, parse_filter
 from kg_memory.models.graph import KINDS
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
@@ -166,7 +166,7 @@ def passing(driver, namespace, rows):
     """A way to ask which nodes of a kind pass a filter: by the step, by the candidates, and how many they are."""
 
     def ask(where, kind):
-        wanted = checked(where)
+        wanted = parse_filter(where)
         names = driver.run(read_names(wanted), namespace)
         step = filter_step(wanted, kind, names)
         found = rows(
@@ -260,9 +260,9 @@ def test_the_fields_of_one_dict_are_asked_of_one_thing(filled, passing):
 
 def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver, database, filled, namespace):
     filled({**EMPTY, "entities": [{"id": "e", "type": "A", "names": ["Ann", "Anna"]}]})
-    assert driver.run(read_names(checked({"name": ["ANN", "nobody"]})), namespace) == {alias_key("Ann"): ["e"]}
+    assert driver.run(read_names(parse_filter({"name": ["ANN", "nobody"]})), namespace) == {alias_key("Ann"): ["e"]}
     with pytest.raises(StopIteration) as stop:
-        next(read_names(checked({"$not": {"thread": "t"}})))
+        next(read_names(parse_filter({"$not": {"thread": "t"}})))
     assert stop.value.value == {}
     assert "Index Scan | (a:Alias)" in database.explain(graph_key(namespace), ENTITIES_BY_NAME, {"keys": ["k"]})
 
@@ -278,7 +278,7 @@ def test_names_are_looked_up_by_alias_and_nothing_is_where_there_are_none(driver
 )
 def test_candidates_begin_at_an_index(database, filled, namespace, kind, where, start):
     filled(EMPTY)
-    step = start_step(checked(where), kind, {alias_key("Ann"): ["e"]})
+    step = start_step(parse_filter(where), kind, {alias_key("Ann"): ["e"]})
     plan = database.explain(
         graph_key(namespace), step.cypher + COUNT_CANDIDATES, {**step.params, **INSTANTS, "most": 10}
     )
@@ -291,7 +291,7 @@ def test_a_step_never_looks_beyond_what_is_linked(database, filled, namespace, k
     filled(EMPTY)
     fields = {"thread": "t", "type": "A", "predicate": "A", "valid_at": None}
     for where in (fields, {"$or": [fields, {"$not": fields}]}):
-        step = filter_step(checked(where), kind, {})
+        step = filter_step(parse_filter(where), kind, {})
         begin = f"MATCH (d:{LABELS[kind]} {{id: 'i'}}) WITH d, 0.5 AS score"
         plan = database.explain(graph_key(namespace), f"{begin}{step.cypher}\nRETURN d.id", {**step.params, **INSTANTS})
         assert not re.search("Label Scan|All Node Scan", plan)
@@ -305,14 +305,14 @@ def test_no_value_stands_in_the_text_of_a_query():
         ]
     }
     for kind in KINDS:
-        step = filter_step(checked(where), kind, {alias_key("2024-01-01"): ["secret"]})
+        step = filter_step(parse_filter(where), kind, {alias_key("2024-01-01"): ["secret"]})
         assert not any(value in step.cypher for value in ("2024", "message", "secret"))
         assert len(step.params) == len(where["$or"])
 
 
 def test_only_or_and_not_have_no_candidates():
     for where in ({"$not": {"thread": "t"}}, {"$or": [{"thread": "t"}, {"type": "A"}]}, {"$and": []}):
-        assert all(start_step(checked(where), kind, {}) is None for kind in KINDS)
+        assert all(start_step(parse_filter(where), kind, {}) is None for kind in KINDS)
 
 
 def test_each_operator_is_exact_at_its_border(filled, passing):

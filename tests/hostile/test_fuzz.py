@@ -124,10 +124,10 @@ def test_any_text_is_looked_through_for_dates(text: str) -> None:
 @given(VALUES | st.dictionaries(st.sampled_from([*filters.FIELDS, "and", "or", "not"]), VALUES, max_size=3))
 def test_any_filter_is_taken_or_refused(value: Any) -> None:
     try:
-        where = filters.checked(value)
+        where = filters.parse_filter(value)
     except InputError:
         return
-    assert where is None or filters.checked(filters.plain(where)) == where
+    assert where is None or filters.parse_filter(filters.to_plain(where)) == where
 
 
 @FUZZ

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.models.filters import checked
+from kg_memory.models.filters import parse_filter
 from kg_memory.retrieval import bm25 as by_words_module
 from kg_memory.retrieval.bm25 import (
     K1,
@@ -197,7 +197,7 @@ def test_the_few_that_pass_a_filter_are_all_found_however_little_they_say(many: 
     )
     words = {"oslo": 3000}
     for where in ({"predicate": "RARE"}, {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}):
-        scope = many.run(measure(Scope("facts", 3000, 20, INSTANTS, checked(where))))
+        scope = many.run(measure(Scope("facts", 3000, 20, INSTANTS, parse_filter(where))))
         found = many.run(search_words(scope, words, 3000, 5.0))
         assert [id_ for id_, _ in found] == ["f0000", "f0001", "f0002"]
         assert len({score for _, score in found}) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.models.filters import checked
+from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure, scores_of
 from kg_memory.runtime.effects import Query, Reads
@@ -19,7 +19,7 @@ BY_ANN = {"speaker": "Ann"}
 
 
 def scope(kind: Kind = "episodes", where: Any = None, wanted: int = 10, count: int = 5000) -> Scope:
-    return Scope(kind, count, wanted, INSTANTS, checked(where))
+    return Scope(kind, count, wanted, INSTANTS, parse_filter(where))
 
 
 def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Query]]:

@@ -150,8 +150,8 @@ def test_a_center_that_nothing_is_called_is_refused() -> None:
         ({"recipe": "best"}, "recipe must be one of .*, got 'best'"),
         ({"recipe": 5}, "recipe must be .*, got int"),
         ({"recipe": {"speed": 1}}, "unknown field speed"),
-        ({"where": {"colour": "red"}}, "'colour' is no field of a filter"),
-        ({"where": ["red"]}, "a filter is a list"),
+        ({"where": {"colour": "red"}}, "unknown field 'colour' in a filter"),
+        ({"where": ["red"]}, "a filter must be a dict .* got list"),
     ],
 )
 def test_what_is_no_recipe_or_filter_is_refused_before_anything_is_read(given: Any, told: str) -> None:

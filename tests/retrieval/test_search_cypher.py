@@ -12,7 +12,7 @@ import pytest
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import search
 from kg_memory.falkor.queries.filters import COUNT_CANDIDATES, filter_step, start_step
-from kg_memory.models.filters import checked
+from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.text.identity import alias_key
 from tests.retrieval.conftest import DIMENSION, Talk
@@ -43,7 +43,7 @@ def made(kinds: Iterable[Kind], *, doubtful: bool) -> dict[str, tuple[str, dict[
     """Every form of query that is put together, with the parameters of its filter."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for kind, (name, given) in product(kinds, FILTERS.items()):
-        where = checked(given)
+        where = parse_filter(given)
         believed = search.belief_step(kind, lenient=doubtful, unreviewed=doubtful)
         first = where and start_step(where, kind, NAMES)
         if first:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.models.filters import checked
+from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.fuse import Scored
 from kg_memory.retrieval.scope import FEW, Scope, measure
@@ -23,7 +23,7 @@ THROUGH_INDEX = 10_000
 
 
 def scope(kind: Kind = "facts", count: int = ALL, wanted: int = 10, where: Any = None) -> Scope:
-    return Scope(kind, count, wanted, INSTANTS, checked(where))
+    return Scope(kind, count, wanted, INSTANTS, parse_filter(where))
 
 
 def nearest(scope: Scope) -> Flow[list[Scored]]:

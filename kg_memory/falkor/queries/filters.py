@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from kg_memory.falkor.queries import fragments as part
-from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain, compared
+from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain
+from kg_memory.models.filters import comparisons as compared
 from kg_memory.models.graph import Kind
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
