@@ -16,10 +16,9 @@ from typing_extensions import TypedDict
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.ingestion.graph import build as ingestion
 from kg_memory.retrieval.graph import build as retrieval
-from kg_memory.runtime.config import Context
+from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.graph import Course, Fork
-from kg_memory.runtime.nodes import node
+from kg_memory.runtime.graph import Branch, Pipeline, make_node
 from tests.bound import Verbs
 
 SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")
@@ -33,7 +32,7 @@ class State(TypedDict, total=False):
     steps: Annotated[list[dict[str, Any]], add]
 
 
-class Wishes(Context):
+class Wishes(RunConfig):
     """What a run may be given."""
 
     parallel: int = 1
@@ -65,9 +64,9 @@ def course(driver, settings):
         yield from ()
         return {"words": f"{state['words']}."}
 
-    nodes = {step.__name__: node(step, driver, settings.with_(parallel=1), metered=True) for step in (try_, end)}
-    again = Fork(lambda state: "again" if state["tries"] < 3 else "enough", {"again": "try_", "enough": "end"})
-    return Course("trying", StateGraph(State, Wishes), nodes, {START: "try_", "try_": again, "end": END})
+    nodes = {step.__name__: make_node(step, driver, settings.with_(parallel=1), metered=True) for step in (try_, end)}
+    again = Branch(lambda state: "again" if state["tries"] < 3 else "enough", {"again": "try_", "enough": "end"})
+    return Pipeline("trying", StateGraph(State, Wishes), nodes, {START: "try_", "try_": again, "end": END})
 
 
 @pytest.mark.parametrize("traced", [False, True])

@@ -14,7 +14,7 @@ from kg_memory.llm.prompts import JUDGE, PREDICATES, RESOLVE, render
 from kg_memory.llm.prompts.answers import CanonicalPredicate, CanonicalPredicates, FactVerdicts, Resolution, Resolutions
 from kg_memory.models.budget import JUDGEMENT, rung_of
 from kg_memory.offline import OfflineModel
-from kg_memory.runtime.answer_cache import Asking, Kept
+from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import run
 from tests.chat_server import prompt_of
@@ -129,7 +129,7 @@ def test_the_answer_is_checked_like_those_of_its_parts() -> None:
 def test_a_prompt_of_which_a_part_was_edited_tells_that_part_so() -> None:
     perform = Answers(by_hand)
     edited = {"predicates": "Say it plainly: $predicates and $known"}
-    asking = Asking("ann", Kept(), edited)
+    asking = CachedAnswers("ann", MemoryCache(), edited)
     run(asking.through(ask_together(RESOLVING, NAMING)), perform)
     [asked] = perform.asked
     text = render(asked)

@@ -17,10 +17,10 @@ from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.ingestion.graph import build
 from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries
-from kg_memory.runtime.answer_cache import Asking, Kept
+from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Every, run
-from kg_memory.runtime.nodes import news, unrounded, with_the_episode
+from kg_memory.runtime.graph import news, unrounded, with_the_episode
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 Invoke = Callable[..., Any]
@@ -86,8 +86,8 @@ def test_nothing_is_asked_twice_over_a_breakpoint(invoke, driver, settings, name
 
 
 def test_a_step_that_succeeds_keeps_no_answer():
-    kept = Kept()
-    asking = Asking("ann", kept)
+    kept = MemoryCache()
+    asking = CachedAnswers("ann", kept)
     with asking.kept_on_failure():
         flow = asking.through(_asks("a"))
         next(flow)
@@ -97,15 +97,15 @@ def test_a_step_that_succeeds_keeps_no_answer():
 
 
 def test_answers_that_the_step_itself_stumbles_over_are_asked_for_anew():
-    kept = Kept()
-    asking = Asking("ann", kept)
+    kept = MemoryCache()
+    asking = CachedAnswers("ann", kept)
     with pytest.raises(IndexError), asking.kept_on_failure():
         run(asking.through(_stumbles()), lambda _: EMPTY)
     assert (len(asking.answered), len(kept)) == (1, 0)
 
 
 def test_the_answers_of_one_namespace_are_not_those_of_another():
-    kept = Kept()
+    kept = MemoryCache()
     ask = Ask(SUMMARISE, {"entities": "a"})
     kept.put("ann", [(ask, EMPTY)])
     assert kept.take("bob", ask) is None
@@ -116,9 +116,9 @@ def test_the_answers_of_one_namespace_are_not_those_of_another():
 
 
 def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
-    kept = Kept(limit=2)
+    kept = MemoryCache(limit=2)
     for name in "abc":
-        asking = Asking("ann", kept)
+        asking = CachedAnswers("ann", kept)
         flow = asking.through(_asks(name))
         next(flow)
         with pytest.raises(StopIteration):
@@ -131,7 +131,9 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
 
 @pytest.mark.parametrize("done", [False, True])
 def test_an_answer_is_stored_with_its_episode_unless_that_is_done(done):
-    asking = Asking("ann", Kept(), durable=with_the_episode({"episode": {"id": "e"}, "done": done}, "a model"))
+    asking = CachedAnswers(
+        "ann", MemoryCache(), durable=with_the_episode({"episode": {"id": "e"}, "done": done}, "a model")
+    )
     effects: list[Any] = []
 
     def perform(effect: Any) -> Any:

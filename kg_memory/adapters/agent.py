@@ -22,7 +22,7 @@ from kg_memory.adapters.options import Where
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.context.templates import PLAIN, Template
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.runtime.config import Checked
+from kg_memory.runtime.config import ValidatedModel
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.text.sentences import split_sentences
 
@@ -36,7 +36,7 @@ _EPISODE = re.compile(r"^- \[[0-9a-f]+\] (\(.+)$", re.MULTILINE)
 _ASKS = re.compile(r"(?:what|where|when|who|whose|whom|why|which|how|do|does|did|is|are|was|were|can)\b", re.IGNORECASE)
 
 
-class AgentContext(Checked):
+class AgentContext(ValidatedModel):
     """Whose memory it is, and how the agent answers."""
 
     user_id: str = Field(

@@ -25,7 +25,7 @@ from kg_memory.memory.episodes import UNREAD, Tally, add_inputs, count_inputs, d
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import AddResult, EpisodeInput
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.temporal.interval import instant
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -353,13 +353,13 @@ class BackgroundMemory(Closing):
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)
         what = "what an earlier process left" if id_ is None else f"episode {id_}"
-        why = reason(error) if isinstance(error, Exception) else "kg-memory episodes --state failed tells why"
+        why = describe_error(error) if isinstance(error, Exception) else "kg-memory episodes --state failed tells why"
         logger.warning("%s in %r is saved but not read (%d attempts): %s", what, namespace, attempts, why)
         if self._on_failure is not None:
             try:
                 self._on_failure(failure)
             except Exception as raised:
-                logger.error("on_failure failed: %s", reason(raised))  # noqa: TRY400 - a traceback quotes the failure
+                logger.error("on_failure failed: %s", describe_error(raised))  # noqa: TRY400 - a traceback quotes the failure
                 logger.debug("on_failure failed", exc_info=True)
 
 

@@ -28,7 +28,7 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.flow import Flow, arun, run
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.validation import validate_count
 
 try:
@@ -234,7 +234,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         """Go on after an outage, or without a message that cannot be stored, and say so. Errors: *error* else."""
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
-        logger.warning("the agent goes on, but its memory could not %s: %s", what, reason(error))
+        logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.runtime.answer_cache import Durable
+from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.effects import Vector, embed, now, read, write
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.nodes import node
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.graph import make_node
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
 
@@ -44,7 +44,7 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, node(step, driver, settings, metered=True, store=store_answers))
+        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True, store=store_answers))
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
     graph.add_conditional_edges("compare", _after_compare, {"summarise": "summarise", "unchanged": END})
@@ -53,11 +53,11 @@ def build(
     return graph
 
 
-def store_answers(state: Mapping[str, Any], model: str) -> Durable | None:
+def store_answers(state: Mapping[str, Any], model: str) -> GraphCache | None:
     """Keep the model's answers in the graph, where no reader looks for them, until the communities are saved."""
     if "revision" not in state:
         return None
-    return Durable(None, model, state.get("answers") or {}, cypher.KEEP_ANSWER, {"revision": state["revision"]})
+    return GraphCache(None, model, state.get("answers") or {}, cypher.KEEP_ANSWER, {"revision": state["revision"]})
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
@@ -136,4 +136,4 @@ def log_failure() -> Iterator[None]:
     try:
         yield
     except KGMemoryError as error:
-        log.warning("the communities were not found anew, and stay as they are: %s", reason(error))
+        log.warning("the communities were not found anew, and stay as they are: %s", describe_error(error))

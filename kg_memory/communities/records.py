@@ -14,10 +14,9 @@ from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
 from kg_memory.models.surroundings import CommunityCard
 from kg_memory.models.usage import StepUsage, Usage
 from kg_memory.runtime import config
-from kg_memory.runtime.config import setting
+from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.forms import shown
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
@@ -30,17 +29,17 @@ Update = dict[str, Any]
 class CommunitiesInput(TypedDict, total=False):
     """Whose communities are refreshed."""
 
-    namespace: Annotated[str, shown("Whose memory it is.", DEFAULT_NAMESPACE)]
-    full: Annotated[bool, shown("Find and summarise all as if there were none.", False)]
+    namespace: Annotated[str, describe_key("Whose memory it is.", DEFAULT_NAMESPACE)]
+    full: Annotated[bool, describe_key("Find and summarise all as if there were none.", False)]
 
 
-class CommunitiesContext(config.Context):
+class CommunitiesContext(config.RunConfig):
     """The settings and prompt of this run, where they differ from those of the memory."""
 
-    max_community_bytes: int = setting(
+    max_community_bytes: int = setting_field(
         "max_community_bytes", "How much one question tells of communities, in bytes.", "summarise", ge=1
     )
-    community_prompt: str = config.prompt(prompts.COMMUNITY, "summarise", "How communities are summarised.")
+    community_prompt: str = config.prompt_field(prompts.COMMUNITY, "summarise", "How communities are summarised.")
 
 
 class Group(TypedDict):

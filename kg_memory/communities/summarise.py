@@ -19,7 +19,7 @@ from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Description, Descriptions
 from kg_memory.runtime.effects import Ask, ask, in_step, now, read
 from kg_memory.runtime.flow import Flow, T, every, through
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text.identity import display_name, replace_unstorable
 from kg_memory.text.sentences import describe
@@ -171,7 +171,9 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
     except ModelUnavailable:
         raise
     except ModelError as error:
-        log.warning("no summaries of %d communities, each is asked about by itself: %s", len(whole), reason(error))
+        log.warning(
+            "no summaries of %d communities, each is asked about by itself: %s", len(whole), describe_error(error)
+        )
         return {}
     counts = Counter(answered.community for answered in answer.communities)
     return {
@@ -188,7 +190,9 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
     except ModelUnavailable:
         raise
     except ModelError as error:
-        log.warning("no summary of a community, its latest facts stand in until the next refresh: %s", reason(error))
+        log.warning(
+            "no summary of a community, its latest facts stand in until the next refresh: %s", describe_error(error)
+        )
         return _Description(*describe(list(chain(*parts))), by_model=False)
 
 

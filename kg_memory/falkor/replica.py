@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor.connect import Database, Host
 from kg_memory.falkor.wire import Params, QueryBatch, QueryRunner, Row
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 
 RETRY_AFTER = 30.0
 """Seconds for which a replica that failed gets no queries."""
@@ -107,4 +107,4 @@ class _ReplicaFirst:
             yield
         except REPLICA_ERRORS as error:
             self._retry_at = time.monotonic() + RETRY_AFTER
-            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, reason(error))
+            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))

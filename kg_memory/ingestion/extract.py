@@ -16,7 +16,7 @@ from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
 from kg_memory.runtime.effects import Prompt, ask
 from kg_memory.runtime.flow import Flow, every
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name
 
@@ -49,7 +49,7 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
         try:
             answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
         except BudgetSpent as error:
-            log.warning("read at once instead of step by step: %s", reason(error))
+            log.warning("read at once instead of step by step: %s", describe_error(error))
         else:
             extracted = _entities_of(answers, settings)
             return {"mentions": join(speaker_of(draft, settings), extracted, settings), "stated": None}

@@ -33,8 +33,7 @@ from kg_memory.ingestion.summarise import summarise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.graph import Course, Fork
-from kg_memory.runtime.nodes import node
+from kg_memory.runtime.graph import Branch, Pipeline, make_node
 from kg_memory.settings import Settings
 
 STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
@@ -47,28 +46,29 @@ def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContex
     return course(driver, settings).graph
 
 
-def course(driver: Driver, settings: Settings, *, received: bool = False) -> Course:
+def course(driver: Driver, settings: Settings, *, received: bool = False) -> Pipeline:
     """Return the steps, and which follows which.
 
     *received* leaves out the first step, and the summaries, for whoever does these for many episodes at once. The last
     step, `link`, is there only where the settings ask for it.
     """
     nodes = {
-        step.__name__: node(on_state(step), driver, settings, metered=True, on_failure=note_failure) for step in STEPS
+        step.__name__: make_node(on_state(step), driver, settings, metered=True, on_failure=note_failure)
+        for step in STEPS
     }
     last = link.__name__ if settings.note_linking else END
-    unless_done = Fork(_after_receive, {"extract": "extract", "done": END})
-    after: dict[str, str | Fork] = {START: unless_done if received else "receive", "receive": unless_done}
+    unless_done = Branch(_after_receive, {"extract": "extract", "done": END})
+    after: dict[str, str | Branch] = {START: unless_done if received else "receive", "receive": unless_done}
     after |= {step.__name__: following.__name__ for step, following in pairwise(STEPS[1:-1])}
     saved = last if received else "summarise"
-    after["save"] = Fork(_after_save, {"receive": "receive", "dedupe": "dedupe", "done": saved})
+    after["save"] = Branch(_after_save, {"receive": "receive", "dedupe": "dedupe", "done": saved})
     after["summarise"] = last
     if settings.note_linking:
-        nodes[last] = node(on_state(link), driver, settings, metered=True)
+        nodes[last] = make_node(on_state(link), driver, settings, metered=True)
         after[last] = END
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
-    return Course("ingestion", graph, nodes, after)
+    return Pipeline("ingestion", graph, nodes, after)
 
 
 def _after_receive(state: Row) -> str:

@@ -13,7 +13,7 @@ from kg_memory.ingestion.records import JSON
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.effects import read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 
 AT_ONCE = 10
@@ -38,7 +38,7 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
         try:
             linked += yield from _link(new[first : first + AT_ONCE], settings)
         except DatabaseError as error:
-            log.warning("no links of %d entities: %s", left, reason(error))
+            log.warning("no links of %d entities: %s", left, describe_error(error))
             return {"linked": linked, "unlinked": left}
     return {"linked": linked, "unlinked": 0}
 

@@ -39,9 +39,8 @@ from kg_memory.ingestion.revise import Revision
 from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy
 from kg_memory.runtime import config
-from kg_memory.runtime.config import setting
+from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.forms import shown
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -50,49 +49,57 @@ class IngestionInput(TypedDict, total=False):
     """An episode to remember, and where; only `content` is needed."""
 
     content: Required[
-        Annotated[str, shown("What is to be remembered: words, or a JSON record.", examples=["I live in Oslo now."])]
+        Annotated[
+            str, describe_key("What is to be remembered: words, or a JSON record.", examples=["I live in Oslo now."])
+        ]
     ]
-    kind: Annotated[Literal["message", "text", "json"], shown("What the content is.", "message")]
-    speaker: Annotated[str | None, shown("Who said it.", None, examples=["Ann"])]
-    at: Annotated[str | None, shown("When it was said, in ISO 8601; now if left out.", None, examples=["2024-05-01"])]
-    thread: Annotated[str | None, shown("The conversation that it belongs to.", None)]
-    source: Annotated[str | None, shown("Where it comes from.", None, examples=["slack"])]
-    source_id: Annotated[str | None, shown("Its id there; the same id is the same episode, stored once.", None)]
-    trust: Annotated[float, shown("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
-    expires_at: Annotated[str | None, shown("When it is to be forgotten, in ISO 8601; never if left out.", None)]
-    namespace: Annotated[str, shown("Whose memory it goes into.", DEFAULT_NAMESPACE)]
+    kind: Annotated[Literal["message", "text", "json"], describe_key("What the content is.", "message")]
+    speaker: Annotated[str | None, describe_key("Who said it.", None, examples=["Ann"])]
+    at: Annotated[
+        str | None, describe_key("When it was said, in ISO 8601; now if left out.", None, examples=["2024-05-01"])
+    ]
+    thread: Annotated[str | None, describe_key("The conversation that it belongs to.", None)]
+    source: Annotated[str | None, describe_key("Where it comes from.", None, examples=["slack"])]
+    source_id: Annotated[str | None, describe_key("Its id there; the same id is the same episode, stored once.", None)]
+    trust: Annotated[float, describe_key("How far the source is believed, from 0 to 1.", 1.0, minimum=0, maximum=1)]
+    expires_at: Annotated[str | None, describe_key("When it is to be forgotten, in ISO 8601; never if left out.", None)]
+    namespace: Annotated[str, describe_key("Whose memory it goes into.", DEFAULT_NAMESPACE)]
     saved_id: Annotated[
-        str | None, shown("Its id, if it was saved before: it is read only if it is still there.", None)
+        str | None, describe_key("Its id, if it was saved before: it is read only if it is still there.", None)
     ]
 
 
-class IngestionContext(config.Context):
+class IngestionContext(config.RunConfig):
     """Settings and prompts of one run, where it is to differ from the memory's."""
 
-    instructions: str = setting("instructions", "Further wishes for what is extracted.", "extract", "facts")
-    previous_messages: int = setting("previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50)
-    plan: Literal["economy", "standard", "thorough"] = setting("plan", "How much is asked about an episode.", "extract")
-    read_all: bool = setting("read_all", "Whether also greetings and the like are read.", "extract")
-    reflections: int = setting("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
-    auto_threshold: float = setting(
+    instructions: str = setting_field("instructions", "Further wishes for what is extracted.", "extract", "facts")
+    previous_messages: int = setting_field(
+        "previous_messages", "How many earlier messages are seen.", "receive", ge=0, le=50
+    )
+    plan: Literal["economy", "standard", "thorough"] = setting_field(
+        "plan", "How much is asked about an episode.", "extract"
+    )
+    read_all: bool = setting_field("read_all", "Whether also greetings and the like are read.", "extract")
+    reflections: int = setting_field("reflections", "How often it looks for what it missed.", "reflect", ge=0, le=5)
+    auto_threshold: float = setting_field(
         "auto_threshold", "Confidence from which a verdict takes effect at once.", "dedupe", "invalidate", ge=0, le=1
     )
-    review_threshold: float = setting(
+    review_threshold: float = setting_field(
         "review_threshold", "Confidence from which a verdict waits for review.", "invalidate", ge=0, le=1
     )
-    conflict_strategy: ConflictStrategy = setting(
+    conflict_strategy: ConflictStrategy = setting_field(
         "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"
     )
-    extract_message_prompt: str = config.prompt(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")
-    extract_text_prompt: str = config.prompt(prompts.EXTRACT_TEXT, "extract", "How a text is read.")
-    extract_json_prompt: str = config.prompt(prompts.EXTRACT_JSON, "extract", "How a JSON record is read.")
-    read_prompt: str = config.prompt(prompts.READ, "extract", "How entities and facts are read together.")
-    reflect_prompt: str = config.prompt(prompts.REFLECT, "reflect", "How the entities are looked through.")
-    resolve_prompt: str = config.prompt(prompts.RESOLVE, "resolve", "How known entities are recognised.")
-    facts_prompt: str = config.prompt(prompts.FACTS, "facts", "How the facts are read.")
-    predicates_prompt: str = config.prompt(prompts.PREDICATES, "facts", "How a new predicate gets its name.")
-    judge_prompt: str = config.prompt(prompts.JUDGE, "dedupe", "How new facts are compared with known ones.")
-    summarise_prompt: str = config.prompt(prompts.SUMMARISE, "summarise", "How entities are summarised.")
+    extract_message_prompt: str = config.prompt_field(prompts.EXTRACT_MESSAGE, "extract", "How a message is read.")
+    extract_text_prompt: str = config.prompt_field(prompts.EXTRACT_TEXT, "extract", "How a text is read.")
+    extract_json_prompt: str = config.prompt_field(prompts.EXTRACT_JSON, "extract", "How a JSON record is read.")
+    read_prompt: str = config.prompt_field(prompts.READ, "extract", "How entities and facts are read together.")
+    reflect_prompt: str = config.prompt_field(prompts.REFLECT, "reflect", "How the entities are looked through.")
+    resolve_prompt: str = config.prompt_field(prompts.RESOLVE, "resolve", "How known entities are recognised.")
+    facts_prompt: str = config.prompt_field(prompts.FACTS, "facts", "How the facts are read.")
+    predicates_prompt: str = config.prompt_field(prompts.PREDICATES, "facts", "How a new predicate gets its name.")
+    judge_prompt: str = config.prompt_field(prompts.JUDGE, "dedupe", "How new facts are compared with known ones.")
+    summarise_prompt: str = config.prompt_field(prompts.SUMMARISE, "summarise", "How entities are summarised.")
 
 
 class Draft:

@@ -18,7 +18,7 @@ from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.prompts import SUMMARISE
 from kg_memory.runtime.effects import ask, now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
 from kg_memory.text import tokenise
@@ -140,7 +140,7 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
     try:
         answer = yield from ask(SUMMARISE, entities=entities)
     except ModelError as error:
-        log.warning("no summaries, the latest facts stand in for them: %s", reason(error))
+        log.warning("no summaries, the latest facts stand in for them: %s", describe_error(error))
         return {}
     return {summary.entity: " ".join(summary.summary.split()) for summary in answer.summaries}
 

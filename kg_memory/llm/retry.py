@@ -161,7 +161,7 @@ def with_retries(request: Any, policy: RetryPolicy, limiter: RateLimiter | None 
             else:
                 reservation.note_success()
                 return response
-            telemetry.retried(failure.kind, seconds)
+            telemetry.count_retry(failure.kind, seconds)
             if not failure.rate_limited:
                 reservation.note_failure()
                 yield Pause(seconds)

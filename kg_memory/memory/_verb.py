@@ -15,7 +15,7 @@ from kg_memory.retrieval.graph import course as retrieval_pipeline
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.graph import Course
+from kg_memory.runtime.graph import Pipeline
 from kg_memory.settings import Settings
 from kg_memory.validation import validate_namespace
 
@@ -31,17 +31,17 @@ class Engine:
         self.driver, self.settings = driver, settings
 
     @cached_property
-    def ingestion(self) -> Course:
+    def ingestion(self) -> Pipeline:
         """The ingestion pipeline."""
         return ingestion_pipeline(self.driver, self.settings)
 
     @cached_property
-    def received_ingestion(self) -> Course:
+    def received_ingestion(self) -> Pipeline:
         """The ingestion pipeline for episodes that are received already; the summaries are left to its caller."""
         return ingestion_pipeline(self.driver, self.settings, received=True)
 
     @cached_property
-    def retrieval(self) -> Course:
+    def retrieval(self) -> Pipeline:
         """The retrieval pipeline."""
         return retrieval_pipeline(self.driver.reading(), self.settings)
 
@@ -125,7 +125,7 @@ def _describe(form: Any, flow: Callable[..., Any], name: str) -> None:
 
 def _span(
     group: Group, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> AbstractContextManager[telemetry.Telling]:
+) -> AbstractContextManager[telemetry.Recorder]:
     path = f"{group.group}.{name}" if group.group else name
     first = args[0] if args else kwargs.get("question")
     return telemetry.verb(path, kwargs.get("namespace"), first if isinstance(first, str) else None)

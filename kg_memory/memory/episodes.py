@@ -30,10 +30,10 @@ from kg_memory.memory.communities import refresh_if_due
 from kg_memory.models.graph import AddResult, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Stats
 from kg_memory.models.usage import StepUsage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.answer_cache import Asking, Kept
+from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, run_graph, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.telemetry.episodes import log_failure
+from kg_memory.runtime.telemetry import log_failure
 from kg_memory.settings import OFFLINE, PLANS, Settings
 from kg_memory.temporal.interval import instant, micros
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count
@@ -316,7 +316,7 @@ def _receive(engine: Engine, state: State, namespace: str) -> Flow[State]:
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
-        update = yield from telemetry.spanned(
+        update = yield from telemetry.span_flow(
             "ingestion", "receive", namespace, on_state(receive)(whole, engine.settings)
         )
     except KGMemoryError as error:
@@ -329,7 +329,7 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
     if not window:
         return
     prefetch = ask_ahead(window, engine.settings, engine.driver.model_name)
-    *others, last = yield from telemetry.spanned("ingestion", "ahead", namespace, prefetch)
+    *others, last = yield from telemetry.span_flow("ingestion", "ahead", namespace, prefetch)
     for state in others:
         tally.count((yield from _finish(engine, state)))
     result = yield from _finish(engine, last)
@@ -348,9 +348,9 @@ def _finish(engine: Engine, state: State) -> Flow[AddResult]:
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
     """Refresh the outdated summaries, and return what that took."""
-    asking, began = Asking(namespace, Kept()), time.perf_counter()
+    asking, began = CachedAnswers(namespace, MemoryCache()), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
-    yield from telemetry.spanned("ingestion", "summarise", namespace, asking.through(outdated))
+    yield from telemetry.span_flow("ingestion", "summarise", namespace, asking.through(outdated))
     return asking.took("summarise", began)
 
 

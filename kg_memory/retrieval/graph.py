@@ -21,8 +21,7 @@ from kg_memory.retrieval.rerank import rank_candidates
 from kg_memory.retrieval.search import find_candidates
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.graph import Course
-from kg_memory.runtime.nodes import node
+from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
 TYPES = {
@@ -92,8 +91,8 @@ def build(
     return course(driver, settings).graph
 
 
-def course(driver: Driver, settings: Settings) -> Course:
+def course(driver: Driver, settings: Settings) -> Pipeline:
     """Return the steps, each of which the next one follows."""
-    nodes = {step.__name__: node(step, driver, settings) for step in STEPS}
+    nodes = {step.__name__: make_node(step, driver, settings) for step in STEPS}
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    return Course("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))
+    return Pipeline("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))

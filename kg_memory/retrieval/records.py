@@ -13,8 +13,7 @@ from kg_memory.models.graph import Kind, QueryTime
 from kg_memory.retrieval.fuse import Hits, Scored
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.recipe import DEFAULT, Recipe
-from kg_memory.runtime.config import Context, setting
-from kg_memory.runtime.forms import shown
+from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 DEFAULT_LIMIT = 10
@@ -91,36 +90,40 @@ class RetrievalInput(TypedDict, total=False):
     `center` the name of an entity near which to look, `template` how the context is written.
     """
 
-    question: Required[Annotated[str, shown("What is to be found out.", examples=["Where does Ann live?"])]]
-    namespace: Annotated[str, shown("Whose memory is asked.", DEFAULT_NAMESPACE)]
-    limit: Annotated[int | None, shown("How many of each kind, at most.", DEFAULT_LIMIT, minimum=1)]
-    max_tokens: Annotated[int | None, shown("How long the context may be.", DEFAULT_TOKENS, minimum=1)]
-    as_of: Annotated[str | None, shown("What was true then; a date, or words.", None, examples=["2023", "last March"])]
-    believed_at: Annotated[str | None, shown("What was believed then; a date, or words.", None)]
+    question: Required[Annotated[str, describe_key("What is to be found out.", examples=["Where does Ann live?"])]]
+    namespace: Annotated[str, describe_key("Whose memory is asked.", DEFAULT_NAMESPACE)]
+    limit: Annotated[int | None, describe_key("How many of each kind, at most.", DEFAULT_LIMIT, minimum=1)]
+    max_tokens: Annotated[int | None, describe_key("How long the context may be.", DEFAULT_TOKENS, minimum=1)]
+    as_of: Annotated[
+        str | None, describe_key("What was true then; a date, or words.", None, examples=["2023", "last March"])
+    ]
+    believed_at: Annotated[str | None, describe_key("What was believed then; a date, or words.", None)]
     during: Annotated[
         str | list[str | None] | None,
-        shown("What was true at some time then; words, or two dates.", None, examples=["2023", ["2022-01-01", None]]),
+        describe_key(
+            "What was true at some time then; words, or two dates.", None, examples=["2023", ["2022-01-01", None]]
+        ),
     ]
-    unreviewed: Annotated[bool, shown("Take in what waits for review.", False)]
-    thread: Annotated[str | None, shown("The conversation in which it is asked.", None)]
-    recipe: Annotated[str | Plain, shown("How it searches and ranks: a recipe's name or fields.", "default")]
-    where: Annotated[Plain | None, shown("What else must be so of what is found.", None)]
-    center: Annotated[str | None, shown("The name of an entity near which to look.", None)]
-    template: Annotated[str, shown("How the context is written.", "plain")]
-    explain: Annotated[bool, shown("Tell why each line is there, and what was left out.", False)]
+    unreviewed: Annotated[bool, describe_key("Take in what waits for review.", False)]
+    thread: Annotated[str | None, describe_key("The conversation in which it is asked.", None)]
+    recipe: Annotated[str | Plain, describe_key("How it searches and ranks: a recipe's name or fields.", "default")]
+    where: Annotated[Plain | None, describe_key("What else must be so of what is found.", None)]
+    center: Annotated[str | None, describe_key("The name of an entity near which to look.", None)]
+    template: Annotated[str, describe_key("How the context is written.", "plain")]
+    explain: Annotated[bool, describe_key("Tell why each line is there, and what was left out.", False)]
 
 
-class RetrievalContext(Context):
+class RetrievalContext(RunConfig):
     """Settings of this run, where they are to differ from those of the memory."""
 
-    temporal_decay_rate: float = setting(
+    temporal_decay_rate: float = setting_field(
         "temporal_decay_rate",
         "How much newer facts and episodes are preferred; 0 is not at all.",
         "rerank",
         ge=0,
         le=10,
     )
-    abstain_below: float = setting(
+    abstain_below: float = setting_field(
         "abstain_below",
         "The context is left empty where the memory is less likely to hold an answer.",
         "construct",

@@ -31,7 +31,7 @@ KEPT = 1000
 """How many answers of failed runs are kept, at most; the oldest go first."""
 
 
-class Kept:
+class MemoryCache:
     """The answers that failed runs got, until they are asked for again."""
 
     def __init__(self, limit: int = KEPT) -> None:
@@ -71,7 +71,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Durable:
+class GraphCache:
     """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys.
 
     Where the episode is *done*, none is stored any more: nobody would read it. Those about no episode are stored by the
@@ -111,13 +111,13 @@ def untold(_: int, __: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class CachedAnswers:
     """One run of a step on *namespace*; *edited* are the texts of prompts by their names."""
 
     namespace: str
-    kept: Kept
+    kept: MemoryCache
     edited: Mapping[str, str] = field(default_factory=dict)
-    durable: Durable | None = None
+    durable: GraphCache | None = None
     progress: Progress = untold
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)

@@ -22,7 +22,7 @@ LONGEST_NAME = 100
 """How much of an unknown name an error tells."""
 
 
-class Checked(BaseModel):
+class ValidatedModel(BaseModel):
     """The context of a run; what does not fit is told in one sentence.
 
     Errors: `InputError`.
@@ -34,10 +34,10 @@ class Checked(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise InputError(_told(type(self), error)) from None
+            raise InputError(_describe_error(type(self), error)) from None
 
 
-class Context(Checked):
+class RunConfig(ValidatedModel):
     """Changes of the settings and the prompts for one run; what is not given stays as the memory was opened."""
 
     @classmethod
@@ -85,13 +85,13 @@ class Context(Checked):
         return value
 
 
-def setting(name: str, description: str, *nodes: str, **limits: Any) -> Any:
+def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> Any:
     """Return the field that changes the setting *name*, shown on *nodes*."""
     default = getattr(_DEFAULTS, name)
     return Field(default, description=description, json_schema_extra={"langgraph_nodes": list(nodes)}, **limits)
 
 
-def prompt(of: Prompt[Any], node: str, what: str) -> Any:
+def prompt_field(of: Prompt[Any], node: str, what: str) -> Any:
     """Return the field that holds the text of the prompt *of*, edited on *node*."""
     names = ", ".join(f"${name}" for name in sorted(of.fields))
     return Field(
@@ -108,7 +108,7 @@ def _is_setting(name: str) -> bool:
     return not name.endswith(PROMPT)
 
 
-def _told(schema: type[BaseModel], error: ValidationError) -> str:
+def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
     """Return what is wrong with the context, in one sentence."""
     errors = error.errors()
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
@@ -124,3 +124,12 @@ def _reason(error: Any) -> str:
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     return f"is {short(error['input'])}: {error['msg'][0].lower()}{error['msg'][1:]}"
+
+
+def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
+    """Return what describes a key of a state: in words, with its default, and *more* of JSON schema such as examples.
+
+    The default is what the graph does without the key; it is told, not filled in.
+    """
+    extra = more if default is ... else {"default": default, **more}
+    return Field(description=description, json_schema_extra=extra)

@@ -27,7 +27,6 @@ from kg_memory.llm.budget import BudgetMeter, Ledger
 from kg_memory.llm.cross_encoders import CrossEncoder, ModelCrossEncoder, check_scores
 from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.runtime.clock import Clock
 from kg_memory.runtime.effects import (
     Ask,
     Call,
@@ -43,7 +42,7 @@ from kg_memory.runtime.effects import (
     Work,
 )
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
-from kg_memory.runtime.lifecycle import clear_with_all, renew_in_children
+from kg_memory.runtime.lifecycle import Clock, clear_with_all, renew_in_children
 from kg_memory.settings import OFFLINE
 
 T = TypeVar("T")

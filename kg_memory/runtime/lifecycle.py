@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from threading import Lock
 from typing import Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
@@ -106,3 +108,21 @@ def _renew() -> None:
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_renew)
+
+
+class Clock:
+    """The system's clock in microseconds, made strictly increasing: what is recorded later has a later time."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self.forked()
+        renew_in_children(self)
+
+    def forked(self) -> None:
+        """Have a lock that no thread of the parent holds."""
+        self._lock = Lock()
+
+    def __call__(self) -> int:
+        with self._lock:
+            self._last = max(self._last + 1, time.time_ns() // 1000)
+            return self._last

@@ -237,7 +237,7 @@ def test_neither_do_embeddings_summaries_communities_and_callbacks(server, setti
 
 
 def test_no_call_of_a_logger_passes_an_error_or_a_text():
-    """Where a call is added: `kg_memory.runtime.telemetry.failures.reason` tells of an error what may be told."""
+    """Where a call is added: `kg_memory.runtime.telemetry.describe_error` tells of an error what may be told."""
     found = []
     for path in Path(kg_memory.__file__).parent.rglob("*.py"):
         text = path.read_text("utf-8")

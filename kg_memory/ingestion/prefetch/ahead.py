@@ -42,7 +42,7 @@ from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import Candidate, answers_before, find_candidates, identity_question, unclear
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.joint import ask_question
-from kg_memory.runtime.answer_cache import Asking, Durable, Kept
+from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.effects import Ask, embed, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import OFFLINE, Settings
@@ -124,7 +124,7 @@ class Turn:
         ``None`` where the model gives no answer: it is asked again in the episode's turn, which reports the failure.
         """
         durable = self._durable()
-        asking, began = Asking(self.received.namespace, Kept(), durable=durable), time.perf_counter()
+        asking, began = CachedAnswers(self.received.namespace, MemoryCache(), durable=durable), time.perf_counter()
         try:
             return (yield from asking.through(flow))
         except (ModelError, EmbeddingError):
@@ -151,8 +151,8 @@ class Turn:
             "steps": self.steps,
         }
 
-    def _durable(self) -> Durable:
-        return Durable(self.received.episode.id, self.model, {**self.received.answers, **self.answers})
+    def _durable(self) -> GraphCache:
+        return GraphCache(self.received.episode.id, self.model, {**self.received.answers, **self.answers})
 
 
 Group = Sequence[Turn]

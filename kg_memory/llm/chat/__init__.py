@@ -122,7 +122,7 @@ class ChatModel:
             cuts += reply.cut_off
             if cuts > 1 or not repairs_left or not ask.again():
                 break
-            telemetry.retried(_defect(reply))
+            telemetry.count_retry(_defect(reply))
             messages = _repair_messages(question, reply, reason, ask)
         rest = salvage(reply.text, ask.prompt.answer)
         if rest is None:
@@ -153,7 +153,7 @@ class ChatModel:
                     raise _to_error(failure, self.name) from error
                 continue
             ask.meter(reply.usage)
-            telemetry.spent(self.model, reply.usage)
+            telemetry.count_tokens(self.model, reply.usage)
             self._format, self._takes_temperature = form, temperature
             if reply.refusal:
                 raise ModelRefusal(

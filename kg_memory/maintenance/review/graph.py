@@ -24,9 +24,9 @@ from kg_memory.maintenance.review.decide import (
 )
 from kg_memory.maintenance.review.reviews import list_reviews
 from kg_memory.models.graph import Review
+from kg_memory.runtime.config import describe_key
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.forms import shown
-from kg_memory.runtime.nodes import node
+from kg_memory.runtime.graph import make_node
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
@@ -44,9 +44,9 @@ CHOICES: Mapping[str, Choice] = {"approve": "accept", "edit": "edit", "reject": 
 class ReviewInput(TypedDict, total=False):
     """The input: a namespace, the most verdicts to ask about at once, and who decides."""
 
-    namespace: Annotated[str, shown("Whose memory is reviewed.", DEFAULT_NAMESPACE)]
-    limit: Annotated[int, shown("How many verdicts are asked about at once.", AT_ONCE, minimum=1)]
-    by: Annotated[str, shown("Who decides.", USER, examples=["Cy"])]
+    namespace: Annotated[str, describe_key("Whose memory is reviewed.", DEFAULT_NAMESPACE)]
+    limit: Annotated[int, describe_key("How many verdicts are asked about at once.", AT_ONCE, minimum=1)]
+    by: Annotated[str, describe_key("Who decides.", USER, examples=["Cy"])]
 
 
 class ReviewState(ReviewInput, total=False):
@@ -97,9 +97,9 @@ def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
 def build(driver: Driver, settings: Settings) -> StateGraph[ReviewState, None, ReviewInput, ReviewState]:
     """Return the graph, to be compiled with a checkpointer; its nodes run sync and async."""
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
-    graph.add_node("load", node(load, driver, settings))
+    graph.add_node("load", make_node(load, driver, settings))
     graph.add_node("ask", ask)
-    graph.add_node("apply", node(apply, driver, settings))
+    graph.add_node("apply", make_node(apply, driver, settings))
     graph.add_edge(START, "load")
     graph.add_conditional_edges("load", _has_reviews, {"ask": "ask", "done": END})
     graph.add_edge("ask", "apply")

@@ -1,18 +1,21 @@
-"""OpenTelemetry spans and metrics of what a memory does: made only after `instrument`, and nothing is paid until then.
+"""OpenTelemetry spans and metrics, which cost nothing until `instrument` is called; and the log of episodes.
 
-The library part needs opentelemetry-api alone (the extra ``otel``): where spans and metrics go is decided by the
-application, with its own SDK and exporters. Nothing is ever sent by this package itself. The functions below
-`uninstrument` are called where a verb, a step or a request begins; `docs/observability.md` lists what they tell.
+Only opentelemetry-api is needed (the extra ``otel``): the application chooses the SDK and the exporters, and this
+package sends nothing by itself. The functions below `uninstrument` are called where a verb, a step or a request begins;
+`docs/observability.md` lists what they record. The log has one line for each episode that is read, and for each
+failure, without a word of any message: its fields stand in the line as ``key=value``, and as attributes of the record.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from kg_memory.errors import MissingExtra
-from kg_memory.models.usage import Usage
+from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, InputError, MissingExtra
+from kg_memory.models.usage import StepUsage, Usage
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -21,15 +24,24 @@ if TYPE_CHECKING:
     from kg_memory.runtime.telemetry.otel import Instruments
 
 T = TypeVar("T")
+OWN_WORDS = (DatabaseClosed, DatabaseUnavailable, InputError)
+"""Errors whose words are all our own, the network's, or an argument that cannot be used; none quotes a message."""
+
+log = logging.getLogger("kg_memory.episodes")
+
+FIELDS = (
+    "namespace", "episode", "status", "step", "reason", "seconds", "calls", "input_tokens", "output_tokens",
+    "cached_tokens",
+)  # fmt: skip
 
 
-class Telling(Protocol):
+class Recorder(Protocol):
     """What is told about something under way: called with its result, it notes what is to be known, and returns it."""
 
     def __call__(self, result: T) -> T: ...
 
 
-class _Silence:
+class _NoRecorder:
     """Tells nothing."""
 
     __slots__ = ()
@@ -44,7 +56,7 @@ class _Silence:
         return result
 
 
-_SILENCE = _Silence()
+_NO_RECORDER = _NoRecorder()
 _on: Instruments | None = None
 
 
@@ -82,61 +94,120 @@ def is_on() -> bool:
     return _on is not None
 
 
-def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Telling]:
+def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
     """Tell of a verb of a memory, and of the *question* or content only where text is wanted."""
-    return _SILENCE if _on is None or not _on.heard else _on.verb(name, namespace, question)
+    return _NO_RECORDER if _on is None or not _on.heard else _on.verb(name, namespace, question)
 
 
-def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Telling]:
+def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
     """Tell of a step of a graph; it is called with its counts."""
-    return _SILENCE if _on is None or not _on.heard else _on.step(graph, name, namespace)
+    return _NO_RECORDER if _on is None or not _on.heard else _on.step(graph, name, namespace)
 
 
-def spanned(graph: str, name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+def span_flow(graph: str, name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
     """Return *flow*, which tells of itself as a step: one that runs outside of its graph."""
     with step(graph, name, namespace):
         return (yield from flow)
 
 
-def chat(model: Any, sent: Any) -> AbstractContextManager[Telling]:
+def chat(model: Any, sent: Any) -> AbstractContextManager[Recorder]:
     """Tell of a request to the chat *model*, a LangChain one; it is called with the reply."""
-    return _SILENCE if _on is None or not _on.heard else _on.chat(model, sent)
+    return _NO_RECORDER if _on is None or not _on.heard else _on.chat(model, sent)
 
 
-def embeddings(model: Any, texts: Sequence[str]) -> AbstractContextManager[Telling]:
+def embeddings(model: Any, texts: Sequence[str]) -> AbstractContextManager[Recorder]:
     """Tell of a request to an embedding *model*; it is called with the vectors."""
-    return _SILENCE if _on is None or not _on.heard else _on.embeddings(model, texts)
+    return _NO_RECORDER if _on is None or not _on.heard else _on.embeddings(model, texts)
 
 
-def rerank(name: str, url: str) -> AbstractContextManager[Telling]:
+def rerank(name: str, url: str) -> AbstractContextManager[Recorder]:
     """Tell of a request to a reranker."""
-    return _SILENCE if _on is None or not _on.heard else _on.rerank(name, url)
+    return _NO_RECORDER if _on is None or not _on.heard else _on.rerank(name, url)
 
 
 def command(
     url: str, key: str, queries: Sequence[tuple[str, Any]], *, write: bool = False
-) -> AbstractContextManager[Telling]:
+) -> AbstractContextManager[Recorder]:
     """Tell of the command, or the batch of commands, that runs *queries*; it is called with the rows."""
     return (
-        _SILENCE
+        _NO_RECORDER
         if _on is None or not _on.heard
         else _on.command(url, key, [cypher for cypher, _ in queries], write=write)
     )
 
 
-def retried(reason: str, seconds: float = 0.0) -> None:
+def count_retry(reason: str, seconds: float = 0.0) -> None:
     """Tell that a request is made again after *seconds*, for a *reason* of few kinds."""
     if _on is not None and _on.heard:
-        _on.retried(reason, seconds)
+        _on.count_retry(reason, seconds)
 
 
-def spent(model: Any, usage: Usage) -> None:
+def count_tokens(model: Any, usage: Usage) -> None:
     """Tell what a request to the chat *model* took."""
     if _on is not None and _on.heard:
-        _on.spent(model, usage)
+        _on.count_tokens(model, usage)
 
 
-def counted(status: str | None, attributes: Mapping[str, str]) -> None:
+def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
     """Count an episode that came to *status*; with ``error.type`` in *attributes*, a failure too."""
     if _on is not None and _on.heard:
-        _on.counted(status, attributes)
+        _on.count_episode(status, attributes)
+
+
+# Errors and episodes in the log
+
+
+def error_kind(error: BaseException) -> str:
+    """Return the class of *error*, or the HTTP status that it carries."""
+    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return str(status) if isinstance(status, int) else type(error).__name__
+
+
+def describe_error(error: BaseException) -> str:
+    """Return what may be written into a log about *error*: its kind, and that of its cause.
+
+    One of `OWN_WORDS` is told in full.
+    """
+    if isinstance(error, OWN_WORDS):
+        return str(error)
+    cause = error.__cause__
+    return error_kind(error) if cause is None else f"{error_kind(error)} ({error_kind(cause)})"
+
+
+def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
+    """Tell that all that was read of the episode of *state* is saved, which took *last* after the other steps."""
+    count_episode(state["status"], {})
+    if log.isEnabledFor(logging.INFO):
+        _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
+
+
+def log_failure(
+    namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
+) -> None:
+    """Tell that a step *failed* by *error*, and the episode came to *status*; ``None`` if it stays as it is."""
+    count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
+    told = {"status": status, "step": failed.step, "reason": describe_error(error)}
+    _tell(logging.WARNING, "episode not read", {**_about(namespace, state, failed), **told})
+    log.debug("what the error says, which may quote the message", exc_info=error)
+
+
+def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
+    """Return what is known of the episode, and what all steps took until now."""
+    steps = [*(StepUsage(**each) for each in state.get("steps") or ()), last]
+    episode = state.get("episode") or {}
+    return {
+        "namespace": namespace, "episode": episode.get("id"), "status": state.get("status"),
+        "seconds": round(sum(each.seconds for each in steps), 3), **sum(steps, Usage()).model_dump(),
+    }  # fmt: skip
+
+
+def _tell(level: int, what: str, told: Mapping[str, Any]) -> None:
+    fields = {name: told[name] for name in FIELDS if told.get(name) is not None}
+    line = " ".join(f"{name}={_plain(value)}" for name, value in fields.items())
+    log.log(level, "%s %s", what, line, extra=fields)
+
+
+def _plain(value: Any) -> str:
+    """Return *value* as it stands in a line: in quotes where it has more than one word, or could break the line."""
+    text = str(value)
+    return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

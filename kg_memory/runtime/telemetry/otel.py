@@ -6,10 +6,13 @@ Names are those of OpenTelemetry's semantic conventions where these have one (``
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from time import monotonic, perf_counter
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,9 +21,7 @@ from opentelemetry.metrics import Histogram, MeterProvider
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
 from kg_memory.models.usage import Usage
-from kg_memory.runtime.telemetry.failures import kind
-from kg_memory.runtime.telemetry.names import MEMORY_OPERATIONS, command_name, model_name, provider, query_name
-from kg_memory.runtime.telemetry.text import as_messages
+from kg_memory.runtime.telemetry import error_kind
 
 SCOPE = "kg_memory"
 LOOK_AGAIN = 1.0
@@ -37,7 +38,7 @@ Attributes = dict[str, Any]
 Describe = Callable[[Any], Mapping[str, Any]]
 
 
-class _Telling:
+class _Recorder:
     """Notes what *describe* makes of the result on a span."""
 
     def __init__(self, span: Span, describe: Describe) -> None:
@@ -94,7 +95,7 @@ class Instruments:
     def _under_way(
         self, name: str, attributes: Attributes, dimensions: Attributes, *,
         measure: Histogram, describe: Describe, kind_of_span: SpanKind = SpanKind.INTERNAL,
-    ) -> Iterator[_Telling]:  # fmt: skip
+    ) -> Iterator[_Recorder]:  # fmt: skip
         """Have a span while it is under way, with *attributes*, and measure it by the few *dimensions*."""
         began = perf_counter()
         # What an error says may quote what people said: only its kind is noted.
@@ -103,10 +104,10 @@ class Instruments:
             record_exception=self._text, set_status_on_exception=False,
         ) as span:  # fmt: skip
             try:
-                yield _Telling(span, describe)
+                yield _Recorder(span, describe)
             except BaseException as error:
-                dimensions = {**dimensions, "error.type": kind(error)}
-                span.set_attribute("error.type", kind(error))
+                dimensions = {**dimensions, "error.type": error_kind(error)}
+                span.set_attribute("error.type", error_kind(error))
                 span.set_status(StatusCode.ERROR)
                 raise
             finally:
@@ -179,13 +180,13 @@ class Instruments:
             summary or operation, told, asked, measure=self._commands, describe=_rows, kind_of_span=SpanKind.CLIENT
         )
 
-    def retried(self, reason: str, seconds: float) -> None:
+    def count_retry(self, reason: str, seconds: float) -> None:
         """Count a request that is made again, and note it on the span under way."""
         self._retries.add(1, {"kg_memory.reason": reason})
         told: Attributes = {"kg_memory.reason": reason, "kg_memory.wait": seconds}
         trace.get_current_span().add_event("kg_memory.retry", told)
 
-    def spent(self, model: Any, usage: Usage) -> None:
+    def count_tokens(self, model: Any, usage: Usage) -> None:
         """Measure the tokens of a request."""
         of = _asked("chat", model)
         self._tokens.record(usage.input_tokens, {**of, "gen_ai.token.type": "input"})
@@ -193,7 +194,7 @@ class Instruments:
         if usage.cached_tokens:
             self._cached.add(usage.cached_tokens, of)
 
-    def counted(self, status: str | None, attributes: Mapping[str, str]) -> None:
+    def count_episode(self, status: str | None, attributes: Mapping[str, str]) -> None:
         """Count an episode, and a failure where *attributes* tell of one."""
         if status is not None:
             self._episodes.add(1, {"kg_memory.status": status})
@@ -248,3 +249,72 @@ def _place(url: str) -> tuple[tuple[str, Any], ...]:
 
 def _server(url: str | None) -> Attributes:
     return dict(_place(url)) if url else {}
+
+
+MEMORY_OPERATIONS = {
+    **dict.fromkeys(("add", "add_many", "episodes.save", "episodes.resume", "episodes.retry"), "upsert_memory"),
+    **dict.fromkeys(("search", "context", "facts.about", "facts.history", "facts.timeline"), "search_memory"),
+    **dict.fromkeys(("facts.changes", "facts.evolution", "entities.list", "entities.card"), "search_memory"),
+    **dict.fromkeys(("entities.around", "episodes.list", "communities.list"), "search_memory"),
+    "privacy.forget": "delete_memory",
+}
+"""The operations of the conventions that verbs are."""
+_PROVIDERS = {
+    "aws": "aws.bedrock", "google_genai": "gcp.gemini", "google_vertexai": "gcp.vertex_ai", "mistralai": "mistral_ai",
+    "xai": "x_ai",
+}  # fmt: skip
+_names: dict[str, str] = {}
+"""The names of the known queries."""
+
+
+def provider(model: Any) -> str:
+    """Return who gives *model*, by the package that speaks to it."""
+    package = type(model).__module__.partition(".")[0].removeprefix("langchain_")
+    return _PROVIDERS.get(package, package)
+
+
+def model_name(model: Any) -> str:
+    """Return *model*'s own name, as far as it tells one."""
+    told = (getattr(model, each, None) for each in ("model_name", "model", "model_id", "name"))
+    return next((each for each in told if isinstance(each, str) and each), type(model).__name__)
+
+
+def command_name(count: int, *, write: bool) -> str:
+    """Return the Redis command that runs queries, or a batch of them."""
+    name = "GRAPH.QUERY" if write else "GRAPH.RO_QUERY"
+    return name if count < 2 else f"BATCH {name}"
+
+
+@lru_cache(maxsize=4096)
+def query_name(cypher: str) -> str | None:
+    """Return the name of the constant that *cypher* is, if it is one: a query made for its filter is none."""
+    if cypher not in _names:
+        _names.update(_constants())
+    return _names.get(cypher)
+
+
+def _constants() -> dict[str, str]:
+    modules = {name: module for name, module in list(sys.modules.items()) if _has_queries(name, module)}
+    return {
+        value: name
+        for module in modules.values()
+        for name, value in vars(module).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, str)
+    }
+
+
+def _has_queries(name: str, module: ModuleType | None) -> bool:
+    place = name.removeprefix("kg_memory.")
+    return module is not None and place != name and (".queries." in place or place.endswith(("cypher", ".schema")))
+
+
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+def as_messages(messages: Sequence[Any]) -> str:
+    """Return LangChain *messages* in the JSON of the conventions."""
+    told = [
+        {"role": _ROLES.get(each.type, each.type), "parts": [{"type": "text", "content": str(each.content)}]}
+        for each in messages
+    ]
+    return json.dumps(told, ensure_ascii=False)

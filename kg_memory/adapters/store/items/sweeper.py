@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.runtime.telemetry.failures import reason
+from kg_memory.runtime.telemetry import describe_error
 
 logger = logging.getLogger("kg_memory")
 INTERVAL = 5.0
@@ -50,7 +50,7 @@ class Sweeper:
                 try:
                     self._sweep()
                 except KGMemoryError as error:
-                    logger.warning("expired items could not be deleted, trying again later: %s", reason(error))
+                    logger.warning("expired items could not be deleted, trying again later: %s", describe_error(error))
         finally:
             if ended.set_running_or_notify_cancel():
                 ended.set_result(None)
