@@ -302,7 +302,7 @@ def _line(record: str, **fields: Any) -> Line:
 
 
 def _fact_line(id_: str, fact: _Fact, statements: list[Statement]) -> Line:
-    first = _first(statements)
+    first, stated = _first(statements), [statement.stated_at for statement in statements]
     optional = {} if fact.predicate.family is None else {"family": fact.predicate.family}
     return _line(
         "fact",
@@ -317,7 +317,7 @@ def _fact_line(id_: str, fact: _Fact, statements: list[Statement]) -> Line:
         created_at=min(edge.created_at for edge in fact.edges),
         told_at=first.stated_at,
         told_by=first.id,
-        said_at=max(statement.stated_at for statement in statements),
+        said_at=max(stated),
         told_end=False,
         embedding=True,
         **optional,
