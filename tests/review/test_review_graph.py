@@ -171,8 +171,14 @@ WRONG: dict[str, tuple[Any, str]] = {
     "an edit of a list": ({"decisions": [{"type": "edit", "edited_action": {"args": []}}]}, "edited_action"),
     "an unknown verdict": ({"decisions": [{"type": "edit", "args": {"verdict": "perhaps"}}]}, "complements"),
     "a verdict that is none": ({"decisions": [{"type": "edit", "args": {"verdict": ["both"]}}]}, "complements"),
-    "a date that is none": ({"decisions": [{"type": "edit", "args": {"valid_at": "soon"}}]}, "valid_at is 'soon'"),
-    "a date that is a number": ({"decisions": [{"type": "edit", "args": {"invalid_at": 7}}]}, "invalid_at is 7"),
+    "a date that is none": (
+        {"decisions": [{"type": "edit", "args": {"valid_at": "soon"}}]},
+        "valid_at must be a time, got 'soon'",
+    ),
+    "a date that is a number": (
+        {"decisions": [{"type": "edit", "args": {"invalid_at": 7}}]},
+        "invalid_at must be a datetime",
+    ),
     "a message without end": ({"decisions": [{"type": "reject", "message": "x" * 2001}]}, "at most 2000"),
 }
 
