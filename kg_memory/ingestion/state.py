@@ -41,7 +41,7 @@ from kg_memory.models.graph import ConflictStrategy
 from kg_memory.runtime import config
 from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.flow import Flow
-from kg_memory.settings import Settings
+from kg_memory.settings import FactType, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 
@@ -193,8 +193,13 @@ class Draft:
 def type_fields(settings: Settings) -> JSON:
     """Return what prompts show of the declared types."""
     entity_types = [asdict(declared) for declared in settings.entity_types]
-    fact_types = [asdict(declared) for declared in settings.fact_types]
-    return {"entity_types": entity_types, "fact_types": fact_types}
+    return {"entity_types": entity_types, "fact_types": list(map(_show_fact_type, settings.fact_types))}
+
+
+def _show_fact_type(declared: FactType) -> JSON:
+    shown_type = asdict(declared)
+    shown_type["one_at_a_time"] = shown_type.pop("single_valued")  # the word of the prompts
+    return shown_type
 
 
 Update = dict[str, Any]

@@ -51,10 +51,11 @@ T = TypeVar("T")
 AHEAD = "ahead"
 """The key under which an episode's answers have those about its entities, predicates and facts one by one."""
 KEPT = {
-    "identities": decoder(dict[str, Identity]),
-    "learned": decoder(tuple[NewPredicate, ...]),
-    "judged": decoder(dict[str, PairVerdict | None]),
+    "identities": ("identified", decoder(dict[str, Identity])),
+    "learned": ("learned", decoder(tuple[NewPredicate, ...])),
+    "judged": ("judged", decoder(dict[str, PairVerdict | None])),
 }
+"""The fields of a turn that are stored there: their names in the graph, and how they are read."""
 ROUNDS = 2
 """The rounds of questions for which a window has episodes: while the slow ones of one are answered, the next begins."""
 
@@ -105,14 +106,14 @@ class Turn:
         """Begin with what was asked ahead about the episode before, when its turn did not come."""
         self.draft = self.received
         kept = json.loads(self.received.answers.get(AHEAD, "{}"))
-        for name, decode in KEPT.items():
-            if name in kept and decode is not None:
-                setattr(self, name, decode(kept[name]))
+        for name, (stored_name, decode) in KEPT.items():
+            if stored_name in kept:
+                setattr(self, name, decode(kept[stored_name]))
 
     @property
     def kept(self) -> str:
         """The answers about its entities, predicates and facts, to be kept with the episode."""
-        return json.dumps({name: to_plain(getattr(self, name)) for name in KEPT})
+        return json.dumps({stored: to_plain(getattr(self, name)) for name, (stored, _) in KEPT.items()})
 
     def add(self, update: Update) -> None:
         """Add the records of a step to the draft."""
