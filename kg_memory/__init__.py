@@ -9,32 +9,36 @@ if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
     from kg_memory.memory.usage import Estimate
     from kg_memory.models.budget import Budget, Limits
-    from kg_memory.models.context import Context
     from kg_memory.models.graph import (
-        AddResult,
         Change,
         Community,
-        CommunityRefresh,
         Decision,
         Entity,
         Episode,
         EpisodeInput,
         EpisodeKind,
         EpisodeStatus,
-        EvictionResult,
-        Explanation,
         Fact,
-        Hit,
         Review,
-        SearchResults,
         Source,
-        Stats,
         TimelineEvent,
     )
-    from kg_memory.models.receipts import AuditEntry, AuditReport, ForgetReceipt, Residue
-    from kg_memory.models.surroundings import CommunityCard, Neighbourhood
-    from kg_memory.models.transfers import ExportResult, ImportResult
-    from kg_memory.models.usage import DailyUsage, StepUsage, Usage
+    from kg_memory.models.operations import (
+        AddResult,
+        AuditEntry,
+        AuditReport,
+        CommunityRefresh,
+        DailyUsage,
+        EvictionResult,
+        ExportResult,
+        ForgetReceipt,
+        ImportResult,
+        Residue,
+        Stats,
+        StepUsage,
+        Usage,
+    )
+    from kg_memory.models.results import CommunityCard, Context, Explanation, Hit, Neighbourhood, SearchResults
     from kg_memory.retrieval.context.templates import Template
     from kg_memory.retrieval.recipe import Recipe
     from kg_memory.settings import EntityType, FactType, Settings
@@ -85,29 +89,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AuditReport": "models.receipts",
-    "AuditEntry": "models.receipts",
+    "AddResult": "models.operations",
+    "AuditEntry": "models.operations",
+    "AuditReport": "models.operations",
     "Budget": "models.budget",
-    "CommunityCard": "models.surroundings",
-    "Context": "models.context",
-    "DailyUsage": "models.usage",
+    "CommunityCard": "models.results",
+    "CommunityRefresh": "models.operations",
+    "Context": "models.results",
+    "DailyUsage": "models.operations",
     "EntityType": "settings",
-    "FactType": "settings",
     "Estimate": "memory.usage",
-    "ExportResult": "models.transfers",
-    "ForgetReceipt": "models.receipts",
+    "EvictionResult": "models.operations",
+    "Explanation": "models.results",
+    "ExportResult": "models.operations",
+    "FactType": "settings",
+    "ForgetReceipt": "models.operations",
     "GraphMemory": "memory.memory",
-    "ImportResult": "models.transfers",
+    "Hit": "models.results",
+    "ImportResult": "models.operations",
     "KGMemoryError": "errors",
     "Limits": "models.budget",
-    "Neighbourhood": "models.surroundings",
+    "Neighbourhood": "models.results",
     "Progress": "memory.episodes",
     "Recipe": "retrieval.recipe",
-    "Residue": "models.receipts",
+    "Residue": "models.operations",
+    "SearchResults": "models.results",
     "Settings": "settings",
-    "StepUsage": "models.usage",
+    "Stats": "models.operations",
+    "StepUsage": "models.operations",
     "Template": "retrieval.context.templates",
-    "Usage": "models.usage",
+    "Usage": "models.operations",
 }
 
 

@@ -24,7 +24,7 @@
 Each message ends with a remedy.
 """
 
-from kg_memory.models.usage import StepUsage
+from kg_memory.models.operations import StepUsage
 
 
 class KGMemoryError(Exception):

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
+from kg_memory.models.graph import ConflictStrategy
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -156,7 +157,7 @@ class Settings:
     """Cosine similarity of names from which two entities are merged without asking; None suits the embedding model."""
     ask_threshold: float | None = None
     """Cosine similarity of names from which the model decides whether two entities are the same; None likewise."""
-    conflict_strategy: Literal["recency", "confidence", "model", "trust"] = "recency"
+    conflict_strategy: ConflictStrategy = "recency"
     """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
     the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
     auto_threshold: float = 0.85

@@ -27,8 +27,9 @@ from kg_memory.falkor import binaries, embedded
 from kg_memory.memory._verb import Group
 from kg_memory.memory.facts import Facts
 from kg_memory.memory.reviews import Reviews
-from kg_memory.models.graph import AddResult, Episode, EpisodeStatus, SearchResults
-from kg_memory.models.surroundings import Neighbourhood
+from kg_memory.models.graph import Episode, EpisodeStatus
+from kg_memory.models.operations import AddResult
+from kg_memory.models.results import Neighbourhood, SearchResults
 from kg_memory.runtime.driver import Driver
 from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, Scripted

@@ -15,7 +15,8 @@ from langgraph.pregel import Pregel
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
-from kg_memory.models.graph import KINDS, SearchResults
+from kg_memory.models.graph import KINDS
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.render import NO_SECTION, UNLIKELY
 from kg_memory.retrieval.context.templates import PLAIN
 from kg_memory.retrieval.recipe import DEFAULT

@@ -23,7 +23,8 @@ from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
 from kg_memory.memory.episodes import UNREAD, Tally, add_inputs, count_inputs, dated_input, input_of
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import AddResult, EpisodeInput
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.operations import AddResult
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.temporal.interval import instant

@@ -17,7 +17,8 @@ from kg_memory.errors import InputError
 from kg_memory.memory.facts import During, Time
 from kg_memory.memory.memory import GraphMemory, question_state, search_results
 from kg_memory.models import filters
-from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind, SearchResults
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.recipe import find_recipe as checked_recipe
 from kg_memory.validation import validate_count

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 from kg_memory.cli.command import namespace_of, open_memory, times_of
 from kg_memory.cli.output import Cell, Screen, line, mark_unreviewed, place, since, source, until, when
 from kg_memory.errors import ModelError
-from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, Explanation, Kind, SearchResults
+from kg_memory.models.graph import KINDS, Kind
+from kg_memory.models.results import Context, Explanation, SearchResults
 from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.settings import OFFLINE
 

@@ -9,8 +9,9 @@ from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.output import FACT_STYLES, FACTS, Cell, Screen, count_noun, fact_row
 from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Community, CommunityRefresh
-from kg_memory.models.surroundings import CommunityCard
+from kg_memory.models.graph import Community
+from kg_memory.models.operations import CommunityRefresh
+from kg_memory.models.results import CommunityCard
 
 _COLUMNS = ("community", "level", "members", "summary")
 _SHOWN = 8

@@ -29,7 +29,8 @@ from kg_memory.cli.output import (
 from kg_memory.cli.readers import read
 from kg_memory.falkor import binaries
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import EpisodeInput, Fact, SearchResults
+from kg_memory.models.graph import EpisodeInput, Fact
+from kg_memory.models.results import SearchResults
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.interval import Interval
 

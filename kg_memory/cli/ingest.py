@@ -14,7 +14,8 @@ from kg_memory.cli.progress import ProgressBar
 from kg_memory.cli.readers import Reading, read
 from kg_memory.cli.usage import show_estimate
 from kg_memory.errors import InputError
-from kg_memory.models.graph import AddResult, EpisodeInput
+from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.operations import AddResult
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:

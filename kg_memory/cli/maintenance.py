@@ -12,7 +12,7 @@ from kg_memory.cli.output import Cell, Screen, count_noun
 from kg_memory.cli.review import login
 from kg_memory.errors import InputError
 from kg_memory.maintenance.eviction import EvictionRequest
-from kg_memory.models.receipts import AuditEntry, ForgetReceipt
+from kg_memory.models.operations import AuditEntry, ForgetReceipt
 
 _KINDS = ("message", "fact", "entity")
 _NAMED = ("episode", "thread", "entity", "speaker", "source", "fact", "everything", "span", "erase", "search")

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kg_memory.cli.output import Screen
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 
 if TYPE_CHECKING:
     from kg_memory.memory.episodes import Progress

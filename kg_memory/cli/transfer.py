@@ -13,7 +13,7 @@ from kg_memory.errors import InputError
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
-    from kg_memory.models.transfers import ImportResult
+    from kg_memory.models.operations import ImportResult
 
 
 def export(arguments: Namespace, screen: Screen) -> int:

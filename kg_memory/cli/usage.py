@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.output import Cell, Screen, count_noun
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.models.usage import DailyUsage, Usage
+from kg_memory.models.operations import DailyUsage, Usage
 from kg_memory.settings import OFFLINE
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm import prompts
-from kg_memory.models.graph import SOURCES, Community, CommunityRefresh
-from kg_memory.models.surroundings import CommunityCard
-from kg_memory.models.usage import StepUsage, Usage
+from kg_memory.models.graph import SOURCES, Community
+from kg_memory.models.operations import CommunityRefresh, StepUsage, Usage
+from kg_memory.models.results import CommunityCard
 from kg_memory.runtime import config
 from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.effects import now, read
@@ -79,7 +79,7 @@ class CommunitiesState(CommunitiesInput, total=False):
     entities stored in another community than the detected one, and `drift` is their share of all. `revision` counts the
     writes of the stored communities, `answers` are JSON answers of a run that was broken off, `told` the new summaries.
     `asked` counts questions to the model, `tries` attempts to save, and `steps` has a dumped
-    `kg_memory.models.usage.StepUsage` for each step.
+    `kg_memory.models.operations.StepUsage` for each step.
     """
 
     found: int

@@ -19,7 +19,7 @@ from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, THOROUGH, Budget, Scope, rung_of
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask, Model, Query, now, work
 from kg_memory.runtime.flow import Every, Flow, T, through
 from kg_memory.runtime.lifecycle import renew_in_children

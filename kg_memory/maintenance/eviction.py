@@ -17,7 +17,7 @@ from kg_memory.ingestion.revise import revive
 from kg_memory.maintenance import eviction_cypher as cypher
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
-from kg_memory.models.graph import EvictionResult
+from kg_memory.models.operations import EvictionResult
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

@@ -7,8 +7,9 @@ import builtins
 from kg_memory.communities.graph import claim_refresh, log_failure
 from kg_memory.communities.records import get_card, list_communities, read_refresh
 from kg_memory.memory._verb import Engine, Group, verb
-from kg_memory.models.graph import Community, CommunityRefresh
-from kg_memory.models.surroundings import CommunityCard
+from kg_memory.models.graph import Community
+from kg_memory.models.operations import CommunityRefresh
+from kg_memory.models.results import CommunityCard
 from kg_memory.runtime.effects import run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE

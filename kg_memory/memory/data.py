@@ -16,7 +16,7 @@ from kg_memory.maintenance.transfer.graphiti import Graph, read_database, read_d
 from kg_memory.maintenance.transfer.imports import ImportOptions, import_export, import_graphiti
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.open import NamedServer
-from kg_memory.models.transfers import ExportResult, ImportResult
+from kg_memory.models.operations import ExportResult, ImportResult
 from kg_memory.runtime.effects import work
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace

@@ -14,7 +14,7 @@ from kg_memory.falkor.queries import facts as queries
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.facts import NAME_HINT, During, Time, belief_params, read_times
 from kg_memory.models.graph import SOURCES, Entity, Fact
-from kg_memory.models.surroundings import EntityCard, Neighbour, Neighbourhood
+from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
 from kg_memory.retrieval.time_window import Window
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow

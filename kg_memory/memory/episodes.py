@@ -27,8 +27,8 @@ from kg_memory.ingestion.state import IngestionContext, on_state
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine, Group, verb
 from kg_memory.memory.communities import refresh_if_due
-from kg_memory.models.graph import AddResult, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Stats
-from kg_memory.models.usage import StepUsage
+from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
+from kg_memory.models.operations import AddResult, Stats, StepUsage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, run_graph, write

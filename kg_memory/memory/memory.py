@@ -39,8 +39,9 @@ from kg_memory.memory.reviews import Reviews
 from kg_memory.memory.usage import UsageReports
 from kg_memory.models import filters
 from kg_memory.models.budget import Budget
-from kg_memory.models.context import Context
-from kg_memory.models.graph import AddResult, EpisodeKind, SearchResults, Stats
+from kg_memory.models.graph import EpisodeKind
+from kg_memory.models.operations import AddResult, Stats
+from kg_memory.models.results import Context, SearchResults
 from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe, find_recipe

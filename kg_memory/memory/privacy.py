@@ -12,8 +12,7 @@ from kg_memory.maintenance.forgetting.erase import Checkpointer, adelete_checkpo
 from kg_memory.maintenance.forgetting.forget import OnProgress, forget, forget_everything, ignore_progress
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, select_threads
 from kg_memory.memory._verb import Group, verb
-from kg_memory.models.graph import EvictionResult
-from kg_memory.models.receipts import AuditEntry, AuditReport, ForgetReceipt
+from kg_memory.models.operations import AuditEntry, AuditReport, EvictionResult, ForgetReceipt
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE

@@ -24,7 +24,7 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.episodes import Input, received_inputs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.graph import Value
-from kg_memory.models.usage import DailyUsage, Usage
+from kg_memory.models.operations import DailyUsage, Usage
 from kg_memory.runtime.effects import Ask, now, read, work
 from kg_memory.runtime.flow import Every, Flow
 from kg_memory.settings import OFFLINE, Settings

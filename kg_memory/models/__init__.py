@@ -1,0 +1,1 @@
+"""The public values: frozen, validated, and JSON-plain when dumped."""

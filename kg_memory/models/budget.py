@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
 from kg_memory.errors import SettingsError
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 
 ENV_PREFIX = "KG_MEMORY_BUDGET_"
 PER_PRICE = 1_000_000

@@ -1,4 +1,4 @@
-"""The values that users hold: frozen, validated, JSON-plain when dumped."""
+"""What a memory stores: episodes, entities, facts and communities, and the decisions about them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kg_memory.models.usage import StepUsage, Usage
-
 Kind = Literal["facts", "entities", "communities", "episodes"]
-"""What a memory holds, and a search finds."""
+"""The kinds of things that a memory stores and a search returns."""
 KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
 Precision = Literal["instant", "day", "week", "month", "season", "year"]
-"""How exactly a date is known: it lies somewhere in the period of that length that begins with it."""
+"""The precision of a date: the time is somewhere in the period of that length that begins with the date."""
 VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
-"""What a verdict does: one fact ends the other, or one of them is not believed, or it waits for a person, or the
-person refused the fact that waited, or lets both hold."""
+"""The effect of a verdict: one fact ends the other, or one of them is not believed, or the new fact waits for review,
+or the reviewer refused it, or accepted both."""
 ConflictStrategy = Literal["recency", "confidence", "model", "trust"]
-"""Which of two facts that conflict is believed: the one stated last; or first the surer one, the model's choice or the
-one from the better trusted source, and the one stated last where these leave it open (C54)."""
+"""The rule for which of two conflicting facts is believed (C54): the one stated last; or first the more confident one,
+the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
 SOURCES = 5
-"""How many sources of a fact are told, the earliest first."""
+"""The most sources of a fact that are returned, the earliest first."""
 
 
 class Value(BaseModel):
@@ -33,7 +31,7 @@ class Value(BaseModel):
 
 
 class EpisodeKind(StrEnum):
-    """What an episode's content is (Zep 2.1)."""
+    """The kind of an episode's content (Zep 2.1)."""
 
     MESSAGE = "message"
     TEXT = "text"
@@ -41,11 +39,10 @@ class EpisodeKind(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """How far an episode got; in every state it is stored, and found by its words.
+    """The progress of an episode; in every state it is stored, and can be found by its words.
 
-    `SAVED`: nothing was tried yet. `WORKING`: it is being read, or what read it died. `WAITING`: it is to be read
-    later, for a reason. `DONE`: it has all that was derived from it. `SKIPPED`: it was not to be read. `FAILED`: it
-    could not be.
+    `SAVED`: not yet read. `WORKING`: being read, or the process that read it died. `WAITING`: to be read later, for a
+    reason. `DONE`: read, and everything derived from it is stored. `SKIPPED`: not to be read. `FAILED`: reading failed.
     """
 
     SAVED = "saved"
@@ -57,7 +54,7 @@ class EpisodeStatus(StrEnum):
 
 
 class Source(Value):
-    """Where a fact was stated: the episode with its `trust`, and the characters ``content[start:end]`` of it."""
+    """A statement of a fact: the episode with its `trust`, and the characters ``content[start:end]`` of it."""
 
     episode: str
     source_id: str | None = None
@@ -70,10 +67,10 @@ class Source(Value):
 
 
 class Remark(Value):
-    """What is to be known about a line: of a fact that it states, and what the episode `by` said of the same.
+    """A note on an episode in search results: the present state of a fact that it states, because of episode `by`.
 
-    ``ended``: it is not so any more, since `at`. ``contradicted``: it is not believed. ``contradicts``: it is, and the
-    other is not. ``disputed``: a person is to decide. ``refused``: a person did not accept it.
+    ``ended``: no longer so, since `at`. ``contradicted``: not believed. ``contradicts``: believed, and the other fact
+    is not. ``disputed``: waits for review. ``refused``: a reviewer did not accept it.
     """
 
     kind: Literal["ended", "contradicted", "contradicts", "disputed", "refused"]
@@ -85,13 +82,13 @@ class Remark(Value):
 
 
 class Episode(Value):
-    """One raw input, never changed after it was saved.
+    """A raw input, never changed after it was saved.
 
     `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
-    source is believed. `reason` tells why it waits, failed or was skipped, `step` where it failed, `attempts` how often
-    it was begun, and `plan` how it was read. `flags` name the patterns of prompt injection in it; see
-    `kg_memory.ingestion.injection`. `remarks` tell what became of what it states; a search fills them in. From
-    `expires_at` on no search finds it, and the next `evict` forgets it.
+    source is believed. `reason` explains why it waits, failed or was skipped, `step` is where it failed, `attempts` how
+    often it was begun, and `plan` how it was read. `flags` are the patterns of prompt injection in it; see
+    `kg_memory.ingestion.injection`. `remarks` are set by searches: the present state of the facts that it states. From
+    `expires_at` on no search returns it, and the next `evict` forgets it.
     """
 
     id: str
@@ -116,17 +113,17 @@ class Episode(Value):
 
     @property
     def withheld(self) -> bool:
-        """Whether no context and no tool tells it to a model: it has flags, and nobody trusted it all the same."""
+        """Whether contexts and tools leave it out: it has flags, and its source is not a trusted one."""
         return bool(self.flags) and self.status is not EpisodeStatus.DONE
 
 
 class EpisodeInput(Value):
-    """One message, text or JSON record to remember.
+    """A message, text or JSON record to remember.
 
-    `at` is the reference time: aware, or naive in UTC; now when it is left out.
+    `at` is the reference time: aware, or naive in UTC; by default now.
     `source_id` is the source's own id: the same id in the same namespace is the same episode.
-    `trust`, 0 to 1, is how far the source is believed; it counts where the conflict strategy is ``trust``.
-    `expires_at` is when it is to be forgotten: `Settings.default_ttl` after it was saved, or never, if left out.
+    `trust`, 0 to 1, is how far the source is believed; it counts for the conflict strategy ``trust``.
+    `expires_at` is when it is to be forgotten: by default `Settings.default_ttl` after it was saved, or never.
     """
 
     content: str
@@ -154,15 +151,14 @@ class Entity(Value):
 
 
 class Fact(Value):
-    """One belief about the world, with its two clocks (Zep 2.2.3).
+    """A belief about the world, with two time axes (Zep 2.2.3).
 
     `valid_at`/`invalid_at`: when it was so. `created_at`/`expired_at`: when it was believed. Intervals are half-open
-    and ``None`` is an open end. `precision` and `end_precision` say how exactly the two ends of the first are known;
-    where the start is not known at all, `known_from` is since when it is known to have been so. `objects` has one
-    name, or several for a fact over more than two entities (a hyper-edge). `wording` is the predicate as it was read,
-    `edge_type` what kind of link it is (semantic, causal, temporal, hierarchical, co_occurrence).
-    `trust` is that of the best trusted of all episodes that state it. One that is not `reviewed` waits for a person and
-    is not believed yet.
+    and None is an open end. `precision` and `end_precision` are those of the ends of the first; if its start is
+    unknown, `known_from` is the earliest time at which it is known to be so. `objects` has one name, or several for a
+    fact about more than two entities (a hyper-edge). `wording` is the predicate as it was read, `edge_type` the kind of
+    link (semantic, causal, temporal, hierarchical, co_occurrence). `trust` is that of the most trusted episode that
+    states it. A fact that is not `reviewed` waits for review and is not believed yet.
     """
 
     id: str
@@ -187,9 +183,9 @@ class Fact(Value):
 
 
 class Community(Value):
-    """A cluster of strongly connected entities, and what it is about; a list fills in the names of its `members`.
+    """A cluster of strongly connected entities and its summary; lists set the names of its `members`.
 
-    One of a higher `level` is a cluster of communities, and a list fills in the names of its `parts`. `joined` is how
+    A community of a higher `level` is a cluster of communities, and lists set the names of its `parts`. `joined` is how
     many of the members joined since it was summarised.
     """
 
@@ -203,125 +199,8 @@ class Community(Value):
     score: float | None = None
 
 
-class CommunityRefresh(Value):
-    """What became of the communities: how many there are, `changed` were summarised anew, `removed` are no more.
-
-    `levels` is how many levels they have. `drift` is the share of the entities that were in another community before,
-    or in none, than they are now, where there were communities. `questions` is how many the model got, and `usage`
-    what they took.
-    """
-
-    communities: int = 0
-    levels: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    drift: float | None = None
-    questions: int = 0
-    usage: Usage = Usage()
-
-
-class QueryTime(Value):
-    """The time that a search asked about: what was so at some instant in ``[since, until)``, as `believed_at` then.
-
-    `words` are those of the question that say so, if it was they and not a parameter. `reading` tells it in a sentence.
-    """
-
-    since: datetime | None = None
-    until: datetime | None = None
-    believed_at: datetime
-    words: str | None = None
-    reading: str
-
-
-class Hit(Value):
-    """The `rank` and the `score` at which a `retriever` (``words``, ``meaning``, ``graph``) found something."""
-
-    retriever: str
-    rank: int
-    score: float
-
-
-class Explanation(Value):
-    """Why something stands where it does, or was left out.
-
-    `text` is what it says: its line in the context, if it has one. `rank` is its place among the results of its kind,
-    from 1, or ``None`` where it is not among them; `left_out` is why it is not, or why it has no line.
-    `hits` tell which searches found it, `scores` what its score was after each step of ranking.
-    """
-
-    kind: Kind
-    id: str
-    text: str = ""
-    rank: int | None = None
-    hits: tuple[Hit, ...] = ()
-    scores: tuple[tuple[str, float], ...] = ()
-    left_out: str | None = None
-
-
-class SearchResults(Value):
-    """The results of a search, best first in each kind, and the `time` that it looked at.
-
-    `relevance`, 0 to 1, is how likely the memory holds something about the question, if half of all questions have an
-    answer; it tells an unknown subject, not a missing detail. A search that does not go by words has none.
-    `explanations` has each result, and what was left out, if the search was to explain itself.
-    """
-
-    question: str
-    time: QueryTime | None = None
-    facts: tuple[Fact, ...] = ()
-    entities: tuple[Entity, ...] = ()
-    communities: tuple[Community, ...] = ()
-    episodes: tuple[Episode, ...] = ()
-    relevance: float | None = None
-    explanations: tuple[Explanation, ...] = ()
-
-
-class AddResult(Value):
-    """The result of adding one episode.
-
-    `new` is false when the same episode had been added before. `facts` are the sentences of what it states, `ended`
-    those of the facts that hold no longer because of it, `pending` those that wait for review. `status` is how far it
-    got: `error` says why it could not be read, and `skipped` why it was not to be. `steps` tell what each step took,
-    in their order, and `usage` what all of them did.
-    """
-
-    episode: str
-    new: bool
-    status: EpisodeStatus = EpisodeStatus.DONE
-    entities: tuple[str, ...] = ()
-    facts: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    pending: tuple[str, ...] = ()
-    error: str | None = None
-    skipped: str | None = None
-    steps: tuple[StepUsage, ...] = ()
-
-    @property
-    def usage(self) -> Usage:
-        """What asking the model took in all."""
-        return sum(self.steps, Usage())
-
-
-class Stats(Value):
-    """How much a namespace holds; `reviews` are facts that wait for a person.
-
-    `waiting` are episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
-    """
-
-    episodes: int = 0
-    waiting: int = 0
-    failed: int = 0
-    skipped: int = 0
-    entities: int = 0
-    facts: int = 0
-    current_facts: int = 0
-    reviews: int = 0
-    communities: int = 0
-
-
 class Review(Value):
-    """A verdict about two facts: one that waits for a person, or one that took effect (D5).
+    """A verdict about two facts that waits for review, or took effect (D5).
 
     `kind` is the verdict, `confidence` and `reason` how sure the model was and why, and `ruling` what the verdict does
     now. `pending` is the fact that waits, and `existing` the one that it would end or refute. `preferred` is the one
@@ -343,7 +222,7 @@ class Review(Value):
 
 
 class Decision(Value):
-    """What a person decided about a verdict, when and why; it is kept also when it was undone."""
+    """A person's decision about a verdict; it is kept even after it was undone."""
 
     id: str
     decision: Literal["accept", "reject", "edit", "undo"]
@@ -354,10 +233,10 @@ class Decision(Value):
 
 
 class Change(Value):
-    """What came to be believed, or ceased to be, at the instant `at` of the system's clock.
+    """A change of beliefs `at` that time of the system's clock.
 
-    ``learned`` for a new fact, ``ended`` where its end was learned, ``corrected`` where other dates were, ``retracted``
-    where it is not believed any more, ``restored`` where it is again. `before` and `after` are what was believed.
+    ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were. ``retracted``: it is no
+    longer believed. ``restored``: it is believed again. `before` and `after` are the beliefs.
     """
 
     at: datetime
@@ -367,7 +246,7 @@ class Change(Value):
 
 
 class TimelineEvent(Value):
-    """One event of a timeline: a fact began or ended `at` that time, or was said then where its start is unknown."""
+    """A fact that began or ended `at` that time; ``said`` is a statement whose start is unknown."""
 
     at: datetime
     precision: Precision = "instant"
@@ -376,28 +255,12 @@ class TimelineEvent(Value):
 
 
 class PredicateInfo(Value):
-    """A predicate of the vocabulary: `name` is kept as `canonical`.
+    """A predicate of the vocabulary: `name` is stored as `canonical`.
 
-    `origin` tells who said so: a person (``corrected``), the settings (``declared``), rules or a model (``learned``).
+    `origin` is who defined it: a person (``corrected``), the settings (``declared``), rules, or a model (``learned``).
     """
 
     name: str
     canonical: str
     single_valued: bool | None = None
     origin: Literal["corrected", "declared", "rules", "learned"]
-
-
-class EvictionResult(Value):
-    """What went `at` that time to make room, or would in a dry run: how many `beliefs`, and the ids of the rest.
-
-    `beliefs` are those that were closed before. `episodes` are those that had expired, and were forgotten. `texts` has
-    what some of the ids stand for, but not of what is forgotten.
-    """
-
-    beliefs: int = 0
-    facts: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    episodes: tuple[str, ...] = ()
-    dry_run: bool = False
-    at: datetime
-    texts: dict[str, str] = {}

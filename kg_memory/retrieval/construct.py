@@ -11,8 +11,8 @@ from kg_memory.falkor.queries import facts as beliefs
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
-from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, Remark, SearchResults, Value
+from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, Remark, Value
+from kg_memory.models.results import Context, SearchResults
 from kg_memory.retrieval.context.lines import text_of
 from kg_memory.retrieval.context.render import abstain, render
 from kg_memory.retrieval.context.templates import find_template

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, SearchResults, Value
+from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import midnight, period_in_words
 from kg_memory.text.tokenise import terms
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, Explanation, Hit, Kind, Value
+from kg_memory.models.graph import KINDS, Kind, Value
+from kg_memory.models.results import Context, Explanation, Hit
 from kg_memory.retrieval.context.lines import id_of, text_of
 from kg_memory.retrieval.fuse import RETRIEVERS
 from kg_memory.retrieval.records import Ranked, Search

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Required
 from typing_extensions import TypedDict
 
 from kg_memory.models.filters import Filter
-from kg_memory.models.graph import Kind, QueryTime
+from kg_memory.models.graph import Kind
+from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.fuse import Hits, Scored
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.recipe import DEFAULT, Recipe
@@ -135,12 +136,12 @@ class RetrievalContext(RunConfig):
 class RetrievalState(RetrievalInput, total=False):
     """The input, and the results of each step.
 
-    search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.graph.QueryTime`; `past`, whether
-    it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids of the
-    entities that the question names; `relevance`.
+    search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
+    whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids of
+    the entities that the question names; `relevance`.
     rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
     each stage in `stages` as ``[stage, score]``.
-    construct: `results`, a `kg_memory.models.graph.SearchResults`; `context`, the text; and its `lines`.
+    construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
     """
 
     instants: Plain

@@ -9,7 +9,7 @@ from datetime import datetime
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
-from kg_memory.models.graph import QueryTime
+from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.records import QuestionTime, Request
 from kg_memory.retrieval.search import name_keys

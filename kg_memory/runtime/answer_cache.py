@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.llm.joint import joint
-from kg_memory.models.usage import StepUsage, Usage
+from kg_memory.models.operations import StepUsage, Usage
 from kg_memory.runtime.effects import Ask, Prompt, write
 from kg_memory.runtime.flow import Every, Flow, T, through
 from kg_memory.runtime.lifecycle import clear_with_all, renew_in_children

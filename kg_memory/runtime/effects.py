@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.flow import Flow, T
 
 Answer = TypeVar("Answer", bound=BaseModel)

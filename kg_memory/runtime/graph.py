@@ -19,7 +19,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime, get_runtime
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.models.usage import StepUsage
+from kg_memory.models.operations import StepUsage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.config import RunConfig

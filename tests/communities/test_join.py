@@ -9,7 +9,7 @@ import pytest
 
 from kg_memory.communities.detect import drift, find_communities, load_links
 from kg_memory.falkor.connect import graph_key
-from kg_memory.models.graph import CommunityRefresh
+from kg_memory.models.operations import CommunityRefresh
 from tests.communities.told import names
 
 MEMBERSHIPS = (

@@ -9,7 +9,7 @@ import pytest
 from kg_memory.communities import detect
 from kg_memory.errors import AnswerError
 from kg_memory.falkor.connect import graph_key
-from kg_memory.models.graph import CommunityRefresh
+from kg_memory.models.operations import CommunityRefresh
 from tests.communities.told import describing, names
 
 PARTS = "MATCH (p:Community)-[:PART_OF]->(c:Community) RETURN p.name AS part, c.name AS whole ORDER BY part"

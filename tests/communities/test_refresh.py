@@ -13,8 +13,7 @@ from kg_memory.communities import detect
 from kg_memory.communities.graph import build
 from kg_memory.errors import AnswerError, DatabaseUnavailable, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
-from kg_memory.models.graph import CommunityRefresh
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import CommunityRefresh, Usage
 from tests.communities.told import describing, names
 
 MEMBERSHIPS = "MATCH (c:Community)-[:HAS_MEMBER]->(e:Entity) RETURN c.id AS id, e.name AS name"

@@ -17,7 +17,8 @@ from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusa
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.retry import RetryPolicy
-from kg_memory.models.graph import AddResult, EpisodeStatus
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion
 from tests.scripted import HashEmbeddings
 

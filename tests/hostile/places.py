@@ -6,7 +6,7 @@ import json
 import re
 from xml.etree import ElementTree as ET
 
-from kg_memory.models.context import Context
+from kg_memory.models.results import Context
 from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.text.context_markers import TAGS
 

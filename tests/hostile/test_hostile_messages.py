@@ -12,7 +12,8 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.ingestion.injection import injection_flags
-from kg_memory.models.graph import EpisodeStatus, SearchResults
+from kg_memory.models.graph import EpisodeStatus
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable
 from kg_memory.models.graph import Episode, EpisodeStatus
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from tests.scripted import HashEmbeddings, Scripted, raising
 
 AT = "2024-05-01T10:00:00Z"

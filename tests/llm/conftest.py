@@ -12,7 +12,7 @@ import respx
 from pydantic import BaseModel
 
 from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask
 from tests.llm.samples import ASK
 from tests.openai_wire import BASE_URL, openai_wire

@@ -20,7 +20,7 @@ from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavail
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.retry import RetryPolicy
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask
 from tests.chat_server import chat_server
 from tests.llm.conftest import Asked

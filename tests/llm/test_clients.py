@@ -6,7 +6,7 @@ import pytest
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from kg_memory.errors import ModelRefusal
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from tests.llm.samples import CUT, GOOD
 from tests.openai_wire import BASE_URL, body, completion, response
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kg_memory.models.graph import Community, Entity, Episode, Fact, QueryTime, Remark, SearchResults, Source
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Remark, Source
+from kg_memory.models.results import QueryTime, SearchResults
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)

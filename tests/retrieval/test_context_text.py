@@ -8,8 +8,7 @@ import pickle
 
 import pytest
 
-from kg_memory.models.context import Context, Line
-from kg_memory.models.graph import Explanation, SearchResults
+from kg_memory.models.results import Context, Explanation, Line, SearchResults
 
 LINE = Line(kind="facts", id="1", text="- Ann lives in Oslo", tokens=7)
 LEFT = Explanation(kind="facts", id="2", left_out="no room within max_tokens")

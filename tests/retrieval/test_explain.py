@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kg_memory.models.context import Context
-from kg_memory.models.graph import KINDS, Explanation, SearchResults
+from kg_memory.models.graph import KINDS
+from kg_memory.models.results import Context, Explanation, SearchResults
 from kg_memory.retrieval.context.render import context_of, render
 from kg_memory.retrieval.explain import FURTHER, GONE, explain
 from kg_memory.retrieval.fuse import Hits

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import SearchResults
+from kg_memory.models.results import SearchResults
 from kg_memory.text.identity import thread_key
 from tests.retrieval.conftest import Talk
 

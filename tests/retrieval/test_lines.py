@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 
-from kg_memory.models.graph import QueryTime
+from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.context.lines import LineMaker, escape_line, excerpt, one_line
 from tests.retrieval.findings import ANY_TEXT, HARM, HOSTILE, MAY, episode, fact, source
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.models.graph import SearchResults
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.packing import NO_ROOM, SHARES, token_cost
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import TEMPLATES

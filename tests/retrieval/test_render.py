@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kg_memory.models.context import Context
-from kg_memory.models.graph import Community, Entity, QueryTime, Remark, SearchResults
+from kg_memory.models.graph import Community, Entity, Remark
+from kg_memory.models.results import Context, QueryTime, SearchResults
 from kg_memory.retrieval.context.render import context_of, plain_lines, render
 from kg_memory.retrieval.context.templates import PLAIN, ZEPH
 from kg_memory.text.context_markers import TAGS

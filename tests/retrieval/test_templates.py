@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Community, Entity, Remark, SearchResults
+from kg_memory.models.graph import Community, Entity, Remark
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.render import render
 from kg_memory.retrieval.context.templates import PLAIN, TEMPLATES, ZEP, Section, find_template
 from kg_memory.text.context_markers import TAGS

@@ -14,7 +14,7 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.chat.wire import AnswerFormat
 from kg_memory.llm.embeddings import open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask, Prompt
 
 EPISODE = {

@@ -12,7 +12,8 @@ from kg_memory.adapters.store.items import filters
 from kg_memory.adapters.store.items.namespaces import Labels
 from kg_memory.adapters.store.items.plain import key_of
 from kg_memory.errors import SettingsError
-from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind, Fact
+from kg_memory.models.graph import EpisodeInput, EpisodeKind, Fact
+from kg_memory.models.operations import AddResult
 from kg_memory.runtime.effects import embed
 from kg_memory.runtime.flow import Flow
 

@@ -22,7 +22,8 @@ from kg_memory.adapters.tools.making import Answer, Here, call, tool
 from kg_memory.adapters.tools.steps import forget, known, remember
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import Episode, Fact, SearchResults
+from kg_memory.models.graph import Episode, Fact
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import terms

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kg_memory.models.graph import AddResult, Episode, Fact, Kind, SearchResults
-from kg_memory.models.receipts import ForgetReceipt
+from kg_memory.models.graph import Episode, Fact, Kind
+from kg_memory.models.operations import AddResult, ForgetReceipt
+from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.retrieval.context.templates import episode_line, fact_line
 from kg_memory.text import context_markers

@@ -9,8 +9,9 @@ from typing import Any
 from kg_memory.adapters.tools.lines import added_lines, forgotten_lines, found_lines
 from kg_memory.adapters.tools.making import Answer, Here, call
 from kg_memory.errors import InputError
-from kg_memory.models.graph import AddResult, EpisodeInput, EpisodeKind, SearchResults
-from kg_memory.models.receipts import ForgetReceipt
+from kg_memory.models.graph import EpisodeInput, EpisodeKind
+from kg_memory.models.operations import AddResult, ForgetReceipt
+from kg_memory.models.results import SearchResults
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 

@@ -19,7 +19,7 @@ from kg_memory.llm.embeddings import NO_KEY
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.llm.rate_limit import RateLimiter, limiter_of, tokens_by_bytes
 from kg_memory.llm.retry import Failure, Performer, RetryPolicy, diagnose, make_error, with_retries
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Flow, arun, run

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from kg_memory.llm.prompts import replace_controls, strict_schema
 from kg_memory.llm.retry import Request
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Prompt
 

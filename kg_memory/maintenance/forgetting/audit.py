@@ -21,7 +21,7 @@ from typing import Any
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.wire import prepend_parameters
-from kg_memory.models.receipts import AuditEntry, AuditReport
+from kg_memory.models.operations import AuditEntry, AuditReport
 from kg_memory.runtime.effects import command, now
 from kg_memory.runtime.flow import Flow
 

@@ -21,7 +21,7 @@ from kg_memory.maintenance.forgetting.delete import Batch, Deleted, delete_batch
 from kg_memory.maintenance.forgetting.erase import Erasure, clear_process_caches, rewrite_files, sweep_server
 from kg_memory.maintenance.forgetting.residue import Search, Traces, search_residue
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, not_found, select_episodes
-from kg_memory.models.receipts import ForgetReceipt
+from kg_memory.models.operations import ForgetReceipt
 from kg_memory.runtime.effects import command, now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

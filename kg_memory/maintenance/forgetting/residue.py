@@ -15,7 +15,7 @@ from typing import Any
 
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import date_words, line
-from kg_memory.models.receipts import Residue
+from kg_memory.models.operations import Residue
 from kg_memory.runtime.effects import embed, in_step, now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import terms

@@ -22,7 +22,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PAGE, ExportOptions, Progress
 from kg_memory.maintenance.transfer.file import Target, compress, rewritable
-from kg_memory.models.transfers import ExportResult
+from kg_memory.models.operations import ExportResult
 from kg_memory.temporal.interval import OPEN_END, instant
 
 Value = str | float | bool | list[str]

@@ -17,7 +17,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import LineWriter, Target, compress, rewritable
 from kg_memory.maintenance.transfer.lines import FORMAT, LINES, RECORDS, Header, Line
-from kg_memory.models.transfers import ExportResult
+from kg_memory.models.operations import ExportResult
 
 PAGE = 2_000
 """The range of internal ids in one query: a longer answer would hold up others."""

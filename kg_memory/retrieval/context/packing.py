@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
-from kg_memory.models.context import Line
 from kg_memory.models.graph import Kind
+from kg_memory.models.results import Line
 from kg_memory.retrieval.context.lines import id_of
 from kg_memory.retrieval.dedupe import Group, Repeats
 from kg_memory.text.tokenise import estimate_tokens

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import filterfalse
 from typing import Any
 
-from kg_memory.models.context import Context, Line
-from kg_memory.models.graph import Episode, Explanation, Fact, Kind, SearchResults, Value
+from kg_memory.models.graph import Episode, Fact, Kind, Value
+from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.retrieval.context.lines import LineMaker, id_of, text_of
 from kg_memory.retrieval.context.packing import Choice, choose, same_as, token_cost
 from kg_memory.retrieval.context.templates import Template, find_template

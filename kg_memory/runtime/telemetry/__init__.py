@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, InputError, MissingExtra
-from kg_memory.models.usage import StepUsage, Usage
+from kg_memory.models.operations import StepUsage, Usage
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider

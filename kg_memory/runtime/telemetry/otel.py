@@ -20,7 +20,7 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import Histogram, MeterProvider
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
 
-from kg_memory.models.usage import Usage
+from kg_memory.models.operations import Usage
 from kg_memory.runtime.telemetry import error_kind
 
 SCOPE = "kg_memory"

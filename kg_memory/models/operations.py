@@ -1,0 +1,247 @@
+"""What operations report: their usage, and the results of adding, refreshing, forgetting, exporting and importing."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kg_memory.models.graph import EpisodeStatus, Value
+
+COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "dropped")
+
+
+class Usage(BaseModel):
+    """The model usage of one request or of many; it can be added and subtracted."""
+
+    model_config = ConfigDict(frozen=True)
+
+    calls: int = 0
+    """Requests that the model answered, validly or not."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    """Both as the server counts them; 0 if it does not."""
+    cached_tokens: int = 0
+    """The part of the input tokens that the server had cached, and charges less for."""
+    dropped: int = 0
+    """Invalid items of answers that were dropped."""
+    given_up: tuple[str, ...] = ()
+    """The questions not asked because a budget ran out, by the names of `kg_memory.models.budget.LADDER`, once each."""
+
+    def __add__(self, other: Usage) -> Usage:
+        given_up = tuple(dict.fromkeys((*self.given_up, *other.given_up)))
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in COUNTS}, given_up=given_up)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) - getattr(other, name) for name in COUNTS}, given_up=self.given_up)
+
+
+class StepUsage(Usage):
+    """The usage of a step of an ingestion; `seconds` includes all waiting."""
+
+    step: str
+    seconds: float
+
+
+class DailyUsage(Usage):
+    """The usage of a namespace on a day (UTC); `money` by the prices in the settings, None without."""
+
+    day: date
+    money: float | None = None
+
+
+class AddResult(Value):
+    """The result of adding one episode.
+
+    `new` is false if the same episode had been added before. `facts` are the sentences of the facts that it states,
+    `ended` those of facts that no longer hold because of it, `pending` those that wait for review. If `status` is not
+    done, `error` is why it could not be read, or `skipped` why it was not to be. `steps` is the usage of each step in
+    order, and `usage` their sum.
+    """
+
+    episode: str
+    new: bool
+    status: EpisodeStatus = EpisodeStatus.DONE
+    entities: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    error: str | None = None
+    skipped: str | None = None
+    steps: tuple[StepUsage, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all steps."""
+        return sum(self.steps, Usage())
+
+
+class Stats(Value):
+    """The size of a namespace; `reviews` are facts that wait for review.
+
+    `waiting` are episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
+    """
+
+    episodes: int = 0
+    waiting: int = 0
+    failed: int = 0
+    skipped: int = 0
+    entities: int = 0
+    facts: int = 0
+    current_facts: int = 0
+    reviews: int = 0
+    communities: int = 0
+
+
+class CommunityRefresh(Value):
+    """The result of refreshing the communities: their number, and how many were summarised again or removed.
+
+    `levels` is the number of levels. `drift` is the share of the entities that are in another community than before, or
+    were in none, if there were communities. `questions` is how many the model was asked, and `usage` their usage.
+    """
+
+    communities: int = 0
+    levels: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    drift: float | None = None
+    questions: int = 0
+    usage: Usage = Usage()
+
+
+class EvictionResult(Value):
+    """What was evicted `at` that time, or would be in a dry run: the number of `beliefs`, and the ids of the rest.
+
+    `beliefs` are closed ones, and `episodes` expired ones, which were forgotten. `texts` has the texts of some ids, but
+    not of what was forgotten.
+    """
+
+    beliefs: int = 0
+    facts: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    episodes: tuple[str, ...] = ()
+    dry_run: bool = False
+    at: datetime
+    texts: dict[str, str] = Field(default_factory=dict)
+
+
+class Residue(Value):
+    """A `trace` of forgotten content: the property `name` of a node or relation, by its label and id.
+
+    The trace is an ``id``, a ``word``, a ``name``, a ``quote``, the ``text`` of a message or a ``vector``.
+    """
+
+    label: str
+    name: str
+    id: str = ""
+    trace: str
+
+
+class ForgetReceipt(Value):
+    """What was forgotten `at` that time, or would be in a dry run: the ids of the `episodes`, `facts` and `entities`.
+
+    `restored` are facts that hold again, as what had ended them is gone; `changed` are those with other wordings or
+    times. `unread` are episodes to be read again by `resume`: they made sense only together with what was forgotten. Of
+    the `redacted` episodes only some characters were removed; these are their new ids. `texts` has the texts of the ids
+    in a dry run only: a receipt keeps no text.
+
+    The work took so many `parts`, each of them atomic. `residue` are the traces found by searching so many `searched`
+    properties afterwards: empty if all is well, and None if nobody searched. `erased` tells whether the server's files
+    are free of it too; if not, `advice` says what to do. `checkpoints` are the threads whose checkpoints were deleted.
+    In the audit log it has the id `receipt`, and its entry the hash `head`.
+    """
+
+    kind: str = "episode"
+    episodes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+    parts: int = 1
+    dry_run: bool = False
+    at: datetime
+    by: str = "user"
+    reason: str = ""
+    texts: dict[str, str] = Field(default_factory=dict)
+    residue: tuple[Residue, ...] | None = None
+    searched: int = 0
+    erased: bool | None = None
+    advice: str = ""
+    checkpoints: tuple[str, ...] = ()
+    receipt: str = ""
+    head: str = ""
+
+
+class AuditEntry(Value):
+    """The entry `number` of the audit log: something was forgotten `at` that time, without its text.
+
+    `what`, `namespace` and the `messages` (the first 1,000) are salted hashes. `residue` is the number of traces found
+    in so many `searched` properties, None if they could not be searched. The entry is not `complete` if the process was
+    killed: then it covers what was done before. `before` is the hash of the previous entry, `hash` its own.
+    """
+
+    number: int
+    receipt: str
+    kind: str
+    what: str
+    namespace: str
+    messages: tuple[str, ...] = ()
+    by: str
+    reason: str = ""
+    at: datetime
+    episodes: int = 0
+    facts: int = 0
+    entities: int = 0
+    residue: int | None = None
+    searched: int = 0
+    erased: bool | None = None
+    complete: bool = True
+    before: str
+    hash: str
+
+
+class AuditReport(Value):
+    """The result of verifying the audit log: the `problems`, the number of `entries`, and the hash of the last, `head`.
+
+    `pending` are operations under way, or killed less than a minute ago, whose entries are to come.
+    """
+
+    entries: int
+    head: str | None = None
+    problems: tuple[str, ...] = ()
+    pending: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the log has no problems."""
+        return not self.problems
+
+
+class ExportResult(Value):
+    """The result of exporting `namespace`: the number of each record, and its `bytes` before compression.
+
+    `sha256` is the hash of its lines. `left_out` counts by label the nodes that belong to nothing.
+    """
+
+    namespace: str
+    records: dict[str, int]
+    left_out: dict[str, int] = Field(default_factory=dict)
+    bytes: int
+    sha256: str = ""
+
+
+class ImportResult(Value):
+    """The result of importing into `namespace`: the number of each record, and of vectors that were computed again.
+
+    `replaced` tells whether the previous content was deleted. `left_out` counts what another memory's export has that
+    is not supported here.
+    """
+
+    namespace: str
+    records: dict[str, int]
+    embedded: int = 0
+    replaced: bool = False
+    left_out: dict[str, int] = Field(default_factory=dict)

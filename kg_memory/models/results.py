@@ -1,0 +1,138 @@
+"""What a memory answers: search results, contexts, and views of an entity and its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Self
+
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind, Value
+
+
+class QueryTime(Value):
+    """The time of a question: what was so at some time in ``[since, until)``, as `believed_at` that time.
+
+    `words` are those of the question that name it, if it was not an argument. `reading` states it in a sentence.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    believed_at: datetime
+    words: str | None = None
+    reading: str
+
+
+class Hit(Value):
+    """The `rank` and the `score` at which a `retriever` (``words``, ``meaning``, ``graph``) found something."""
+
+    retriever: str
+    rank: int
+    score: float
+
+
+class Explanation(Value):
+    """An explanation of the rank of a result, or of why it was left out.
+
+    `text` is its line in the context, if it has one. `rank` is its place among the results of its kind, from 1; if it
+    is None, or there is no line, `left_out` is the reason. `hits` are the searches that found it, and `scores` its
+    score after each step of ranking.
+    """
+
+    kind: Kind
+    id: str
+    text: str = ""
+    rank: int | None = None
+    hits: tuple[Hit, ...] = ()
+    scores: tuple[tuple[str, float], ...] = ()
+    left_out: str | None = None
+
+
+class SearchResults(Value):
+    """The results of a search, best first in each kind, and the `time` of the question.
+
+    `relevance`, 0 to 1, is the probability that the memory holds something about the question, if half of all questions
+    have an answer; it detects an unknown subject, not a missing detail. A search without words has none. `explanations`
+    covers each result and what was left out, if the search was asked to explain.
+    """
+
+    question: str
+    time: QueryTime | None = None
+    facts: tuple[Fact, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    communities: tuple[Community, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+    relevance: float | None = None
+    explanations: tuple[Explanation, ...] = ()
+
+
+class Line(Value):
+    """A line of a context: the `kind` and the `id` of its subject, its text, and about how many tokens that has."""
+
+    kind: Kind
+    id: str
+    text: str
+    tokens: int
+
+
+class Context(str):
+    """A text for a prompt: a string that knows its contents.
+
+    `results` are those of the search, `lines` the ones in the text, in its order, and `left_out` explains the others.
+    `tokens` is the estimated length of the text.
+    """
+
+    __slots__ = ("left_out", "lines", "results", "tokens")
+
+    results: SearchResults
+    tokens: int
+    lines: tuple[Line, ...]
+    left_out: tuple[Explanation, ...]
+
+    def __new__(
+        cls,
+        text: str = "",
+        results: SearchResults | None = None,
+        *,
+        tokens: int = 0,
+        lines: Sequence[Line] = (),
+        left_out: Sequence[Explanation] = (),
+    ) -> Self:
+        context = super().__new__(cls, text)
+        context.results = SearchResults(question="") if results is None else results
+        context.tokens, context.lines, context.left_out = tokens, tuple(lines), tuple(left_out)
+        return context
+
+
+class Neighbourhood(Value):
+    """The surroundings of an entity at a time (C31): entities with their distance in steps, and the facts."""
+
+    depths: dict[str, int]
+    entities: tuple[Entity, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+class Neighbour(Value):
+    """An entity that shares so many `facts` with another."""
+
+    name: str
+    type: str = "Entity"
+    facts: int
+
+
+class CommunityCard(Value):
+    """An overview of a community: the latest facts among its members, or its parts, and the community around it."""
+
+    community: Community
+    facts: tuple[Fact, ...] = ()
+    parts: tuple[Community, ...] = ()
+    part_of: Community | None = None
+
+
+class EntityCard(Value):
+    """An overview of an entity: its latest facts, closest neighbours, latest mentions, and communities."""
+
+    entity: Entity
+    facts: tuple[Fact, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+    communities: tuple[Community, ...] = ()
