@@ -137,8 +137,8 @@ class RetrievalState(RetrievalInput, total=False):
     """The input, and the results of each step.
 
     search: `instants`, the time for queries; `time`, the same as a `kg_memory.models.results.QueryTime`; `past`,
-    whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids of
-    the entities that the question names; `relevance`.
+    whether it is over, so that summaries, which tell of now, do not answer; `hits` as ``[id, score]``; `named`, the ids
+    of the entities that the question names; `relevance`.
     rerank: `ranked`, the best as ``[id, score]``; and to explain itself, all of them, with the scores of each id after
     each stage in `stages` as ``[stage, score]``.
     construct: `results`, a `kg_memory.models.results.SearchResults`; `context`, the text; and its `lines`.
