@@ -35,7 +35,7 @@ from opening import arguments, ingest, kept, opened, write
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.queries import search as cypher
-from kg_memory.retrieval.graph import SEARCH, search
+from kg_memory.retrieval.graph import decode_search, search
 from kg_memory.retrieval.records import RetrievalState
 from kg_memory.retrieval.search import counts_of, evidence, frequencies_of, probability
 from kg_memory.runtime.effects import read
@@ -130,7 +130,7 @@ def _features(memory: GraphMemory, question: str) -> Flow[tuple[float, float]]:
     state |= yield from search(state, memory.settings)
     terms = list(dict.fromkeys(tokens(question)))
     [row] = yield from read(cypher.WORD_STATISTICS, terms=terms)
-    hits = SEARCH.validate_python(state).hits
+    hits = decode_search(state).hits
     return evidence(hits, frequencies_of(row), terms, counts_of(row))
 
 

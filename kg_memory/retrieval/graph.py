@@ -13,15 +13,19 @@ from pydantic import TypeAdapter
 
 from kg_memory.errors import InputError
 from kg_memory.models.filters import parse_filter
+from kg_memory.models.graph import QueryTime
 from kg_memory.retrieval.construct import construct_context
 from kg_memory.retrieval.context.render import plain_lines
+from kg_memory.retrieval.fuse import Hits
+from kg_memory.retrieval.plugins import Instants
 from kg_memory.retrieval.recipe import find_recipe
 from kg_memory.retrieval.records import Plain, Ranked, Request, RetrievalContext, RetrievalInput, RetrievalState, Search
 from kg_memory.retrieval.rerank import rank_candidates
 from kg_memory.retrieval.search import find_candidates
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.graph import Pipeline, make_node
+from kg_memory.runtime.graph import Course
+from kg_memory.runtime.nodes import node
 from kg_memory.settings import Settings
 
 TYPES = {
@@ -32,7 +36,7 @@ TYPES = {
     "max_tokens": (int, "a whole number"),
 }
 SEARCH, RANKED = TypeAdapter(Search), TypeAdapter(Ranked)
-"""The codecs: the fields of these are keys of the state."""
+"""They write values as plain JSON: the fields of these are keys of the state."""
 
 
 def search(state: RetrievalState, settings: Settings) -> Flow[Plain]:  # noqa: ARG001 - steps have one shape
@@ -50,15 +54,15 @@ def search(state: RetrievalState, settings: Settings) -> Flow[Plain]:  # noqa: A
 def rerank(state: RetrievalState, settings: Settings) -> Flow[Plain]:
     """Bring the candidates of each kind into one order, and keep the best."""
     request = decode_request(state)
-    ranked = yield from rank_candidates(request, SEARCH.validate_python(state), settings)
+    ranked = yield from rank_candidates(request, decode_search(state), settings)
     update: Plain = RANKED.dump_python(ranked, mode="json", exclude=None if request.explain else {"stages"})
     return update
 
 
 def construct(state: RetrievalState, settings: Settings) -> Flow[Plain]:
     """Read the best candidates, and write them down for a prompt."""
-    request, search_ = decode_request(state), SEARCH.validate_python(state)
-    context = yield from construct_context(request, search_, RANKED.validate_python(state), settings)
+    request, ranked = decode_request(state), Ranked(state["ranked"], state.get("stages", {}))
+    context = yield from construct_context(request, decode_search(state), ranked, settings)
     results = context.results.model_dump(mode="json")
     return {"results": results, "context": str(context), "lines": plain_lines(context)}
 
@@ -81,6 +85,13 @@ def decode_request(state: RetrievalState) -> Request:
     return replace(request, limit=max(request.limit, 0))
 
 
+def decode_search(state: RetrievalState) -> Search:
+    """Return the results of the step search; its pairs are lists, as JSON has them."""
+    instants, time = Instants(**state["instants"]), QueryTime(**state["time"])
+    hits = {kind: Hits(**plain) for kind, plain in state["hits"].items()}
+    return Search(instants, time, state["past"], hits, state["named"], state["relevance"])
+
+
 STEPS = (search, rerank, construct)
 
 
@@ -91,8 +102,8 @@ def build(
     return course(driver, settings).graph
 
 
-def course(driver: Driver, settings: Settings) -> Pipeline:
+def course(driver: Driver, settings: Settings) -> Course:
     """Return the steps, each of which the next one follows."""
-    nodes = {step.__name__: make_node(step, driver, settings) for step in STEPS}
+    nodes = {step.__name__: node(step, driver, settings) for step in STEPS}
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    return Pipeline("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))
+    return Course("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))

@@ -77,7 +77,6 @@ class Ranked:
 
 Plain = dict[str, Any]
 """JSON."""
-PlainScores = list[list[Any]]
 
 
 class RetrievalInput(TypedDict, total=False):
@@ -147,11 +146,11 @@ class RetrievalState(RetrievalInput, total=False):
     instants: Plain
     time: Plain
     past: bool
-    hits: dict[Kind, dict[str, PlainScores]]
+    hits: dict[Kind, dict[str, list[Scored]]]
     named: list[str]
     relevance: float | None
-    ranked: dict[Kind, PlainScores]
-    stages: dict[Kind, dict[str, PlainScores]]
+    ranked: dict[Kind, list[Scored]]
+    stages: dict[Kind, dict[str, list[Stage]]]
     results: Plain
     context: str
     lines: list[Plain]
