@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from kg_memory.errors import InputError
 from kg_memory.models.filters import parse_filter
-from kg_memory.models.graph import QueryTime
+from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.construct import construct_context
 from kg_memory.retrieval.context.render import plain_lines
 from kg_memory.retrieval.fuse import Hits
