@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 from kg_memory.communities.graph import build as build_communities
 from kg_memory.ingestion.graph import course as ingestion_pipeline
 from kg_memory.maintenance.review.graph import build as build_review
-from kg_memory.retrieval.graph import course as retrieval_pipeline
+from kg_memory.retrieval.graph import make_pipeline as retrieval_pipeline
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow

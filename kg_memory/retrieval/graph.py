@@ -24,8 +24,7 @@ from kg_memory.retrieval.rerank import rank_candidates
 from kg_memory.retrieval.search import find_candidates
 from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.graph import Course
-from kg_memory.runtime.nodes import node
+from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
 TYPES = {
@@ -99,11 +98,11 @@ def build(
     driver: Driver, settings: Settings
 ) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
     """Return the graph, to be compiled; its nodes run sync and async."""
-    return course(driver, settings).graph
+    return make_pipeline(driver, settings).graph
 
 
-def course(driver: Driver, settings: Settings) -> Course:
+def make_pipeline(driver: Driver, settings: Settings) -> Pipeline:
     """Return the steps, each of which the next one follows."""
-    nodes = {step.__name__: node(step, driver, settings) for step in STEPS}
+    nodes = {step.__name__: make_node(step, driver, settings) for step in STEPS}
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    return Course("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))
+    return Pipeline("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))
