@@ -1,4 +1,4 @@
-"""Questions about many items, asked in batches; and several questions asked as one, each with its own answer."""
+"""Ask questions about many items in batches, and several questions in one request."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ T = TypeVar("T")
 NAME = "settle"
 """The name of the prompt that asks several questions."""
 BATCH = 25
-"""How many items one request has, at most: an answer has room for so many only."""
+"""The most items of a request: an answer cannot cover more."""
 _HEAD = """Answer $count questions at once. Each stands by itself, with rules and data of its own.
 What one of them takes for granted, another may doubt.
 
 Each asks for a JSON object. Give one that holds all of it: {$keys}
 """
 _DATA = "What follows is fenced data."
-"""With what the data of a prompt begins."""
+"""The beginning of the data in a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """What *prompt* asks about *items* (its field *key*), with its other *fields*; `apply` reads the answers.
+    """A question about *items*: *prompt*, with the items in its field *key* and its other *fields*.
 
-    There is one answer a batch, and none where there are no items.
+    `apply` turns the answers into a result: one per batch, and none if there are no items.
     """
 
     prompt: Prompt[Any]
@@ -47,7 +47,7 @@ class Question(Generic[T]):
 
 
 def ask_question(question: Question[T]) -> Flow[T]:
-    """Ask *question*, its batches side by side, and return what the answers say."""
+    """Ask *question*, its batches in parallel, and return its result."""
     items = question.items
     if not items:
         return question.apply([])
@@ -59,10 +59,10 @@ def ask_question(question: Question[T]) -> Flow[T]:
 
 
 def ask_together(*questions: Question[Any]) -> Flow[list[Any]]:
-    """Ask *questions* as one where they are several, and return what the answers say of each.
+    """Ask *questions* in one request, and return the result of each.
 
-    One that has no items, or more than a batch, is asked by itself; so is each where the model cannot answer all.
-    Raises: the model's errors.
+    A question with no items, or more than a batch, is asked separately; so are all if the model fails to answer them
+    together. Raises: the model's errors.
     """
     joined = [question for question in questions if 0 < len(question.items) <= BATCH]
     answers: Sequence[BaseModel] = ()
@@ -78,10 +78,11 @@ def ask_together(*questions: Question[Any]) -> Flow[list[Any]]:
 
 @lru_cache(maxsize=64)
 def joint(parts: tuple[Prompt[Any], ...]) -> Prompt[Any]:
-    """Return the prompt that asks all of *parts*; no two of them share a field, in what they show or what they ask."""
+    """Return the prompt that asks all of *parts*, which share no field in their data or their answers."""
     fields = {name: field for part in parts for name, field in part.answer.model_fields.items()}
+    name = "And".join(part.answer.__name__ for part in parts)
     answer = create_model(
-        "And".join(part.answer.__name__ for part in parts),
+        name,
         __doc__="Answers to several questions.",
         **{name: (field.rebuild_annotation(), field) for name, field in fields.items()},  # type: ignore[call-overload]
     )
@@ -96,7 +97,7 @@ def joint(parts: tuple[Prompt[Any], ...]) -> Prompt[Any]:
 
 
 def _ask_joint(asks: Sequence[Ask]) -> Flow[Sequence[BaseModel]]:
-    """Ask all at once, and return the answer to each; none where the model cannot."""
+    """Ask in one request and return the answers in order; none if the model fails."""
     parts = tuple(part.prompt for part in asks)
     fields = {name: value for part in asks for name, value in part.fields.items()}
     try:
