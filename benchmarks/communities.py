@@ -108,8 +108,8 @@ def put(url: str, namespace: str, data: Planted) -> float:
     """Write *data* and return the seconds that it took."""
     began = time.perf_counter()
     with opened(url) as memory:
-        schema.ensure(memory.driver.database, graph_key(namespace), 64, "hash")
-        write(Writer(memory.driver.database.client(), graph_key(namespace)), namespace, data)
+        schema.ensure(memory.driver.store.database, graph_key(namespace), 64, "hash")
+        write(Writer(memory.driver.store.database.client(), graph_key(namespace)), namespace, data)
     return time.perf_counter() - began
 
 
@@ -125,7 +125,7 @@ def in_a_large_graph(url: str, entities: int, facts: int, *, built_in: bool) -> 
     if not built_in:
         return rows
     with opened(url) as memory:
-        memory.driver.database.query(graph_key(LARGE), EDGES, {}, write=True)
+        memory.driver.store.database.query(graph_key(LARGE), EDGES, {}, write=True)
     began = time.perf_counter()
     theirs = [_built_in(url) for _ in range(2)]
     rows["algo.labelPropagation"] = {
@@ -155,13 +155,13 @@ def detected(url: str) -> Figures:
 
 def _names(memory: GraphMemory) -> list[dict[str, Any]]:
     query = "MATCH (e:Entity) RETURN e.id AS id, e.name AS name"
-    return memory.driver.database.query(graph_key(LARGE), query, {}, write=False)
+    return memory.driver.store.database.query(graph_key(LARGE), query, {}, write=False)
 
 
 def _built_in(url: str) -> list[list[str]]:
     """Return the communities that FalkorDB finds, of which those of one entity are left out."""
     with opened(url) as memory:
-        rows = memory.driver.database.query(graph_key(LARGE), BUILT_IN, {}, write=False)
+        rows = memory.driver.store.database.query(graph_key(LARGE), BUILT_IN, {}, write=False)
     found: defaultdict[int, list[str]] = defaultdict(list)
     for row in rows:
         found[row["community"]].append(row["name"])
@@ -201,10 +201,10 @@ def each_by_itself(url: str, namespace: str, data: Planted, count: int) -> Figur
     asked: Counter[int] = Counter()
     with opened(url) as memory:
         memory.communities.refresh(namespace=namespace)
-        connection = memory.driver.database.client().connection
+        connection = memory.driver.store.database.client().connection
         ShadowGraph(before, connection).copy(key)
         for one, other in unknown(data, count):
-            memory.driver.database.command("DEL", key)
+            memory.driver.store.database.command("DEL", key)
             ShadowGraph(key, connection).copy(before)
             memory.add(f"{name(one)} knows {name(other)}", namespace=namespace)
             asked[memory.communities.refresh(namespace=namespace).questions] += 1

@@ -101,7 +101,7 @@ WAYS: dict[str, tuple[str, Callable[[GraphMemory, Sequence[EpisodeInput], str], 
 
 def graph(memory: GraphMemory, namespace: str) -> dict[str, list[str]]:
     """Return all that the namespace holds."""
-    database = memory.driver.database
+    database = memory.driver.store.database
     return whole(lambda query: database.query(graph_key(namespace), query, {}, write=False))
 
 

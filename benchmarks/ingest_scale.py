@@ -61,7 +61,7 @@ class Size:
         """Fill the graphs of both."""
         dimension = self.data.dimension
         with GraphMemory(Settings(url=self.url), model="offline", embeddings=Prepared(dimension)) as memory:
-            database = memory.driver.database
+            database = memory.driver.store.database
             schema.ensure(database, graph_key(NAMESPACE), dimension, "local")
             load(database, NAMESPACE, self.data, self.texts, self.say)
         if graphiti:

@@ -114,7 +114,7 @@ class Size:
 
     def load(self) -> None:
         """Fill the graph."""
-        database = self.memory.driver.database
+        database = self.memory.driver.store.database
         schema.ensure(database, graph_key(NAMESPACE), self.data.dimension, Prepared.name)
         before = self._rss()
         self.figures["load_s"] = load(database, NAMESPACE, self.data, self.texts, self._say)
@@ -130,7 +130,7 @@ class Size:
         }
 
     def _raw(self, query: str, params: dict[str, Any]) -> object:
-        return self.memory.driver.database.query(graph_key(NAMESPACE), query, params, write=False)
+        return self.memory.driver.store.database.query(graph_key(NAMESPACE), query, params, write=False)
 
     @contextmanager
     def beside_graphiti(self) -> Iterator[None]:
@@ -204,7 +204,7 @@ class Size:
         self.figures |= {f"recall_{name}": statistics.mean(shares) for name, shares in recalls.items()}
 
     def _rss(self) -> float:
-        info = self.memory.driver.database.client().connection.info("memory")
+        info = self.memory.driver.store.database.client().connection.info("memory")
         return float(info["used_memory_rss"]) / 2**20
 
     def _say(self, what: str) -> None:

@@ -38,7 +38,7 @@ def check(url: str, dimension: int = 16) -> None:
             where = {"thread": "chat", "source": "chat", "source_id": str(number), "namespace": "real"}
             memory.add(content, speaker=speaker, at=f"2022-05-01T10:0{number}:00Z", **where)
         memory.communities.refresh(namespace="real")
-        database = memory.driver.database
+        database = memory.driver.store.database
         schema.ensure(database, graph_key("synthetic"), dimension, Prepared.name)
         load(database, "synthetic", data, Texts(data), lambda _: None)
         real, synthetic = (_form(memory, namespace) for namespace in ("real", "synthetic"))
@@ -53,7 +53,7 @@ def _form(memory: GraphMemory, namespace: str) -> Form:
     rows = [
         row
         for query in (NODES, RELATIONS)
-        for row in memory.driver.database.query(graph_key(namespace), query, {}, write=False)
+        for row in memory.driver.store.database.query(graph_key(namespace), query, {}, write=False)
     ]
     return {
         (row["label"], row["name"], row["type"])

@@ -13,6 +13,7 @@ import pytest
 
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.memory.open import open_driver
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from tests.scripted import At, HashEmbeddings, Scripted
@@ -89,7 +90,7 @@ def embeddings() -> HashEmbeddings:
 @pytest.fixture
 def driver(model: Scripted, embeddings: HashEmbeddings, database: Database) -> Iterator[Driver]:
     """A driver on the shared database."""
-    opened = Driver(model, embeddings, database)
+    opened = open_driver(model, embeddings, database)
     yield opened
     opened.close()
 

@@ -46,7 +46,7 @@ class Picky(HashEmbeddings):
 
 def spoil(memory, error, word="poison"):
     """Have *error* raised when an episode with *word* in it is read; return what undoes it."""
-    rules, embeddings = memory.driver.model.rules, memory.driver.embeddings
+    rules, embeddings = memory.driver.model.rules, memory.driver.embedder.embeddings
     whole = rules["extract_message"]
 
     def picky(fields):
@@ -55,10 +55,10 @@ def spoil(memory, error, word="poison"):
         return whole(fields)
 
     def mend():
-        rules["extract_message"], memory.driver.embeddings = whole, embeddings
+        rules["extract_message"], memory.driver.embedder.embeddings = whole, embeddings
 
     if isinstance(error, EmbeddingError):
-        memory.driver.embeddings = Picky(error, word)
+        memory.driver.embedder.embeddings = Picky(error, word)
     else:
         rules["extract_message"] = picky
     return mend

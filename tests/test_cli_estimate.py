@@ -71,7 +71,7 @@ def test_usage_lists_what_each_day_took(run: Run, home: Path, monkeypatch: pytes
         today = memory.driver.clock() // 86_400_000_000
         query = "MERGE (s:Spent {day: $day}) SET s.calls = 1234, s.input_tokens = 1000000, s.output_tokens = 500000"
         for day in (today, today - 2):
-            memory.driver.database.query(graph_key("used"), query, {"day": day}, write=True)
+            memory.driver.store.database.query(graph_key("used"), query, {"day": day}, write=True)
     _, out, _ = run("usage", "-n", "used")
     assert out.count("1,234") == 2
     assert len(result(run, "usage", "-n", "used", "--days", "2")) == 1

@@ -18,7 +18,7 @@ from kg_memory.ingestion.graph import build as ingestion
 from kg_memory.retrieval.graph import build as retrieval
 from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.graph import Branch, Pipeline, make_node
+from kg_memory.runtime.graph import Pipeline, make_node
 from tests.bound import Verbs
 
 SAID = ("I moved to Oslo with Bob", "fine, thanks", "I live in Paris", "Bob knows Dora. She is in Rome.")
@@ -64,9 +64,13 @@ def course(driver, settings):
         yield from ()
         return {"words": f"{state['words']}."}
 
-    nodes = {step.__name__: make_node(step, driver, settings.with_(parallel=1), metered=True) for step in (try_, end)}
-    again = Branch(lambda state: "again" if state["tries"] < 3 else "enough", {"again": "try_", "enough": "end"})
-    return Pipeline("trying", StateGraph(State, Wishes), nodes, {START: "try_", "try_": again, "end": END})
+    graph = StateGraph(State, Wishes)
+    for step in (try_, end):
+        graph.add_node(step.__name__, make_node(step, driver, settings.with_(parallel=1), metered=True))
+    again = {"again": "try_", "enough": "end"}
+    graph.add_edge(START, "try_").add_edge("end", END)
+    graph.add_conditional_edges("try_", lambda state: "again" if state["tries"] < 3 else "enough", again)
+    return Pipeline("trying", graph)
 
 
 @pytest.mark.parametrize("traced", [False, True])

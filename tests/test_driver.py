@@ -20,7 +20,8 @@ from kg_memory.errors import (
 from kg_memory.falkor import binaries, embedded
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.llm.prompts import JUDGE
-from kg_memory.runtime.driver import REMEMBERED_VECTORS, Driver
+from kg_memory.memory.open import open_driver
+from kg_memory.runtime.driver import CACHED_VECTORS
 from kg_memory.runtime.effects import Ask, embed, now, read, score, work, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.lifecycle import Clock
@@ -55,7 +56,7 @@ def test_no_texts_need_no_embedding_model(drive, embeddings):
 
 def test_old_vectors_are_forgotten(driver, embeddings, namespace):
     driver.run(embed(["first"]), namespace)
-    driver.run(embed([str(number) for number in range(REMEMBERED_VECTORS)]), namespace)
+    driver.run(embed([str(number) for number in range(CACHED_VECTORS)]), namespace)
     driver.run(embed(["first"]), namespace)
     assert embeddings.embedded.count("first") == 2
 
@@ -88,7 +89,7 @@ class Odd:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_cross_encoder_of_ones_own_is_asked_and_held_to_its_word(way, database, namespace):
-    driver = Driver(Scripted(), HashEmbeddings(), database, scorer=Odd())
+    driver = open_driver(Scripted(), HashEmbeddings(), database, scorer=Odd())
 
     def drive(flow):
         return driver.run(flow, namespace) if way == "sync" else asyncio.run(driver.arun(flow, namespace))
@@ -178,7 +179,7 @@ def test_the_clock_goes_on_when_the_systems_is_set_back(monkeypatch):
 
 
 def test_two_drivers_of_one_namespace_see_each_others_writes(driver, database, namespace):
-    other = Driver(Scripted(), HashEmbeddings(), database)
+    other = open_driver(Scripted(), HashEmbeddings(), database)
     assert other.run(read("MATCH (n:Own) RETURN n.name AS name"), namespace) == []
     driver.run(write("CREATE (:Own {name: 'x'})"), namespace)
     assert other.run(read("MATCH (n:Own) RETURN n.name AS name"), namespace) == [{"name": "x"}]
@@ -207,7 +208,7 @@ def test_a_forked_child_does_not_wait_for_locks_of_its_parents_threads(driver, d
         [vector], time = driver.run(embed(["known"]), namespace), driver.run(now(), namespace)
         return bool(vector and time) and driver.run(read("RETURN 1 AS one"), namespace) == []
 
-    with driver.vectors._lock, driver.clock._lock, database._opening:  # as other threads hold them at times
+    with driver.embedder.vectors._lock, driver.clock._lock, database._opening:  # as other threads hold them at times
         assert ends_well_in_a_child(work)
 
 
@@ -272,7 +273,7 @@ async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_anothe
     with embedded.join(tmp_path / "db", binaries.fetch(), idle_seconds=0) as first:
         host = Moving(first)
         database = Database(host)
-        driver = Driver(Scripted(), HashEmbeddings(), database)
+        driver = open_driver(Scripted(), HashEmbeddings(), database)
         await driver.arun(write("CREATE (:Episode)"), namespace)
         os.kill(database.client().connection.info()["process_id"], signal.SIGKILL)
         with pytest.raises(DatabaseUnavailable):
@@ -286,7 +287,7 @@ async def test_a_graph_is_made_whole_on_the_server_that_took_the_place_of_anothe
 
 def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
     database = Database(At(server))
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("CREATE (:Episode)"), namespace)
     ended, started = [], threading.Barrier(4)
 
@@ -313,7 +314,7 @@ def test_queries_under_way_when_it_is_closed_say_so(server, namespace):
 
 async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(server, namespace):
     database = Database(At(server))
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     await driver.arun(write("CREATE (:Episode)"), namespace)
 
     async def work() -> None:
@@ -332,7 +333,7 @@ async def test_queries_under_way_on_an_event_loop_when_it_is_closed_say_so(serve
 
 def test_a_driver_whose_database_was_closed_says_so(server, namespace):
     database = Database(At(server))
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("RETURN 1 AS one"), namespace)
     driver.close()
     database.close()

@@ -113,7 +113,7 @@ def test_the_past_of_another_plan_is_not_taken(opened: Open, namespace: str) -> 
     memory = opened()
     memory.episodes.save(talk(21), namespace=namespace)
     done = "MATCH (e:Episode) SET e.status = 'done', e.plan = 'standard', e.took = [2, 4000, 90, 1.5, 1, 2500, 80]"
-    memory.driver.database.query(memory.driver.key(namespace), done, {}, write=True)
+    memory.driver.store.database.query(memory.driver.key(namespace), done, {}, write=True)
     told = memory.usage.estimate(talk(22), namespace=namespace)
     assert (told.past, told.calls.likely, told.output_tokens.likely, told.seconds) == (21, 2, 90, (1.5, 1.5))
     assert opened(plan="thorough").usage.estimate(talk(22), namespace=namespace).past == 0
@@ -195,7 +195,7 @@ async def test_days_before_the_last_ones_are_left_out(opened: Open, namespace: s
     memory.add("I know Bob.", speaker="Ann", namespace=namespace)
     past = "MERGE (s:Spent {day: $day}) SET s.calls = 7"
     today = memory.driver.clock() // 86_400_000_000
-    memory.driver.database.query(memory.driver.key(namespace), past, {"day": today - 3}, write=True)
+    memory.driver.store.database.query(memory.driver.key(namespace), past, {"day": today - 3}, write=True)
     assert [each.calls for each in await memory.usage.aspent(namespace=namespace, days=3)] == [1]
     assert [(each.calls, each.money) for each in await memory.usage.aspent(namespace=namespace, days=4)] == [
         (1, None),

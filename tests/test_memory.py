@@ -242,17 +242,32 @@ BAD = {
     ),
     "a page beyond all bounds": ("entities.list", (), {"skip": 2**64}, "from 0 to 1000000000"),
     "a name that is none": ("facts.about", (None,), {}, "name must be a non-empty string"),
-    "facts of no date": ("facts.about", ("Ann",), {"as_of": "soon"}, "as_of is 'soon'.*give a date"),
-    "a question of no date": ("search", ("Oslo",), {"as_of": 5}, "as_of is 5.*ISO 8601"),
-    "a belief of no date": ("context", ("Oslo",), {"believed_at": "soon"}, "believed_at is 'soon'.*give a date"),
-    "a time and a period": ("search", ("Oslo",), {"as_of": "2024", "during": "2024"}, "both given: leave one out"),
-    "facts of both": ("facts.about", ("Ann",), {"as_of": "2024", "during": ("2024", None)}, "both given"),
-    "a period of one time": ("search", ("Oslo",), {"during": ["2024"]}, "give two times"),
-    "a period of three": ("facts.about", ("Ann",), {"during": ("2023", "2024", "2025")}, "give two times"),
-    "a period that is a number": ("context", ("Oslo",), {"during": 7}, "during is 7: give two times"),
-    "a period of numbers": ("entities.around", ("Oslo",), {"during": (1, 2)}, "during is 1: give a datetime"),
-    "an empty period": ("search", ("Oslo",), {"during": ""}, "during is ''"),
-    "a period that ends before it begins": ("search", ("Oslo",), {"during": ("2024", "2023")}, "ends before it begins"),
+    "facts of no date": ("facts.about", ("Ann",), {"as_of": "soon"}, "as_of must be a time, got 'soon'.*give a date"),
+    "a question of no date": ("search", ("Oslo",), {"as_of": 5}, "as_of must be a datetime, ISO 8601.*got 5"),
+    "a belief of no date": (
+        "context",
+        ("Oslo",),
+        {"believed_at": "soon"},
+        "believed_at must be a time, got 'soon'.*give a date",
+    ),
+    "a time and a period": (
+        "search",
+        ("Oslo",),
+        {"as_of": "2024", "during": "2024"},
+        "must not both be set; leave one out",
+    ),
+    "facts of both": ("facts.about", ("Ann",), {"as_of": "2024", "during": ("2024", None)}, "must not both be set"),
+    "a period of one time": ("search", ("Oslo",), {"during": ["2024"]}, "during must be two times"),
+    "a period of three": ("facts.about", ("Ann",), {"during": ("2023", "2024", "2025")}, "during must be two times"),
+    "a period that is a number": ("context", ("Oslo",), {"during": 7}, "during must be .*got 7"),
+    "a period of numbers": ("entities.around", ("Oslo",), {"during": (1, 2)}, "during must be a datetime.*got 1"),
+    "an empty period": ("search", ("Oslo",), {"during": ""}, "during must be a time, got ''"),
+    "a period that ends before it begins": (
+        "search",
+        ("Oslo",),
+        {"during": ("2024", "2023")},
+        "during must end after it begins",
+    ),
     "history of nobody": ("facts.history", (" ",), {}, "name must be a non-empty string"),
     "history of no relation": ("facts.history", ("Ann", ""), {}, "predicate must be a non-empty string, got ''"),
     "history of a relation that is none": (
@@ -268,7 +283,7 @@ BAD = {
         {"limit": 0},
         "limit must be a whole number from [01] to .*, got 0",
     ),
-    "changes since never": ("facts.changes", ("soon",), {}, "since is 'soon'"),
+    "changes since never": ("facts.changes", ("soon",), {}, "since must be a time, got 'soon'"),
     "no changes": ("facts.changes", ("2024",), {"limit": 0}, "limit must be a whole number from [01] to .*, got 0"),
     "an evolution of nothing": ("facts.evolution", ("",), {}, "fact must be the id of a fact"),
     "an evolution of what is no fact": ("facts.evolution", ("a\x00b\ud800",), {}, "namespace has no fact"),
@@ -358,7 +373,7 @@ def test_after_the_embedded_server_was_killed_the_next_verb_works_and_nothing_is
     memory = GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
     verbs = Verbs(memory, "n", asynchronous=asynchronous)
     verbs.add("I moved to Oslo.", speaker="Ann", at=AT)
-    os.kill(memory.driver.database.client().connection.info()["process_id"], signal.SIGKILL)
+    os.kill(memory.driver.store.database.client().connection.info()["process_id"], signal.SIGKILL)
     with pytest.raises(DatabaseUnavailable):
         verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01")
     assert verbs.add("I moved to Paris.", speaker="Ann", at="2024-06-01").new

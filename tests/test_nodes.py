@@ -15,12 +15,13 @@ from langgraph.graph import START, MessagesState, StateGraph
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.ingestion.graph import build
+from kg_memory.ingestion.state import decode_times, find_answers
 from kg_memory.llm.prompts import EXTRACT_MESSAGE, FACTS, SUMMARISE
 from kg_memory.llm.prompts.answers import ExtractedFacts, Summaries
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import Ask
 from kg_memory.runtime.flow import Every, run
-from kg_memory.runtime.graph import news, unrounded, with_the_episode
+from kg_memory.runtime.graph import summarise_update
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 Invoke = Callable[..., Any]
@@ -88,7 +89,7 @@ def test_nothing_is_asked_twice_over_a_breakpoint(invoke, driver, settings, name
 def test_a_step_that_succeeds_keeps_no_answer():
     kept = MemoryCache()
     asking = CachedAnswers("ann", kept)
-    with asking.kept_on_failure():
+    with asking.cache_on_failure():
         flow = asking.through(_asks("a"))
         next(flow)
         with pytest.raises(StopIteration):
@@ -99,7 +100,7 @@ def test_a_step_that_succeeds_keeps_no_answer():
 def test_answers_that_the_step_itself_stumbles_over_are_asked_for_anew():
     kept = MemoryCache()
     asking = CachedAnswers("ann", kept)
-    with pytest.raises(IndexError), asking.kept_on_failure():
+    with pytest.raises(IndexError), asking.cache_on_failure():
         run(asking.through(_stumbles()), lambda _: EMPTY)
     assert (len(asking.answered), len(kept)) == (1, 0)
 
@@ -123,7 +124,7 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
         next(flow)
         with pytest.raises(StopIteration):
             flow.send(EMPTY)
-        with pytest.raises(KeyboardInterrupt), asking.kept_on_failure():
+        with pytest.raises(KeyboardInterrupt), asking.cache_on_failure():
             raise KeyboardInterrupt
     found = {name: kept.take("ann", Ask(SUMMARISE, {"entities": name})) for name in "abc"}
     assert found == {"a": None, "b": EMPTY, "c": EMPTY}
@@ -132,7 +133,7 @@ def test_answers_are_kept_when_a_step_is_broken_off_and_the_oldest_go_first():
 @pytest.mark.parametrize("done", [False, True])
 def test_an_answer_is_stored_with_its_episode_unless_that_is_done(done):
     asking = CachedAnswers(
-        "ann", MemoryCache(), durable=with_the_episode({"episode": {"id": "e"}, "done": done}, "a model")
+        "ann", MemoryCache(), durable=find_answers({"episode": {"id": "e"}, "done": done}, "a model")
     )
     effects: list[Any] = []
 
@@ -222,14 +223,19 @@ def test_news_are_counts_and_yes_or_no_and_no_words():
         "facts": [{}, {}], "done": True, "context": "Ann lives in Oslo", "saved_at": 1795270169079168, "score": 0.5, "gone": None,
         "found": 3, "based_on": {"id": 2}, "hits": {"facts": {"words": [["a", 1]], "meaning": []}}, "asked": {"reading": "what is so now"},
     }  # fmt: skip
-    assert news(update) == {"facts": 2, "done": True, "found": 3, "hits": {"facts": {"words": 1, "meaning": 0}}}
+    assert summarise_update(update) == {
+        "facts": 2,
+        "done": True,
+        "found": 3,
+        "hits": {"facts": {"words": 1, "meaning": 0}},
+    }
 
 
 def test_open_ends_that_javascript_rounded_are_exact_again():
     rounded = {"facts": [{"invalid_at": 1152921504606847000, "valid_at": -1152921504606847000, "start": 3}]}
     exact = {"facts": [{"invalid_at": OPEN_END, "valid_at": OPEN_START, "start": 3}]}
-    assert unrounded(rounded) == exact
-    assert unrounded({"related": {"found": [{"f1": rounded}]}}) == {"related": {"found": [{"f1": exact}]}}
+    assert decode_times(rounded) == exact
+    assert decode_times({"related": {"found": [{"f1": rounded}]}}) == {"related": {"found": [{"f1": exact}]}}
     assert float(OPEN_END) == 1152921504606847000.0
 
 

@@ -8,8 +8,8 @@ from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory.episodes import read_episodes, read_stats
+from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
-from kg_memory.runtime.driver import Driver
 from tests.scripted import HashEmbeddings, Scripted
 
 NEAREST = """
@@ -35,7 +35,7 @@ def filled(driver, settings, namespace):
 
 @pytest.fixture
 def other(database):
-    opened = Driver(Scripted(), HashEmbeddings(32, "small"), database)
+    opened = open_driver(Scripted(), HashEmbeddings(32, "small"), database)
     yield opened
     opened.close()
 
@@ -84,7 +84,7 @@ def test_who_searches_meanwhile_is_told_to_wait(driver, database, settings, fill
 
     search()
     assert told == []
-    other = Driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
+    other = open_driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
     reembed(other, filled, search)
     other.close()
     assert told
@@ -98,7 +98,7 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
     driver, database, settings, filled, dimensions
 ):
     graph = build(driver, settings).compile()
-    other = Driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
+    other = open_driver(Scripted(), HashEmbeddings(dimensions, "small"), database)
     told = []
 
     def say(number: int) -> None:
@@ -120,8 +120,8 @@ def test_a_message_that_names_known_ones_alone_waits_where_they_are_embedded_ane
 
 
 def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings, filled, monkeypatch):
-    monkeypatch.setattr("kg_memory.runtime.driver.READY_FOR", 0.0)
-    former, other = (Driver(Scripted(), HashEmbeddings(64, name), database) for name in ("hash", "small"))
+    monkeypatch.setattr("kg_memory.falkor.graph_store.READY_SECONDS", 0.0)
+    former, other = (open_driver(Scripted(), HashEmbeddings(64, name), database) for name in ("hash", "small"))
     search = build_retrieval(former, settings).compile().invoke
     asked = {"question": "Who is Friend3?", "namespace": filled}
     assert search(asked)["context"]
@@ -134,7 +134,7 @@ def test_who_asked_nothing_meanwhile_notices_it_after_a_while(database, settings
 
 def test_after_it_the_former_model_is_refused(database, filled, other):
     reembed(other, filled)
-    former = Driver(Scripted(), HashEmbeddings(), database)
+    former = open_driver(Scripted(), HashEmbeddings(), database)
     with pytest.raises(EmbeddingMismatch, match="small"):
         former.run(read_stats(), filled)
     former.close()
@@ -154,11 +154,11 @@ def test_one_that_was_broken_off_opens_with_no_model_and_is_done_again(database,
                 raise RuntimeError("the power is gone")
             return super().embed_documents(texts)
 
-    broken = Driver(Scripted(), Broken(32, "small"), database)
+    broken = open_driver(Scripted(), Broken(32, "small"), database)
     with pytest.raises(RuntimeError):
         reembed(broken, filled)
     broken.close()
-    for driver in (other, Driver(Scripted(), HashEmbeddings(), database)):
+    for driver in (other, open_driver(Scripted(), HashEmbeddings(), database)):
         with pytest.raises(EmbeddingMismatch, match="reembed"):
             driver.run(read_stats(), filled)
     reembed(other, filled)

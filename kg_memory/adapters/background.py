@@ -338,7 +338,7 @@ class BackgroundMemory(Closing):
             try:
                 return call()
             except Exception as error:
-                ended = self.memory.driver.database.closed or is_shutdown(error.__cause__)
+                ended = self.memory.driver.store.database.closed or is_shutdown(error.__cause__)
                 passes = isinstance(error, UNAVAILABLE) and not ended
                 seconds = self._retry_policy.delay(attempt + 1, PASSING) if passes else None
                 if seconds is None or self._ends_within(seconds):

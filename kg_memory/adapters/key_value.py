@@ -10,7 +10,7 @@ from langchain_core.stores import BaseStore
 
 from kg_memory.adapters.namespace import checked_memory
 from kg_memory.adapters.store.items import pairs
-from kg_memory.adapters.store.items.driver import ItemDriver
+from kg_memory.adapters.store.items.driver import open_item_driver
 from kg_memory.falkor.store_schema import PAIRS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.lifecycle import Closing
@@ -28,7 +28,7 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
         self.name = validate_namespace(name)
         self.memory = GraphMemory() if memory is None else checked_memory(memory)
         self._owns_memory = memory is None
-        self._driver = ItemDriver(self.memory.driver, PAIRS)
+        self._driver = open_item_driver(self.memory.driver, PAIRS)
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
         """Return the value of each of *keys*, None where there is none."""

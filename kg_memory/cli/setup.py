@@ -144,7 +144,7 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
     began = time.monotonic()
     with open_memory(arguments, screen) as memory:
         count = len(memory.data.namespaces())
-        database = memory.driver.database
+        database = memory.driver.store.database
         modules, plans = database.command("MODULE", "LIST"), _query_plans(database)
     seconds = time.monotonic() - began
     number = next(int(module["ver"]) for module in modules if module["name"] == "graph")

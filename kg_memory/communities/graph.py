@@ -44,7 +44,7 @@ def build(
     """Return the graph, to be compiled; its nodes run sync and async."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True, store=store_answers))
+        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True, find_cache=find_answers))
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
     graph.add_conditional_edges("compare", _after_compare, {"summarise": "summarise", "unchanged": END})
@@ -53,11 +53,15 @@ def build(
     return graph
 
 
-def store_answers(state: Mapping[str, Any], model: str) -> GraphCache | None:
+def find_answers(state: Mapping[str, Any], model: str) -> GraphCache | None:
     """Keep the model's answers in the graph, where no reader looks for them, until the communities are saved."""
     if "revision" not in state:
         return None
-    return GraphCache(None, model, state.get("answers") or {}, cypher.KEEP_ANSWER, {"revision": state["revision"]})
+
+    def store(key: str, answer: str) -> Flow[Any]:
+        return write(cypher.KEEP_ANSWER, revision=state["revision"], key=key, answer=answer, **NO_USAGE)
+
+    return GraphCache(None, model, state.get("answers") or {}, store)
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:

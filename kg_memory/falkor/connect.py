@@ -41,6 +41,7 @@ from kg_memory.falkor.wire import (
     translate_error,
 )
 from kg_memory.runtime import telemetry
+from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.lifecycle import PerLoop, renew_in_children
 
 KEY_PREFIX = "kg:"
@@ -50,7 +51,6 @@ CONNECTIONS = 16
 MISSING_GRAPH = "empty key"
 LOST_CONNECTION = (redis.ConnectionError, redis.TimeoutError, OSError)
 ADVICE = "check that the server runs and the URL is right, then try again"
-CLOSED = "this memory was closed; open another"
 
 
 def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from itertools import pairwise
 from typing import Any
 
@@ -28,12 +29,19 @@ from kg_memory.ingestion.receive import receive
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import resolve
 from kg_memory.ingestion.save import save
-from kg_memory.ingestion.state import IngestionContext, IngestionInput, IngestionState, on_state
+from kg_memory.ingestion.state import (
+    IngestionContext,
+    IngestionInput,
+    IngestionState,
+    decode_times,
+    find_answers,
+    on_state,
+)
 from kg_memory.ingestion.summarise import summarise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Driver, Flow
-from kg_memory.runtime.graph import Branch, Pipeline, make_node
+from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
 
 STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
@@ -43,32 +51,37 @@ OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatc
 
 def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContext, Any, Any]:
     """Return the graph, to be compiled; its nodes run sync and async."""
-    return course(driver, settings).graph
+    return make_pipeline(driver, settings).graph
 
 
-def course(driver: Driver, settings: Settings, *, received: bool = False) -> Pipeline:
+def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False) -> Pipeline:
     """Return the steps, and which follows which.
 
     *received* leaves out the first step, and the summaries, for whoever does these for many episodes at once. The last
     step, `link`, is there only where the settings ask for it.
     """
-    nodes = {
-        step.__name__: make_node(on_state(step), driver, settings, metered=True, on_failure=note_failure)
-        for step in STEPS
-    }
-    last = link.__name__ if settings.note_linking else END
-    unless_done = Branch(_after_receive, {"extract": "extract", "done": END})
-    after: dict[str, str | Branch] = {START: unless_done if received else "receive", "receive": unless_done}
-    after |= {step.__name__: following.__name__ for step, following in pairwise(STEPS[1:-1])}
-    saved = last if received else "summarise"
-    after["save"] = Branch(_after_save, {"receive": "receive", "dedupe": "dedupe", "done": saved})
-    after["summarise"] = last
-    if settings.note_linking:
-        nodes[last] = make_node(on_state(link), driver, settings, metered=True)
-        after[last] = END
+    how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode_times}
     schema: type[Any] = IngestionState if received else IngestionInput
     graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
-    return Pipeline("ingestion", graph, nodes, after)
+    for step in STEPS:
+        graph.add_node(step.__name__, make_node(on_state(step), driver, settings, on_failure=note_failure, **how))
+    last = link.__name__ if settings.note_linking else END
+    if settings.note_linking:
+        graph.add_node(last, make_node(on_state(link), driver, settings, **how))
+        graph.add_edge(last, END)
+    unless_done: dict[Hashable, str] = {"extract": "extract", "done": END}
+    if received:
+        graph.add_conditional_edges(START, _after_receive, unless_done)
+    else:
+        graph.add_edge(START, "receive")
+    graph.add_conditional_edges("receive", _after_receive, unless_done)
+    for step, following in pairwise(STEPS[1:-1]):
+        graph.add_edge(step.__name__, following.__name__)
+    saved = last if received else "summarise"
+    after_save: dict[Hashable, str] = {"receive": "receive", "dedupe": "dedupe", "done": saved}
+    graph.add_conditional_edges("save", _after_save, after_save)
+    graph.add_edge("summarise", last)
+    return Pipeline("ingestion", graph)
 
 
 def _after_receive(state: Row) -> str:

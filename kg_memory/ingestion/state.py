@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Required, g
 
 from typing_extensions import TypedDict
 
+from kg_memory.falkor.queries.episodes import KEEP_ANSWER
+from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import (
     JSON,
@@ -39,9 +41,12 @@ from kg_memory.ingestion.revise import Revision
 from kg_memory.llm import prompts
 from kg_memory.models.graph import ConflictStrategy
 from kg_memory.runtime import config
+from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.config import describe_key, setting_field
+from kg_memory.runtime.effects import write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import FactType, Settings
+from kg_memory.temporal.interval import restore_open_ends
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 
@@ -230,3 +235,28 @@ _KEYS = {**_INPUT, **{name: hint for name, hint in _HINTS.items() if name not in
 IngestionState: Any = TypedDict("IngestionState", _KEYS, total=False)  # type: ignore[misc]
 """The schema of the graph: the input, and the records of `Draft` as JSON."""
 Draft._keys = {name: (decoder(hint), _default(hint)) for name, hint in get_type_hints(Draft).items() if name in _HINTS}  # noqa: SLF001
+
+
+WITH_TIMES = ("facts", "related", "comparisons", "grounds", "revision")
+"""The keys of the state whose values have times, which may be open."""
+
+
+def decode_times(state: Row) -> Row:
+    """Return *state* with exact open ends: Studio rounds them where it edits a state."""
+    return restore_open_ends(state, WITH_TIMES)
+
+
+def find_answers(state: Row, model: str) -> GraphCache | None:
+    """Store the model's answers with the episode of *state*, until it is done."""
+    if "episode" not in state:
+        return None
+    return cache_in_episode(state["episode"]["id"], model, state.get("answers") or {}, done=bool(state.get("done")))
+
+
+def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
+    """Return the answers of *model* that are stored with *episode*; once it is *done*, none is added."""
+
+    def store(key: str, answer: str) -> Flow[Any]:
+        return write(KEEP_ANSWER, id=episode, key=key, answer=answer, **NO_USAGE)
+
+    return GraphCache(episode, model, answers, None if done else store)

@@ -65,6 +65,23 @@ def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list
     return numbers
 
 
+class CheckedCrossEncoder:
+    """A cross-encoder whose scores are checked; see `check_scores`."""
+
+    def __init__(self, encoder: CrossEncoder) -> None:
+        self.encoder = encoder
+
+    @property
+    def name(self) -> str:
+        return self.encoder.name
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        return check_scores(self.encoder.scores(question, texts), texts, self.name)
+
+    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
+        return check_scores(await self.encoder.ascores(question, texts), texts, self.name)
+
+
 class Scale:
     """Maps a model's scores to 0..1: unchanged, or by the logistic function after one was outside.
 

@@ -93,7 +93,7 @@ def joint(parts: tuple[Prompt[Any], ...]) -> Prompt[Any]:
     rules = [f"# Question {number}\n\n{own}" for number, (own, _, _) in enumerate(texts, 1)]
     data = [f"# The data of question {number}\n\n{mark}{own}" for number, (_, mark, own) in enumerate(texts, 1) if mark]
     names = frozenset(name for part in parts for name in part.fields)
-    return Prompt(NAME, "\n".join((head, *rules, *data)), names, answer, parts)
+    return Prompt(NAME, "\n".join((head, *rules, *data)), names, answer, parts, joint)
 
 
 def _ask_joint(asks: Sequence[Ask]) -> Flow[Sequence[BaseModel]]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from langchain_core.embeddings import Embeddings
+from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import schema
-from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.llm.embeddings import vector_model_name
+from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.graph_store import FalkorDriver
 
 BATCH = 100
 LINKS_PER_QUERY = 5_000
@@ -62,28 +60,19 @@ DROP = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
 WRITE_MODEL = "MATCH (m:Meta {id: 'schema'}) SET m.model = $model, m.dimension = $dimension"
 
 
-class Embedder(Protocol):
-    """An embedding model and the database whose vectors it replaces."""
-
-    embeddings: Embeddings
-    database: Database
-
-    def dimension(self) -> int: ...
-
-
-def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
-    """Replace every vector of *namespace* by one of *embedder*'s model, and return how many there are.
+def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
+    """Replace every vector of *namespace* by one of *driver*'s model, and return how many there are.
 
     *progress* gets (done, total). Meanwhile no model can open the graph; run an interrupted re-embedding again.
     Errors: `InputError` when the namespace is empty; `SchemaError` when it is newer than this package.
     """
-    database, key = embedder.database, graph_key(namespace)
+    database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)
     if not meta:
         raise InputError(f"namespace {namespace!r} is empty or does not exist; check its name")
     schema.refuse_newer(meta[0])
     schema.migrate(database, key, meta[0])
-    dimension = embedder.dimension()
+    dimension = driver.embedder.dimension()
     database.query(key, WRITE_MODEL, {"model": schema.UNDER_WAY, "dimension": dimension}, write=True)
     while database.query(key, UNLINK, {"limit": LINKS_PER_QUERY}, write=True)[0]["n"]:
         pass
@@ -93,7 +82,7 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
     for label, source in VECTORS.items():
         with schema.unless_there():
             database.query(key, DROP.format(label=label), {}, write=True)
-        for stored in _replace_vectors(embedder, key, source):
+        for stored in _replace_vectors(driver, key, source):
             done += stored
             if progress:
                 progress(done, total)
@@ -101,16 +90,16 @@ def reembed(embedder: Embedder, namespace: str, progress: Callable[[int, int], N
             with schema.unless_there():
                 database.query(key, schema.vector_index(label, dimension), {}, write=True)
             schema.wait(database, key)
-    name = vector_model_name(embedder.embeddings)
+    name = driver.embedder.name
     database.query(key, WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
     return done
 
 
-def _replace_vectors(embedder: Embedder, key: str, source: VectorSource) -> Iterator[int]:
+def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> Iterator[int]:
     """Replace the vectors of *source* a batch at a time, and yield the size of each batch."""
-    database, after = embedder.database, ""
+    database, after = driver.store.database, ""
     while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):
-        vectors = embedder.embeddings.embed_documents([row["text"] for row in page])
+        vectors = driver.embedder.embeddings.embed_documents([row["text"] for row in page])
         rows: list[dict[str, Any]] = [
             {"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)
         ]

@@ -9,11 +9,11 @@ from functools import cached_property, wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from kg_memory.communities.graph import build as build_communities
-from kg_memory.ingestion.graph import course as ingestion_pipeline
+from kg_memory.falkor.graph_store import FalkorDriver
+from kg_memory.ingestion.graph import make_pipeline as ingestion_pipeline
 from kg_memory.maintenance.review.graph import build as build_review
 from kg_memory.retrieval.graph import make_pipeline as retrieval_pipeline
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import Pipeline
 from kg_memory.settings import Settings
@@ -27,7 +27,7 @@ G = TypeVar("G", bound="Group")
 class Engine:
     """The driver, the settings and the pipelines that all groups of verbs of one memory share."""
 
-    def __init__(self, driver: Driver, settings: Settings) -> None:
+    def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
 
     @cached_property

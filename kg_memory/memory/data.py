@@ -60,7 +60,7 @@ class Data(Group):
             raise InputError(f"form must be jsonl for the items of a store, got {form!r}")
         name = validate_namespace(namespace if store is None else store)
         options = ExportOptions(name, embeddings, "items" if store else "memory")
-        return work(lambda: FORMS[form](self._engine.driver.database, options, target, progress))
+        return work(lambda: FORMS[form](self._engine.driver.store.database, options, target, progress))
 
     export, aexport = verb(_export)
 
@@ -124,7 +124,7 @@ class Data(Group):
 
     def _namespaces(self) -> Flow[list[str]]:
         """Return the namespaces that hold something."""
-        return work(self._engine.driver.database.namespaces)
+        return work(self._engine.driver.store.database.namespaces)
 
     namespaces, anamespaces = verb(_namespaces)
 

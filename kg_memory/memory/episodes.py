@@ -351,7 +351,7 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
     asking, began = CachedAnswers(namespace, MemoryCache()), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("ingestion", "summarise", namespace, asking.through(outdated))
-    return asking.took("summarise", began)
+    return asking.usage("summarise", began)
 
 
 def _read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:

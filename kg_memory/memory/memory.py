@@ -13,6 +13,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.memory import open as opening
 from kg_memory.memory._verb import Engine, Graphs, Group, verb
 from kg_memory.memory.communities import Communities
@@ -46,7 +47,6 @@ from kg_memory.retrieval.context.render import context_of
 from kg_memory.retrieval.context.templates import Template
 from kg_memory.retrieval.recipe import Recipe, find_recipe
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Model, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
@@ -95,14 +95,14 @@ class GraphMemory(Group, Closing):
         chosen = opening.model(model, settings)
         vectors = opening.embeddings(embeddings, settings, chosen)
         scorer = opening.scorer(reranker, settings, chosen)
-        driver = Driver(
+        driver = opening.open_driver(
             chosen,
             vectors,
             self._database,
             scorer=scorer,
-            side_by_side=settings.parallel,
             budget=settings.budget,
             rules=opening.RULES,
+            side_by_side=settings.parallel,
         )
         engine = Engine(driver, opening.plan(opening.thresholds(settings, vectors), chosen))
         super().__init__(engine)
@@ -165,7 +165,7 @@ class GraphMemory(Group, Closing):
         return await asyncio.to_thread(cls.open, url, **how, budget=budget, settings=settings, on_wait=on_wait)
 
     @property
-    def driver(self) -> Driver:
+    def driver(self) -> FalkorDriver:
         """What performs the I/O of this memory."""
         return self._engine.driver
 

@@ -12,12 +12,18 @@ from langchain_core.language_models import BaseChatModel
 from kg_memory.errors import SettingsError
 from kg_memory.falkor import binaries, embedded, start_errors
 from kg_memory.falkor.connect import ADVICE, Database
+from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.replica import Replicated
-from kg_memory.llm.cross_encoders import CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
+from kg_memory.falkor.wire import EncodedVector
+from kg_memory.llm.budget import BudgetMeter, Ledger
+from kg_memory.llm.cross_encoders import CheckedCrossEncoder, CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, vector_model_name
+from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
+from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Model
+from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, T
 from kg_memory.settings import OFFLINE, Settings
 
 logger = logging.getLogger("kg_memory")
@@ -183,6 +189,34 @@ def embeddings(given: Embeddings | str | None, settings: Settings, model: Model)
 def _limited(model: ReliableEmbeddings, settings: Settings) -> ReliableEmbeddings:
     model.limiter.limit(settings.requests_per_minute, settings.tokens_per_minute)
     return model
+
+
+def open_driver(
+    model: Model,
+    embeddings: Embeddings,
+    database: Database,
+    *,
+    scorer: CrossEncoder | None = None,
+    budget: Budget = NO_BUDGET,
+    rules: Model | None = None,
+    clock: Callable[[], int] | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+) -> FalkorDriver:
+    """Return what performs the effects of flows, with these models, within *budget*.
+
+    *rules* answers the questions that have an answer by rules, where the budget has no room to ask the model. Without
+    *scorer* the model scores.
+    """
+    ledger = Ledger()
+
+    def meter(flow: Flow[T], namespace: str) -> Flow[T]:
+        if model.name == OFFLINE:  # rules cost nothing
+            return flow
+        return BudgetMeter(ledger.account(namespace), budget, rules or model).meter(flow)
+
+    embedder = Embedder(embeddings, vector_model_name, EncodedVector)
+    store, checked = GraphStore(database, embedder), CheckedCrossEncoder(scorer or ModelCrossEncoder(model))
+    return Driver(model, embedder, store, checked, meter=meter, clock=clock, side_by_side=side_by_side)
 
 
 def plan(settings: Settings, model: Model) -> Settings:

@@ -72,7 +72,7 @@ class Privacy(Group):
         threads = (yield from select_threads(request)) if checkpointer is not None and not dry_run else []
         engine = self._engine
         if request.kind == "everything":
-            delete = partial(engine.driver.database.delete, graph_key(namespace))
+            delete = partial(engine.driver.store.database.delete, graph_key(namespace))
             receipt = yield from forget_everything(request, engine.settings, namespace, delete)
         else:
             receipt = yield from forget(request, engine.settings, namespace, progress)

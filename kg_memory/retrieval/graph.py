@@ -5,8 +5,10 @@ The nodes are below: each makes values of the JSON of the state, takes its step,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from itertools import pairwise
+from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from pydantic import TypeAdapter
@@ -26,6 +28,7 @@ from kg_memory.retrieval.time_window import find_time
 from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import Pipeline, make_node
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import restore_open_ends
 
 TYPES = {
     "question": (str, "a string"),
@@ -103,6 +106,15 @@ def build(
 
 def make_pipeline(driver: Driver, settings: Settings) -> Pipeline:
     """Return the steps, each of which the next one follows."""
-    nodes = {step.__name__: make_node(step, driver, settings) for step in STEPS}
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    return Pipeline("retrieval", graph, nodes, dict(pairwise((START, *nodes, END))))
+    for step in STEPS:
+        graph.add_node(step.__name__, make_node(step, driver, settings, decode=decode_times))
+    names = (START, *(step.__name__ for step in STEPS), END)
+    for name, following in pairwise(names):
+        graph.add_edge(name, following)
+    return Pipeline("retrieval", graph)
+
+
+def decode_times(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *state* with exact open ends: Studio rounds them where it edits a state."""
+    return restore_open_ends(state, ("instants",))

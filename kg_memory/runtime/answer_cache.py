@@ -1,6 +1,6 @@
-"""The questions of one run of a step: with its prompts as they were edited, and none paid for twice.
+"""The answers of one run of a step: with prompts as they were edited, and no answer paid for twice.
 
-The answers that a failing run got are kept until the step is tried again, which asks only what is still open. Those
+The answers that a failing run got are cached until the step is tried again, which asks only what is still open. Those
 about an episode are stored with it too until it is done, for a run that is killed.
 """
 
@@ -9,105 +9,75 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel
 
-from kg_memory.falkor.queries.episodes import KEEP_ANSWER
-from kg_memory.falkor.queries.usage import NO_USAGE
-from kg_memory.llm.joint import joint
 from kg_memory.models.operations import StepUsage, Usage
-from kg_memory.runtime.effects import Ask, Prompt, write
+from kg_memory.runtime.effects import Ask, Prompt
 from kg_memory.runtime.flow import Every, Flow, T, through
-from kg_memory.runtime.lifecycle import clear_with_all, renew_in_children
+from kg_memory.runtime.lifecycle import BoundedCache
 
-KEPT = 1000
-"""How many answers of failed runs are kept, at most; the oldest go first."""
+CACHED_ANSWERS = 1000
+"""How many answers of failed runs are cached, at most; the oldest go first."""
+
+StoreAnswer = Callable[[str, str], Flow[Any]]
+"""Stores an answer, as JSON, by its key."""
+Progress = Callable[[int, int], None]
+"""Called with how many of how many parts of a step are done."""
 
 
 class MemoryCache:
     """The answers that failed runs got, until they are asked for again."""
 
-    def __init__(self, limit: int = KEPT) -> None:
-        self._limit = limit
-        self._answers: OrderedDict[str, BaseModel] = OrderedDict()
-        self.forked()
-        renew_in_children(self)
-        clear_with_all(self)
-
-    def forked(self) -> None:
-        """Have a lock that no thread of the parent holds."""
-        self._lock = Lock()
-
-    def clear(self) -> None:
-        """Keep none any more."""
-        with self._lock:
-            self._answers.clear()
+    def __init__(self, limit: int = CACHED_ANSWERS) -> None:
+        self._answers = BoundedCache[str, BaseModel](limit)
 
     def __len__(self) -> int:
         return len(self._answers)
 
     def take(self, namespace: str, ask: Ask) -> BaseModel | None:
-        """Return the answer to *ask* if it is known, and forget it."""
-        if not self._answers:
-            return None
-        key = _key(namespace, ask)
-        with self._lock:
-            return self._answers.pop(key, None)
+        """Return the answer to *ask* if it is cached, and drop it."""
+        return self._answers.pop(_key(namespace, ask)) if self._answers else None
 
-    def put(self, namespace: str, answered: Iterable[tuple[Ask, BaseModel]]) -> None:
-        """Keep what was *answered*."""
-        found = {_key(namespace, ask): answer for ask, answer in answered}
-        with self._lock:
-            self._answers.update(found)
-            while len(self._answers) > self._limit:
-                self._answers.popitem(last=False)
+    def put(self, namespace: str, answers: Iterable[tuple[Ask, BaseModel]]) -> None:
+        """Cache *answers*."""
+        self._answers.put({_key(namespace, ask): answer for ask, answer in answers})
 
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """The answers about *episode* that are stored with it: the *known* ones of *model*, as JSON by their keys.
+    """The answers of *model* that are stored in the graph, as JSON by their keys; *store* adds one.
 
-    Where the episode is *done*, none is stored any more: nobody would read it. Those about no episode are stored by the
-    query *keep*, which is given *params* too.
+    They are about *episode*, if they are about one. Without *store* none is added any more, as nobody would read it.
     """
 
     episode: str | None
     model: str
-    known: Mapping[str, str]
-    keep: str = KEEP_ANSWER
-    params: Mapping[str, Any] = field(default_factory=dict)
-    done: bool = False
+    answers: Mapping[str, str]
+    store: StoreAnswer | None
 
     def take(self, ask: Ask) -> BaseModel | None:
         """Return the stored answer to *ask*, if there is one."""
-        answer = self.known.get(self.key(ask)) if self.known else None
+        answer = self.answers.get(self.key(ask)) if self.answers else None
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
         """Store *answer*."""
-        if self.done:
-            return
-        kept = {"key": self.key(ask), "answer": answer.model_dump_json()}
-        yield from write(self.keep, **(self.params or {"id": self.episode}), **kept, **NO_USAGE)
+        if self.store is not None:
+            yield from self.store(self.key(ask), answer.model_dump_json())
 
     def key(self, ask: Ask) -> str:
-        """Return what the answer to *ask* is found by."""
+        """Return the key of the answer to *ask*."""
         return _key(self.model, ask)
 
 
-Progress = Callable[[int, int], None]
-"""Told how many of how many parts of a step are done."""
-
-
-def untold(_: int, __: int) -> None:
-    """Tell nobody."""
+def ignore_progress(_: int, __: int) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,92 +85,89 @@ class CachedAnswers:
     """One run of a step on *namespace*; *edited* are the texts of prompts by their names."""
 
     namespace: str
-    kept: MemoryCache
+    cache: MemoryCache
     edited: Mapping[str, str] = field(default_factory=dict)
     durable: GraphCache | None = None
-    progress: Progress = untold
+    progress: Progress = ignore_progress
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
     spent: list[Usage] = field(default_factory=list)
     """What each request to the model took."""
 
     @contextmanager
-    def kept_on_failure(self) -> Iterator[None]:
-        """Keep the answers if what runs inside is broken off, or fails by the model or the database.
+    def cache_on_failure(self) -> Iterator[None]:
+        """Cache the answers if the body is interrupted, or fails by the model or the database.
 
-        Answers that the step itself stumbles over are not kept: others may do better.
+        Answers that the step itself stumbles over are dropped: others may do better.
         """
         try:
             yield
         except BaseException as error:
-            if not isinstance(error, Exception) or not self.caused(error):
-                self.kept.put(self.namespace, self.answered)
+            if not isinstance(error, Exception) or not self.is_raised_by_step(error):
+                self.cache.put(self.namespace, self.answered)
             raise
 
-    def took(self, step: str, began: float) -> StepUsage:
+    def usage(self, step: str, began: float) -> StepUsage:
         """Return what *step* took, which *began* at that time of `time.perf_counter`."""
         spent = dict(sum(self.spent, Usage())) if self.spent else {}
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
-    def caused(self, error: Exception) -> bool:
-        """Tell whether the step raised *error* by itself: no model and no database did."""
-        return not any(error is each for each in self.failures)
+    def is_raised_by_step(self, error: Exception) -> bool:
+        """Return whether the step raised *error* by itself, and no model and no database did."""
+        return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
         """Return *flow*, with its questions as they were edited, and without those that are answered already."""
-        return through(flow, self._answer)
+        return through(flow, self._perform)
 
-    def _answer(self, effect: Any) -> Flow[Any]:
+    def _perform(self, effect: Any) -> Flow[Any]:
         if isinstance(effect, Every):
             ended = count(1)
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)
             results = yield replace(effect, flows=flows)
             return results
         try:
-            answer = yield from (self._ask(effect) if isinstance(effect, Ask) else _perform(effect))
+            answer = yield from (self._ask(effect) if isinstance(effect, Ask) else _pass_on(effect))
         except Exception as error:
             self.failures.append(error)
             raise
         return answer
 
-    def _one_of(self, several: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Return *flow*, one of *several*, which tells how many of them have ended."""
+    def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
+        """Return *flow*, one of *total*, which reports how many of them have ended."""
         result = yield from self.through(flow)
-        if several > 1:
-            self.progress(next(ended), several)
+        if total > 1:
+            self.progress(next(ended), total)
         return result
 
-    def _ask(self, asked: Ask) -> Flow[BaseModel]:
-        ask = self._edited(asked)
-        answer = self.kept.take(self.namespace, ask)
-        if answer is None and self.durable:
-            answer = self.durable.take(ask)
-        if answer is not None:
-            self.answered.append((ask, answer))
-            return answer
-        given: BaseModel = yield replace(
+    def _ask(self, original: Ask) -> Flow[BaseModel]:
+        ask = replace(original, prompt=self._edit(original.prompt))
+        cached = self.cache.take(self.namespace, ask)
+        if cached is None and self.durable:
+            cached = self.durable.take(ask)
+        if cached is not None:
+            self.answered.append((ask, cached))
+            return cached
+        answer: BaseModel = yield replace(
             ask, meter=self.spent.append, episode=self.durable.episode if self.durable else None
         )
-        self.answered.append((ask, given))  # before it is stored, which may fail
+        self.answered.append((ask, answer))  # before it is stored, which may fail
         if self.durable:
-            yield from self.durable.put(ask, given)
-        return given
+            yield from self.durable.put(ask, answer)
+        return answer
 
-    def _edited(self, ask: Ask) -> Ask:
-        if ask.prompt.parts:
-            return replace(ask, prompt=joint(tuple(map(self._text_of, ask.prompt.parts))))
-        return replace(ask, prompt=self._text_of(ask.prompt))
-
-    def _text_of(self, prompt: Prompt[Any]) -> Prompt[Any]:
+    def _edit(self, prompt: Prompt[Any]) -> Prompt[Any]:
+        if prompt.join is not None:
+            return prompt.join(tuple(map(self._edit, prompt.parts)))
         text = self.edited.get(prompt.name)
         return prompt if text is None else replace(prompt, text=text)
 
 
-def _perform(effect: Any) -> Flow[Any]:
+def _pass_on(effect: Any) -> Flow[Any]:
     answer = yield effect
     return answer
 
 
-def _key(whose: str, ask: Ask) -> str:
-    told = json.dumps([whose, ask.prompt.name, ask.prompt.text, ask.fields], sort_keys=True, default=str)
-    return hashlib.sha256(told.encode()).hexdigest()
+def _key(owner: str, ask: Ask) -> str:
+    identity = json.dumps([owner, ask.prompt.name, ask.prompt.text, ask.fields], sort_keys=True, default=str)
+    return hashlib.sha256(identity.encode()).hexdigest()

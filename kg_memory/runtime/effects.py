@@ -23,7 +23,7 @@ Vector = list[float]
 class Prompt(Generic[Answer]):
     """What is asked: prose with ``$names``, and the typed answer that it must get.
 
-    One that asks several questions at once has the prompts of these as its `parts`; see `kg_memory.llm.joint`.
+    One that asks several questions at once has the prompts of these as its `parts`, and `join` makes it of them.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Prompt(Generic[Answer]):
     fields: frozenset[str]
     answer: type[Answer]
     parts: tuple[Prompt[Any], ...] = ()
+    join: Callable[[tuple[Prompt[Any], ...]], Prompt[Any]] | None = field(default=None, compare=False, repr=False)
 
 
 Meter = Callable[[Usage], None]

@@ -1,16 +1,16 @@
-"""The steps of a graph and what follows each, said once: LangGraph runs them, or they are taken without it.
+"""Steps as nodes of a LangGraph graph: one flow, true sync and true async, with LangGraph and without.
 
-LangGraph shows the steps in traces and streams. Where nobody sees them they are taken one after another, which spares
-LangGraph's own work, most of a millisecond a step: see "Steps that nobody sees" in `docs/decisions.md`.
+LangGraph shows the steps in traces and streams. Where nobody sees them a `Pipeline` takes them one after another, by
+the nodes, edges and reducers of the same graph, which spares LangGraph's own work: see "Steps that nobody sees" in
+`docs/decisions.md`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from langchain_core.callbacks import CallbackManager
@@ -26,103 +26,25 @@ from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.flow import Driver, Flow, T
 from kg_memory.runtime.telemetry import log_end, log_failure
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.validation import validate_namespace
 
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """Where the state decides what follows: *choose* names one of the *ways*, each of which leads to a step."""
-
-    choose: Callable[[Any], str]
-    ways: Mapping[Hashable, str]
-
-
-class Pipeline:
-    """The *nodes* by their names, and what comes *after* ``START`` and each of them, up to ``END``.
-
-    It draws the empty *graph*, which is then compiled for whoever wants to see or to stop its steps.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        graph: StateGraph[Any, Any, Any, Any],
-        nodes: Mapping[str, PipelineNode],
-        after: Mapping[str, str | Branch],
-    ) -> None:
-        self.name, self.graph = name, graph
-        self._nodes, self._after = nodes, after
-        for each, step in nodes.items():
-            graph.add_node(each, step)
-        for each, then in after.items():
-            if isinstance(then, Branch):
-                graph.add_conditional_edges(each, then.choose, dict(then.ways))
-            else:
-                graph.add_edge(each, then)
-
-    def invoke(self, given: Mapping[str, Any], *, context: RunConfig | None = None) -> dict[str, Any]:
-        """Return the state that becomes of what is *given*, by LangGraph where its steps can be seen."""
-        if steps_are_seen():
-            return self._compiled.invoke(given, context=context)  # type: ignore[no-any-return]
-        state, name = dict(given), self._step_after(START, given)
-        while name != END:
-            state = _with(state, self._nodes[name].take(state, context, _unheard))
-            name = self._step_after(name, state)
-        return state
-
-    async def ainvoke(self, given: Mapping[str, Any], *, context: RunConfig | None = None) -> dict[str, Any]:
-        """`invoke`, for asyncio."""
-        if steps_are_seen():
-            return await self._compiled.ainvoke(given, context=context)  # type: ignore[no-any-return]
-        state, name = dict(given), self._step_after(START, given)
-        while name != END:
-            state = _with(state, await self._nodes[name].atake(state, context, _unheard))
-            name = self._step_after(name, state)
-        return state
-
-    @cached_property
-    def _compiled(self) -> Any:
-        # It may be invoked side by side within a node of the user's: LangGraph would number these graphs by their
-        # order of arrival, and a resumed graph would take up one call's checkpoint in another.
-        return self.graph.compile(name=self.name, checkpointer=False)
-
-    def _step_after(self, name: str, state: Mapping[str, Any]) -> str:
-        then = self._after[name]
-        return then.ways[then.choose(state)] if isinstance(then, Branch) else then
-
-
-def steps_are_seen() -> bool:
-    """Tell whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: these show the steps."""
-    return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
-
-
-def _with(state: dict[str, Any], update: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *state* with what a step brings; the `steps` that were taken add up, as `IngestionState` has it."""
-    taken = {"steps": [*state.get("steps", ()), *update["steps"]]} if "steps" in update else {}
-    return {**state, **update, **taken}
-
-
-def _unheard(_: Mapping[str, Any]) -> None:
-    """Tell nobody."""
-
-
 UNCHANGED = RunConfig()
-TIMED = ("facts", "related", "comparisons", "grounds", "revision", "instants")
-"""The keys of states that have times in them, which may be open."""
-LEAST_TIME = 10**9
+MIN_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""
 
+State = Mapping[str, Any]
 Step = Callable[[Any, Settings], Flow[dict[str, Any]]]
-Store = Callable[[Mapping[str, Any], str], GraphCache | None]
-"""Where the answers of a model are kept, of a state and the model's name, until what they are for is saved."""
-Say = Callable[[dict[str, Any]], None]
-"""Told the news of a step."""
-Take = Callable[[Any, Any, Say], T]
-"""Takes a step: of a state, with the context of the run, and who is told its news."""
-OnFailure = Callable[[Mapping[str, Any], str, Exception, bool], Flow[str | None]]
-"""What is done about a failure: of a state, by the name of a step and its error, and whether the step itself raised it.
-It returns how far the episode is by that, if that is noted.
+FindCache = Callable[[State, str], GraphCache | None]
+"""Returns where the answers of a model are stored meanwhile, by a state and the model's name."""
+Decode = Callable[[State], State]
+"""Mends a state that came from a checkpoint or a user."""
+Write = Callable[[dict[str, Any]], None]
+"""Writes an event of a step for ``stream_mode="custom"``."""
+Take = Callable[[Any, Any, Write], T]
+"""Takes a step: of a state, with the context of the run and the writer of its events."""
+OnFailure = Callable[[State, str, Exception, bool], Flow[str | None]]
+"""Handles a failure: of a state, by the name of a step and its error, and whether the step itself raised it.
+It returns the status of the episode, if it notes one.
 """
 
 
@@ -135,133 +57,161 @@ class PipelineNode(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return self.take(unrounded(input), runtime.context, runtime.stream_writer)
+        return self.take(input, runtime.context, runtime.stream_writer)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return await self.atake(unrounded(input), runtime.context, runtime.stream_writer)
+        return await self.atake(input, runtime.context, runtime.stream_writer)
 
 
-def with_the_episode(state: Mapping[str, Any], model: str) -> GraphCache | None:
-    """Keep the answers about the episode of *state* with it."""
-    if "episode" not in state:
-        return None
-    return GraphCache(state["episode"]["id"], model, state.get("answers") or {}, done=bool(state.get("done")))
+class Pipeline:
+    """A *graph* of `PipelineNode`s, to be run as it is, or compiled for whoever wants to see or to stop its steps."""
+
+    def __init__(self, name: str, graph: StateGraph[Any, Any, Any, Any]) -> None:
+        self.name, self.graph = name, graph
+        self._next = dict(graph.edges)
+        self._branches = {name: next(iter(branches.values())) for name, branches in graph.branches.items() if branches}
+        channels = graph.channels.items()
+        self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
+
+    def invoke(self, input: State, *, context: RunConfig | None = None) -> dict[str, Any]:  # noqa: A002
+        """Run the graph on *input* and return the state in which it ends; by LangGraph where its steps can be seen."""
+        if are_steps_seen():
+            return self._compiled.invoke(input, context=context)  # type: ignore[no-any-return]
+        state, name = dict(input), self._following(START, input)
+        while name != END:
+            state = self._reduce(state, self._node(name).take(state, context, ignore_event))
+            name = self._following(name, state)
+        return state
+
+    async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> dict[str, Any]:  # noqa: A002
+        """`invoke`, for asyncio."""
+        if are_steps_seen():
+            return await self._compiled.ainvoke(input, context=context)  # type: ignore[no-any-return]
+        state, name = dict(input), self._following(START, input)
+        while name != END:
+            state = self._reduce(state, await self._node(name).atake(state, context, ignore_event))
+            name = self._following(name, state)
+        return state
+
+    @cached_property
+    def _compiled(self) -> Any:
+        # It may be invoked side by side within a node of the user's: LangGraph would number these graphs by their
+        # order of arrival, and a resumed graph would take up one call's checkpoint in another.
+        return self.graph.compile(name=self.name, checkpointer=False)
+
+    def _node(self, name: str) -> PipelineNode:
+        return self.graph.nodes[name].runnable  # type: ignore[return-value]
+
+    def _following(self, name: str, state: State) -> str:
+        """Return the node after *name*, by its edge or its branch."""
+        branch = self._branches.get(name)
+        if branch is None:
+            return self._next[name]
+        choice = branch.path.func(state)  # type: ignore[attr-defined]
+        return branch.ends[choice] if branch.ends else choice
+
+    def _reduce(self, state: dict[str, Any], update: State) -> dict[str, Any]:
+        """Return *state* with *update*, by the reducers of the graph."""
+        merged = {**state, **update}
+        for key in self._reducers.keys() & state.keys() & update.keys():
+            merged[key] = self._reducers[key](state[key], update[key])
+        return merged
+
+
+def are_steps_seen() -> bool:
+    """Return whether a run of LangChain's or LangGraph's goes on here, or all runs are traced: these show the steps."""
+    return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
+
+
+def ignore_event(_: State) -> None:
+    """Do nothing."""
 
 
 def make_node(
     step: Step, driver: Driver, settings: Settings, *, metered: bool = False, on_failure: OnFailure | None = None,
-    store: Store = with_the_episode,
+    find_cache: FindCache | None = None, decode: Decode = dict,
 ) -> PipelineNode:  # fmt: skip
     """Return the node that runs *step*, sync and async.
 
-    One that is *metered* adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the
-    name of the step and its error runs before the error is raised. *store* says where answers are kept meanwhile.
+    A *metered* one adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the name of
+    the step and its error runs before the error is raised. *find_cache* returns where answers are stored meanwhile.
     """
-    kept = MemoryCache()
+    name, cache = step.__name__, MemoryCache()
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
-    def begin(state: Any, context: Any, say: Say) -> tuple[CachedAnswers, Flow[dict[str, Any]]]:
-        # As a subgraph, it runs in a graph that has a context of its own kind.
-        chosen = context if isinstance(context, RunConfig) else UNCHANGED
-        asking = CachedAnswers(
-            validate_namespace(state.get("namespace")), kept, chosen.prompts(),
-            None if driver.model_name == OFFLINE else store(state, driver.model_name),
-            lambda done, of: say({"step": step.__name__, "done": done, "of": of}),
-        )  # fmt: skip
-        return asking, asking.through(step(state, chosen.settings(settings)))
-
-    def failed(state: Any, error: Exception, asking: CachedAnswers, began: float) -> Flow[None]:
-        if on_failure is not None:
-            yield from _noted(on_failure, state, error, asking, asking.took(step.__name__, began))
-
-    def end(state: Any, update: dict[str, Any], asking: CachedAnswers, began: float) -> dict[str, Any]:
-        return _metered(state, update, asking.namespace, asking.took(step.__name__, began)) if metered else update
-
-    def take(state: Any, context: Any, say: Say) -> dict[str, Any]:
+    def run(state: State, config: RunConfig, namespace: str, write: Write) -> Flow[dict[str, Any]]:
         began = time.perf_counter()
-        asking, flow = begin(state, context, say)
-        with telemetry.step(graph, step.__name__, asking.namespace) as told:
+        durable = find_cache(state, driver.model_name) if find_cache and driver.model_name != OFFLINE else None
+        report = partial(_report, name, write)
+        answers = CachedAnswers(namespace, cache, config.prompts(), durable, report)
+        with telemetry.step(graph, name, namespace) as record:
             try:
-                with asking.kept_on_failure():
-                    update = driver.run(flow, asking.namespace)
+                with answers.cache_on_failure():
+                    update = yield from answers.through(step(state, config.settings(settings)))
             except Exception as error:
-                with suppress(KGMemoryError):  # the first error tells more than that it could not be noted
-                    driver.run(failed(state, error, asking, began), asking.namespace)
+                if on_failure is not None:
+                    with suppress(KGMemoryError):  # the first error says more than that it could not be noted
+                        yield from _handle_failure(on_failure, state, error, answers, answers.usage(name, began))
                 raise
-            say({"step": step.__name__, **told(news(update))})
-            return end(state, update, asking, began)
+            write({"step": name, **record(summarise_update(update))})
+            return _add_usage(state, update, namespace, answers.usage(name, began)) if metered else update
 
-    async def atake(state: Any, context: Any, say: Say) -> dict[str, Any]:
-        began = time.perf_counter()
-        asking, flow = begin(state, context, say)
-        with telemetry.step(graph, step.__name__, asking.namespace) as told:
-            try:
-                with asking.kept_on_failure():
-                    update = await driver.arun(flow, asking.namespace)
-            except Exception as error:
-                with suppress(KGMemoryError):
-                    await driver.arun(failed(state, error, asking, began), asking.namespace)
-                raise
-            say({"step": step.__name__, **told(news(update))})
-            return end(state, update, asking, began)
+    def begin(state: State, context: Any, write: Write) -> tuple[Flow[dict[str, Any]], str]:
+        config = context if isinstance(context, RunConfig) else UNCHANGED  # a graph around it has a context of its own
+        namespace = validate_namespace(state.get("namespace"))
+        return run(decode(state), config, namespace, write), namespace
 
-    return PipelineNode(step.__name__, take, atake)
+    def take(state: State, context: Any, write: Write) -> dict[str, Any]:
+        return driver.run(*begin(state, context, write))
+
+    async def atake(state: State, context: Any, write: Write) -> dict[str, Any]:
+        return await driver.arun(*begin(state, context, write))
+
+    return PipelineNode(name, take, atake)
 
 
-def _metered(state: Mapping[str, Any], update: dict[str, Any], namespace: str, took: StepUsage) -> dict[str, Any]:
-    """Return *update* with what the step *took*; at the one that saved all, the log has what all took until then."""
+def _report(step: str, write: Write, done: int, total: int) -> None:
+    write({"step": step, "done": done, "of": total})
+
+
+def _add_usage(state: State, update: dict[str, Any], namespace: str, usage: StepUsage) -> dict[str, Any]:
+    """Return *update* with the *usage* of the step; at the one that saved all, the log has that of all steps."""
     if "saved_at" in update:
-        log_end(namespace, {**state, **update}, took)
-    return {**update, "steps": [took.model_dump()]}
+        log_end(namespace, {**state, **update}, usage)
+    return {**update, "steps": [usage.model_dump()]}
 
 
-def _noted(
-    on_failure: OnFailure, state: Mapping[str, Any], error: Exception, asking: CachedAnswers, took: StepUsage
+def _handle_failure(
+    on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Do what is to be done about a failure, and write it into the log, also where that fails."""
+    """Run *on_failure*, and write the failure into the log, also where that fails."""
     if isinstance(error, KGMemoryError):
-        error.steps = (*(StepUsage(**each) for each in state.get("steps") or ()), took)
+        error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)
     status = None
     try:
-        status = yield from on_failure(state, took.step, error, asking.caused(error))
+        status = yield from on_failure(state, usage.step, error, answers.is_raised_by_step(error))
     finally:
-        log_failure(asking.namespace, state, took, error, status)
+        log_failure(answers.namespace, state, usage, error, status)
 
 
-def unrounded(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *state* with its open ends exact: where JavaScript edits a state, it rounds such large numbers."""
-    return {**state, **{name: _exact(state[name]) for name in TIMED if name in state}}
-
-
-def _exact(value: Any) -> Any:
-    match value:
-        case list():
-            return [_exact(each) for each in value]
-        case dict():
-            return {name: _exact(each) for name, each in value.items()}
-        case int() if abs(value) > OPEN_END:
-            return OPEN_END if value > 0 else OPEN_START
-    return value
-
-
-def news(update: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what *update* brings, as counts and yes or no, without any words of it."""
-    told = {name: value if _is_count(value) else _summary(value) for name, value in update.items()}
-    return {name: value for name, value in told.items() if value is not None}
+def summarise_update(update: State) -> dict[str, Any]:
+    """Return the content of *update* as counts and truth values, without any words of it."""
+    summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
+    return {key: summary for key, summary in summaries.items() if summary is not None}
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and 0 <= value < LEAST_TIME
+    return isinstance(value, int) and 0 <= value < MIN_TIME
 
 
-def _summary(value: Any) -> Any:
+def _summarise(value: Any) -> Any:
     match value:
         case bool():
             return value
         case list():
             return len(value)
         case dict():
-            inner = {name: _summary(each) for name, each in value.items()}
-            return {name: each for name, each in inner.items() if each is not None} or None
+            inner = {key: _summarise(item) for key, item in value.items()}
+            return {key: summary for key, summary in inner.items() if summary is not None} or None
     return None

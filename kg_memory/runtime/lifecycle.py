@@ -7,12 +7,15 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from threading import Lock
 from typing import Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 class PerLoop(Generic[T]):
@@ -108,6 +111,51 @@ def _renew() -> None:
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_renew)
+
+
+class BoundedCache(Generic[K, V]):
+    """The latest values by key, *limit* at most; cleared when something is forgotten."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self.forked()
+        renew_in_children(self)
+        clear_with_all(self)
+
+    def forked(self) -> None:
+        """Have a lock that no thread of the parent holds."""
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._lock:
+            self._values.clear()
+
+    def get(self, keys: Iterable[K]) -> dict[K, V]:
+        """Return the values of those of *keys* that have one."""
+        if not self._values:
+            return {}
+        with self._lock:
+            values = {key: self._values[key] for key in keys if key in self._values}
+            for key in values:
+                self._values.move_to_end(key)
+            return values
+
+    def pop(self, key: K) -> V | None:
+        """Drop the value of *key* and return it."""
+        with self._lock:
+            return self._values.pop(key, None)
+
+    def put(self, values: Mapping[K, V]) -> None:
+        """Keep *values*, and drop the oldest above the limit."""
+        with self._lock:
+            self._values.update(values)
+            while len(self._values) > self._limit:
+                self._values.popitem(last=False)
 
 
 class Clock:

@@ -7,10 +7,11 @@ microseconds since the epoch, and an open end as a far one.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from types import MappingProxyType
+from typing import Any
 
 from kg_memory.models.graph import Precision
 
@@ -72,3 +73,19 @@ def stretch_length(begin: int, precision: Precision) -> int:
     first = EPOCH + timedelta(microseconds=min(begin + 14 * HOUR, _LAST))
     months = range(first.month - 1, first.month - 1 + _MONTHS[precision])
     return _DAY * sum(monthrange(min(first.year + month // 12, MAXYEAR), month % 12 + 1)[1] for month in months)
+
+
+def restore_open_ends(state: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Return *state* with exact open ends below *keys*: JavaScript, which edits states in Studio, rounds them."""
+    return {**state, **{key: _restore(state[key]) for key in keys if key in state}}
+
+
+def _restore(value: Any) -> Any:
+    match value:
+        case list():
+            return [_restore(item) for item in value]
+        case dict():
+            return {key: _restore(item) for key, item in value.items()}
+        case int() if abs(value) > OPEN_END:
+            return OPEN_END if value > 0 else OPEN_START
+    return value

@@ -41,7 +41,7 @@ def store(memory, name):
 def sent(store, monkeypatch):
     """The queries that are sent, by round trip."""
     trips = []
-    database = store.memory.driver.database
+    database = store.memory.driver.store.database
     for verb in ("query", "read_all"):
         monkeypatch.setattr(database, verb, _kept(trips, getattr(database, verb)))
     return trips
@@ -199,13 +199,13 @@ async def test_threads_and_event_loops_share_a_store(store):
 async def test_callers_at_once_are_served_together_and_a_bad_one_alone_is_refused(store, monkeypatch):
     await store.aput(("a",), "0", {"n": 0})
     writes = []
-    aquery = store.memory.driver.database.aquery
+    aquery = store.memory.driver.store.database.aquery
 
     async def counted(key, cypher, params, *, write):
         writes.append(write)
         return await aquery(key, cypher, params, write=write)
 
-    monkeypatch.setattr(store.memory.driver.database, "aquery", counted)
+    monkeypatch.setattr(store.memory.driver.store.database, "aquery", counted)
     puts = [store.aput(("a",), str(each), {"n": each}) for each in range(400)]
     results = await asyncio.gather(*puts, store.aput(("a",), "bad", {"n": object()}), return_exceptions=True)
     assert isinstance(results[-1], InputError)
@@ -289,7 +289,7 @@ async def test_expired_items_are_not_seen_where_that_is_wanted(memory, name):
 
 def test_reading_an_item_lets_it_live_on_unless_that_is_not_wanted(store):
     def left():
-        rows = store.memory.driver.database.query(
+        rows = store.memory.driver.store.database.query(
             store._driver.key(store.name), "MATCH (i:Item) RETURN i.expires_at AS at", {}, write=False
         )
         return rows[0]["at"]

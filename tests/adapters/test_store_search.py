@@ -77,7 +77,9 @@ async def test_vectors_go_with_their_items(make):
     key = store._driver.key(store.name)
 
     def vectors():
-        return store.memory.driver.database.query(key, "MATCH (v:Vector) RETURN count(v) AS n", {}, write=False)[0]["n"]
+        return store.memory.driver.store.database.query(key, "MATCH (v:Vector) RETURN count(v) AS n", {}, write=False)[
+            0
+        ]["n"]
 
     await store.aput(("x",), "k", {"a": "red", "b": "blue"}, ttl=10)
     await store.aput(("x",), "l", {"a": "red"}, ttl=0)

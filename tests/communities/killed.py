@@ -33,7 +33,7 @@ def live(url: str, namespace: str, most: int, *, sent: bool) -> None:
     memory = GraphMemory(
         Settings(url=url, parallel=1, max_community_bytes=most), model=Telling(), embeddings=HashEmbeddings()
     )
-    perform = memory.driver._query
+    perform = memory.driver.store.perform
 
     def dying(key: str, asked: Any) -> Any:
         writes = isinstance(asked, Query) and asked.write
@@ -43,7 +43,7 @@ def live(url: str, namespace: str, most: int, *, sent: bool) -> None:
             os.kill(os.getpid(), 9)
         return rows
 
-    memory.driver._query = dying  # type: ignore[method-assign]
+    memory.driver.store.perform = dying  # type: ignore[method-assign]
     memory.communities.refresh(namespace=namespace)
 
 

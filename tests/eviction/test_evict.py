@@ -15,7 +15,7 @@ from kg_memory.falkor.queries.ingestion import SAVE
 from kg_memory.maintenance import eviction
 from kg_memory.maintenance import eviction_cypher as cypher
 from kg_memory.maintenance.forgetting.cypher import FORGET
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from tests.eviction import told
@@ -306,7 +306,7 @@ def test_each_query_finds_what_it_needs_by_an_index_or_in_pages(memory, database
     for place, at in (*MOVES, ("Oslo", "2023-01-01")):
         memory.add(f"I moved to {place}.", speaker="Ann", at=at, namespace=namespace)
     memory.privacy.evict(expired_days=0, namespace=namespace)
-    key, driver = graph_key(namespace), Driver(Scripted(), HashEmbeddings(), database)
+    key, driver = graph_key(namespace), open_driver(Scripted(), HashEmbeddings(), database)
     every = {"expired_days": 0.0, "orphans": True, "max_entities": 1, "expired_episodes": True}
     asked = [eviction.EvictionRequest(**every), eviction.EvictionRequest(**every, dry_run=True)]
     flows = [*(eviction.evict(each, Settings(), namespace) for each in asked), eviction.revive(["f"], ["e"])]

@@ -17,6 +17,7 @@ from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.episodes import read_episodes
 from kg_memory.memory.facts import facts_about, read_evolution
+from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
@@ -171,7 +172,7 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_embedded_anew(old, d
         old.write("DROP VECTOR INDEX FOR (n:Entity) ON (n.embedding)")
         old.write("MATCH (n:Entity {name: 'Ann'}) SET n.embedding = vecf32($short)", short=[1.0] * 32)
         old.write(reembedding.WRITE_MODEL, model=schema.UNDER_WAY, dimension=32)
-    other = Driver(Scripted(), HashEmbeddings(32, "small"), database)
+    other = open_driver(Scripted(), HashEmbeddings(32, "small"), database)
     assert reembedding.reembed(other, old.namespace) == 3 + 2 + 2
     assert nearest(old, other.embeddings.embed_query("Paris")) == ("Paris", pytest.approx(1.0, abs=1e-6))
     assert as_known(other, old.namespace) == [PARIS_NOW, OSLO_THEN]

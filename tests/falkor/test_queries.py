@@ -14,7 +14,7 @@ from kg_memory.falkor.queries import communities, episodes, facts, features, ing
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.facts import facts_about
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -174,7 +174,7 @@ OF_ONE = {
 @pytest.fixture(scope="module")
 def key(database: Database) -> str:
     """A graph with everything in it."""
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     graph = build(driver, Settings()).compile()
     for number in range(3):
         graph.invoke({"content": f"I live in Oslo {number}.", "speaker": "Ann", "namespace": "plans"})

@@ -19,7 +19,7 @@ from kg_memory.falkor import binaries
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.replica import RETRY_AFTER, Replicated
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import embed, in_step, read, write
 from kg_memory.runtime.flow import every
 from tests.scripted import HashEmbeddings, Scripted
@@ -224,7 +224,7 @@ def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary,
     with socket.socket() as taken:  # bound, and does not listen
         taken.bind(("127.0.0.1", 0))
         database = Replicated(primary, Node(taken.getsockname()[1]))
-        driver = Driver(Scripted(), HashEmbeddings(), database)
+        driver = open_driver(Scripted(), HashEmbeddings(), database)
         driver.run(write(MAKE), namespace)
         assert driver.reading().run(every([read(COUNT), in_step([read(COUNT)])]), namespace) == [
             [{"n": 1}],
@@ -238,7 +238,7 @@ def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary,
 
 async def test_closing_closes_both(primary, replica, namespace):
     database = Replicated(primary, replica)
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     before = await asyncio.to_thread(lambda: len(replica.redis.client_list()))
     await driver.arun(write(MAKE), namespace)
     await driver.reading().arun(read(COUNT), namespace)

@@ -19,8 +19,8 @@ from kg_memory.falkor import binaries, embedded, schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries import facts, ingestion, search
 from kg_memory.ingestion.graph import build
+from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
-from kg_memory.runtime.driver import Driver
 from kg_memory.text import tokenise
 from tests.scripted import At, HashEmbeddings, Scripted
 
@@ -164,7 +164,7 @@ def test_a_driver_with_another_dimension_is_refused_before_it_writes_and_when_it
 ):
     said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     build(driver, settings).compile().invoke(said)
-    other = Driver(Scripted(), HashEmbeddings(32), database)
+    other = open_driver(Scripted(), HashEmbeddings(32), database)
     with pytest.raises(EmbeddingMismatch, match="32"):
         build(other, settings).compile().invoke({**said, "content": "I live in Paris."})
     with pytest.raises(EmbeddingMismatch, match="reembed"):
@@ -242,7 +242,7 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
     found = binaries.fetch()
     server = embedded.join(tmp_path / "db", found, idle_seconds=0)
     database = Database(At(server))
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     graph = build(driver, settings).compile()
     for number in range(12):
         place = ("Oslo", "Paris", "Rome")[number % 3]

@@ -16,7 +16,7 @@ from kg_memory.llm.embeddings import make_reliable
 from kg_memory.memory.entities import read_entities
 from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
 from kg_memory.memory.facts import facts_about
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from kg_memory.text.identity import display_name, replace_unstorable
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -105,7 +105,7 @@ def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, ho
     if len(entities) > 1:
         assert driver.run(facts_about("Oslo", 10), namespace)
     assert driver.run(read_stats(), namespace).episodes == 2
-    assert namespace in driver.database.namespaces() or graph_key(namespace).startswith("kg:#")
+    assert namespace in driver.store.database.namespaces() or graph_key(namespace).startswith("kg:#")
 
 
 def test_nul_and_lone_surrogates_are_replaced_and_nothing_else_is(driver, settings, namespace):
@@ -148,7 +148,7 @@ NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 
 
 @pytest.mark.parametrize("odd", NO_VECTORS, ids=lambda odd: repr(odd)[:12])
 def test_what_is_no_vector_never_reaches_the_database(database, settings, namespace, rows, odd):
-    driver = Driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.RetryPolicy(attempts=1)), database)
+    driver = open_driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.RetryPolicy(attempts=1)), database)
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
     with pytest.raises(EmbeddingError):
@@ -166,7 +166,7 @@ def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(d
             vectors = super().embed_documents(texts)
             return [v if any(c.isalnum() for c in t) else [0.0] * 64 for t, v in zip(texts, vectors, strict=True)]
 
-    driver = Driver(Scripted(), make_reliable(Zero()), database)
+    driver = open_driver(Scripted(), make_reliable(Zero()), database)
     graph = build(driver, settings).compile()
     for content in ("...", "!!!", "I live in Oslo."):
         graph.invoke({"content": content, "at": "2024-01-01", "namespace": namespace})

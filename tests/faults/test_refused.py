@@ -14,7 +14,7 @@ from kg_memory import GraphMemory, Settings
 from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor import binaries, schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import read, write
 from tests.falkor.test_replica import Node, answers, follow, running, until
 from tests.faults.proxy import Plan, Proxy
@@ -102,7 +102,7 @@ def test_a_password_that_is_asked_for_is_told(node: Node) -> None:
 
 def test_a_write_that_takes_too_long_is_ended_and_leaves_nothing(node: Node) -> None:
     database = Database(node)
-    driver = Driver(Scripted(), HashEmbeddings(), database)
+    driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("CREATE (:Own)"), "n")
     for name in ("TIMEOUT_MAX", "TIMEOUT_DEFAULT"):
         node.redis.execute_command("GRAPH.CONFIG", "SET", name, 100)

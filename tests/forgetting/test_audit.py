@@ -25,7 +25,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
 
 @pytest.fixture
 def redis(memory: GraphMemory) -> Callable[..., Any]:
-    return memory.driver.database.command
+    return memory.driver.store.database.command
 
 
 def forget_one(world: World, day: int = 1, **why: str) -> Any:
@@ -109,7 +109,7 @@ def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
     world, memory, redis, monkeypatch, kind, place
 ):
     added = world.moves("Oslo", "2024-01-01", thread="t")
-    real = memory.driver.database.__class__
+    real = memory.driver.store.database.__class__
 
     def dying(ask: Any) -> Any:
         def query(self: Any, *given: Any, **named: Any) -> Any:
@@ -137,7 +137,7 @@ def test_what_was_removed_by_somebody_who_was_killed_is_logged_once_by_the_next(
         assert (entry.kind, entry.complete, entry.residue, entry.episodes) == (kind, False, None, 1)
         assert "Tom" not in str(entry)
     assert redis("HGETALL", audit.POINTERS) == {}
-    noted = memory.driver.database.query(graph_key(world.namespace), audit.NOTES, {}, write=False)
+    noted = memory.driver.store.database.query(graph_key(world.namespace), audit.NOTES, {}, write=False)
     assert noted == []
     assert memory.privacy.verify().ok
     assert len(world.episodes.list()) == (place == "before")

@@ -42,7 +42,7 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 @pytest.mark.parametrize("named", [{"thread": "t"}, {"everything": True}], ids=str)
 def test_the_bytes_are_gone_from_the_files(own, folder, named):
-    own.driver.database.command("CONFIG", "SET", "rdbcompression", "no")  # or nothing would be found at all
+    own.driver.store.database.command("CONFIG", "SET", "rdbcompression", "no")  # or nothing would be found at all
     own.add(KEPT, speaker="Bob", namespace="kept" if "everything" in named else "n")
     own.add(SAID, speaker="Ann", thread="t", namespace="n")
     assert files_with(folder, "Zebulonia")
@@ -59,7 +59,7 @@ def test_the_bytes_are_gone_from_the_files(own, folder, named):
 
 
 def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
-    command = own.driver.database.command
+    command = own.driver.store.database.command
     command("GRAPH.CONFIG", "SET", "CMD_INFO", "yes")
     command("CONFIG", "SET", "slowlog-log-slower-than", 0)
     added = own.add(SAID, speaker="Ann", namespace="n")
@@ -75,7 +75,7 @@ def test_the_stream_and_the_slow_logs_of_the_server_have_nothing_of_it(own):
 
 def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
-    database = memory.driver.database
+    database = memory.driver.store.database
     with graph_swap.shadow_graph(database) as alive, graph_swap.shadow_graph(database) as dead:
         alive.copy(graph_key(namespace))
         dead.copy(graph_key(namespace))
@@ -86,7 +86,7 @@ def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
 
 @pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])
 def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkeypatch, refused):
-    database = memory.driver.database.__class__
+    database = memory.driver.store.database.__class__
     real = database.command
 
     def command(self: Any, *words: str) -> Any:
@@ -103,5 +103,5 @@ def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkey
 
 def test_a_rewrite_that_began_before_is_waited_for_and_done_again(memory, namespace):
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
-    memory.driver.database.command("BGREWRITEAOF")
+    memory.driver.store.database.command("BGREWRITEAOF")
     assert memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace).erased

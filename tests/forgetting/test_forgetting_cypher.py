@@ -11,7 +11,7 @@ from kg_memory.ingestion.graph import build
 from kg_memory.maintenance.forgetting import audit, cypher, delete, residue, selection
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
 from tests.queries import queries
@@ -32,7 +32,7 @@ SCANS = {
 
 def test_each_query_finds_what_it_needs_by_an_index(database: Database):
     settings = Settings(url="falkor://elsewhere")
-    driver, found = Driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
+    driver, found = open_driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
     graph = build(driver, Settings()).compile()
     for place in ("Oslo", "Paris"):
         state = graph.invoke({"content": f"I moved to {place}.", "speaker": "Ann", "namespace": "forgetting plans"})

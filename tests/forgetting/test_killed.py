@@ -40,11 +40,11 @@ class Killed:
         self.since = memory.driver.clock()
 
     def look(self, cypher: str) -> list[dict[str, Any]]:
-        return self.memory.driver.database.query(graph_key(self.namespace), cypher, {}, write=False)
+        return self.memory.driver.store.database.query(graph_key(self.namespace), cypher, {}, write=False)
 
     def begin(self) -> None:
         """Have the messages be there, and an empty log."""
-        database = self.memory.driver.database
+        database = self.memory.driver.store.database
         database.command("DEL", audit.LOG, audit.POINTERS)
         if self.namespace in self.memory.data.namespaces():
             database.delete(graph_key(self.namespace))
@@ -70,7 +70,7 @@ class Killed:
     def _die(self, at: int) -> None:
         driver, number = self.memory.driver, count()
         perform = driver._perform
-        deleted = driver.database.delete
+        deleted = driver.store.database.delete
 
         def arrive() -> None:
             if next(number) == at:
@@ -89,7 +89,7 @@ class Killed:
             deleted(key)
 
         driver._perform = dying  # type: ignore[method-assign]
-        driver.database.delete = delete  # type: ignore[method-assign]
+        driver.store.database.delete = delete  # type: ignore[method-assign]
         self.forget()
         os._exit(0)
 

@@ -88,7 +88,7 @@ def test_everything_goes_with_its_graph_and_what_comes_after_is_new(verbs, memor
     assert (done.kind, done.episodes, done.checkpoints) == ("everything", (added.episode,), ("t",))
     assert namespace not in memory.data.namespaces()
     assert list(saver.list(None)) == []
-    assert len(memory.driver.vectors._known) == 0
+    assert len(memory.driver.embedder.vectors._values) == 0
     with pytest.raises(InputError, match="forgotten"):
         verbs.privacy.forget(everything=True)
     assert verbs.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", thread="t").episode == added.episode

@@ -195,7 +195,7 @@ class Counted:
 
     def __init__(self, memory: GraphMemory) -> None:
         self.queries = self.requests = 0
-        query, embed = memory.driver._query, memory.driver.embeddings.embed_documents
+        query, embed = memory.driver.store.perform, memory.driver.embedder.embeddings.embed_documents
 
         def counted_query(*given: Any) -> Any:
             self.queries += 1
@@ -205,5 +205,5 @@ class Counted:
             self.requests += 1
             return embed(texts)
 
-        memory.driver._query = counted_query  # type: ignore[method-assign]
-        memory.driver.embeddings.embed_documents = counted_embed  # type: ignore[method-assign]
+        memory.driver.store.perform = counted_query  # type: ignore[method-assign]
+        memory.driver.embedder.embeddings.embed_documents = counted_embed  # type: ignore[method-assign]

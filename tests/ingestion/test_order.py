@@ -157,7 +157,7 @@ def test_a_conversation_that_arrives_in_another_order_gives_the_same_history(off
 @pytest.mark.parametrize("way", [one_by_one, all_in_one_call])
 def test_an_entity_is_found_by_the_words_of_its_names_and_of_its_summary(offline, namespace, way):
     way(offline, CONVERSATION, namespace)
-    found = offline.driver.database.query(
+    found = offline.driver.store.database.query(
         graph_key(namespace),
         "MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity) WITH e, collect([t.s, p.f]) AS words"
         " RETURN e.name AS name, e.aliases AS aliases, e.summary AS summary, e.n AS n, words",

@@ -50,7 +50,9 @@ def test_a_summary_says_what_is_true_now_and_what_was_before_on_both_sides_of_a_
 
 def test_summaries_that_a_crash_left_old_are_refreshed_later(add, look, summaries, driver, namespace, rows):
     add("I live in Oslo.", "2024-01-01")
-    driver.database.query(graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True)
+    driver.store.database.query(
+        graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True
+    )
     look(refresh(since=0, before=6))
     assert set(summaries().values()) == {"Ann lives in Oslo."}
     assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []

@@ -13,8 +13,8 @@ from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.memory.open import open_driver
 from kg_memory.models.graph import Fact
-from kg_memory.runtime.driver import Driver
 from kg_memory.settings import FactType, Settings
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -346,7 +346,7 @@ def test_what_the_model_said_of_a_predicate_is_kept_and_not_asked_again_by_anoth
     }
     say("Bob is here.", "2024-01-01")
     other = Scripted(**model.rules)
-    second = Driver(other, HashEmbeddings(), database)
+    second = open_driver(other, HashEmbeddings(), database)
     with GraphMemory(memory.settings, model=other, embeddings=HashEmbeddings()) as again:
         say("Carl is here.", "2024-01-02", again)
     second.close()

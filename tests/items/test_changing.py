@@ -49,6 +49,6 @@ def test_an_emptied_namespace_takes_nothing_with_it_that_others_put(memory):
 
     with ThreadPoolExecutor(len(stores)) as pool:
         list(pool.map(put_and_delete, range(len(stores))))
-    database, key = memory.driver.database, stores[0]._driver.key(name)
+    database, key = memory.driver.store.database, stores[0]._driver.key(name)
     left = database.query(key, "MATCH (n) RETURN labels(n)[0] AS label", {}, write=False)
     assert left == [{"label": "Meta"}]

@@ -9,10 +9,10 @@ import pytest
 from langgraph.store.base import PutOp
 
 from kg_memory.adapters.store.items import changing, cypher, pair_cypher, pairs
-from kg_memory.adapters.store.items.driver import ItemDriver
+from kg_memory.adapters.store.items.driver import open_item_driver
 from kg_memory.falkor import store_schema
 from kg_memory.falkor.store_schema import ITEMS, PAIRS
-from kg_memory.runtime.driver import Driver
+from kg_memory.memory.open import open_driver
 from tests.scripted import HashEmbeddings, Scripted
 
 FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}
@@ -38,8 +38,8 @@ PARAMS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def plans(database):
-    memory = Driver(Scripted(), HashEmbeddings(), database)
-    items, values = ItemDriver(memory, ITEMS), ItemDriver(memory, PAIRS)
+    memory = open_driver(Scripted(), HashEmbeddings(), database)
+    items, values = open_item_driver(memory, ITEMS), open_item_driver(memory, PAIRS)
     puts = [changing.change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
     items.run(changing.make(puts), "plans")
     values.run(pairs.store([pairs.pair("k", 1)]), "plans")

@@ -214,7 +214,7 @@ def spend(memory: GraphMemory, namespace: str, calls: int) -> None:
     memory.add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     query = "MERGE (s:Spent {day: $day}) SET s.calls = $calls"
     key = memory.driver.key(namespace)
-    memory.driver.database.query(key, query, {"day": NOON // DAY, "calls": calls}, write=True)
+    memory.driver.store.database.query(key, query, {"day": NOON // DAY, "calls": calls}, write=True)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_a_budget_takes_no_command_more(opened: Open, namespace: str, monkeypatc
     asked: list[str] = []
 
     def commands(memory: GraphMemory, space: str) -> list[str]:
-        query = memory.driver._query
+        query = memory.driver.store.perform
         monkeypatch.setattr(memory.driver, "_query", lambda key, what: asked.append(str(what)[:60]) or query(key, what))
         asked.clear()
         memory.add("I live in Oslo with Bob.", speaker="Ann", at=AT, namespace=space)

@@ -29,6 +29,7 @@ from kg_memory.llm.prompts.answers import (
     Resolutions,
     Summaries,
 )
+from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Ask
@@ -159,7 +160,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     folder = tmp_path_factory.mktemp("retrieval") / "db"
     server = embedded.join(folder, binaries.fetch(), fsync="everysec", idle_seconds=0)
     database = Database(_Server(server))
-    driver = Driver(Teller(), WordVectors(), database)
+    driver = open_driver(Teller(), WordVectors(), database)
     yield driver
     driver.close()
     database.close()
@@ -178,7 +179,7 @@ def talk(driver: Driver) -> Talk:
 
 @pytest.fixture
 def many(driver: Driver) -> Iterator[Many]:
-    made = Many(driver.database)  # type: ignore[arg-type]
+    made = Many(driver.store.database)  # type: ignore[arg-type]
     yield made
     made.driver.close()
 

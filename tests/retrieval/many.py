@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
@@ -48,7 +48,7 @@ class Many:
     """One namespace of a real database, written row by row."""
 
     def __init__(self, database: Database) -> None:
-        self.driver = Driver(Scripted(), HashEmbeddings(DIMENSIONS), database)
+        self.driver = open_driver(Scripted(), HashEmbeddings(DIMENSIONS), database)
         self.namespace = f"many-{uuid4()}"
         schema.ensure(database, graph_key(self.namespace), DIMENSIONS, "hash")
 
@@ -89,7 +89,7 @@ class Many:
 
     def _write(self, cypher: str, rows: Sequence[Any], **params: Any) -> None:
         key = graph_key(self.namespace)
-        self.driver.database.query(key, cypher, {"rows": list(rows), **params}, write=True)  # type: ignore[attr-defined]
+        self.driver.store.database.query(key, cypher, {"rows": list(rows), **params}, write=True)  # type: ignore[attr-defined]
 
 
 def vector(angle: float) -> list[float]:

@@ -76,7 +76,7 @@ def test_an_end_that_no_line_tells_is_marked_without_one(world):
     end = datetime(2020, 1, 1, tzinfo=UTC)
     query = "MATCH (b:Belief) WHERE b.invalid_at > $end SET b.invalid_at = $end"
     graph = graph_key(world.namespace)
-    world.memory.driver.database.query(graph, query, {"end": micros(end, default=0)}, write=True)
+    world.memory.driver.store.database.query(graph, query, {"end": micros(end, default=0)}, write=True)
     world.add("Bob likes Oslo.", speaker="Bob", at="2021-01-01", source_id="D2")
     assert ended(world)["D1"] == [("2020-01-01", None)]
 
@@ -175,7 +175,7 @@ def test_the_template_is_chosen_by_its_name(returned):
 def test_the_facts_that_are_served_are_counted_where_the_recipe_goes_by_use(returned):
     def used():
         query = "MATCH (f:Fact) WHERE f.used > 0 RETURN f.sentence AS sentence, f.used AS used"
-        rows = returned.memory.driver.database.query(graph_key(returned.namespace), query, {}, write=False)
+        rows = returned.memory.driver.store.database.query(graph_key(returned.namespace), query, {}, write=False)
         return {row["sentence"]: row["used"] for row in rows}
 
     given = {"question": "Where does Ann live?", "namespace": returned.namespace}

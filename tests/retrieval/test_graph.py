@@ -97,7 +97,7 @@ def test_what_the_named_person_said_comes_before_what_others_said(talk: Talk) ->
 
 def test_an_episode_that_was_only_saved_is_found_by_its_words(talk: Talk) -> None:
     talk.tell("Ann", "I live in Bergen")
-    talk.driver.database.query(
+    talk.driver.store.database.query(
         f"kg:{talk.namespace}", "MATCH (e:Episode) SET e.status = 'saved', e.embedding = NULL", {}, write=True
     )
     assert [each["content"] for each in talk.ask("Bergen")["results"]["episodes"]] == ["I live in Bergen"]
@@ -109,7 +109,7 @@ def test_communities_are_found_by_their_members_and_names(talk: Talk) -> None:
     MATCH (e:Entity {name: 'Ann'})
     CREATE (:Community {id: 'c1', name: 'People of the fjord', summary: 'They like rain.', n: 3})-[:HAS_MEMBER]->(e)
     """
-    talk.driver.database.query(f"kg:{talk.namespace}", query, {}, write=True)
+    talk.driver.store.database.query(f"kg:{talk.namespace}", query, {}, write=True)
     assert talk.ask("What about Ann?")["results"]["communities"] == []
     state = talk.ask("What about Ann?", recipe="overview")
     assert [each["name"] for each in state["results"]["communities"]] == ["People of the fjord"]
@@ -136,7 +136,7 @@ def test_a_question_without_letters_finds_nothing(story: Talk, question: str) ->
 def test_a_namespace_that_was_never_written_has_nothing_and_stays_unmade(new_talk: Callable[[], Talk]) -> None:
     talk = new_talk()
     assert talk.ask("Where does Ann live?")["context"] == ""
-    assert talk.namespace not in talk.driver.database.namespaces()
+    assert talk.namespace not in talk.driver.store.database.namespaces()
 
 
 def test_the_limit_holds_for_each_kind(story: Talk) -> None:

@@ -73,12 +73,12 @@ MADE = made(KINDS, doubtful=False) | DOUBTFUL
 
 
 def told(story: Talk, cypher: str, **params: Any) -> str:
-    return story.driver.database.explain(graph_key(story.namespace), cypher, PARAMETERS | params)  # type: ignore[attr-defined,no-any-return]
+    return story.driver.store.database.explain(graph_key(story.namespace), cypher, PARAMETERS | params)  # type: ignore[attr-defined,no-any-return]
 
 
 def rows(story: Talk, cypher: str, **params: Any) -> list[dict[str, Any]]:
     key = graph_key(story.namespace)
-    return story.driver.database.query(key, cypher, PARAMETERS | params, write=False)  # type: ignore[attr-defined,no-any-return]
+    return story.driver.store.database.query(key, cypher, PARAMETERS | params, write=False)  # type: ignore[attr-defined,no-any-return]
 
 
 def has_embedding(found: list[dict[str, Any]]) -> bool:

@@ -77,7 +77,7 @@ def test_what_has_no_vector_is_left_out(many: Many) -> None:
 @pytest.fixture(scope="module")
 def crowd(driver: Any) -> Any:
     """Many facts near the question, of which few hold or are of a rare kind; those lie farthest."""
-    made = Many(driver.database)
+    made = Many(driver.store.database)
     made.facts(
         [
             {"id": f"f{i:04}", "angle": i / ALL, "over": i < ALL - 5, "predicate": "RARE" if i >= ALL - 3 else "P"}

@@ -123,7 +123,9 @@ def test_a_verdict_that_took_effect_by_itself_can_be_decided_about(memory, names
     world.moves("Oslo", "2024-01-01")
     world.moves("Paris", "2024-06-01")
     assert (world.lived(), world.reviews.list(), world.reviews.conflicts()) == (AFTER, [], [])
-    [row] = memory.driver.database.query(graph_key(namespace), "MATCH (v:Verdict) RETURN v.id AS id", {}, write=False)
+    [row] = memory.driver.store.database.query(
+        graph_key(namespace), "MATCH (v:Verdict) RETURN v.id AS id", {}, write=False
+    )
     assert world.reviews.decide(row["id"], "reject").ruling == "refused"
     assert world.lived() == BEFORE
     assert world.lived(unreviewed=True) == BEFORE
@@ -279,7 +281,7 @@ STEPS = st.lists(ADD | DECIDE | UNDO, max_size=7)
 
 
 def beliefs(world: World) -> dict[str, Any]:
-    found = world.memory.driver.database.query(graph_key(world.namespace), BELIEFS, {}, write=False)
+    found = world.memory.driver.store.database.query(graph_key(world.namespace), BELIEFS, {}, write=False)
     assert len({row["belief"]["id"] for row in found}) == len(found)
     return {row["belief"]["id"]: row for row in found}
 
@@ -291,7 +293,7 @@ def carry_out(world: World, number: int, step: tuple[Any, ...]) -> None:
         world.doubts("supersedes" if day % 3 else "conflicts", confidence)
         world.moves(place, f"2024-{day % 12 + 1:02}-{day:02}", source_id=str(number))
         return
-    rows = world.memory.driver.database.query(
+    rows = world.memory.driver.store.database.query(
         graph_key(world.namespace), "MATCH (v:Verdict) RETURN v.id AS id ORDER BY v.id", {}, write=False
     )
     if not rows:

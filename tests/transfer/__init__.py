@@ -23,7 +23,7 @@ def whole(memory: GraphMemory, namespace: str, *, vectors: bool = True) -> Count
         }
         return repr(sorted(own.items()))
 
-    look = memory.driver.database.query
+    look = memory.driver.store.database.query
     found = Counter(f"{row['labels']} {told(row['p'])}" for row in look(graph_key(namespace), NODES, {}, write=False))
     for row in look(graph_key(namespace), LINKS, {}, write=False):
         ends = [{**row[end], "embedding": None} for end in ("a", "b")]

@@ -62,7 +62,7 @@ def drawn(memory: GraphMemory, model: Scripted, namespace: str) -> GraphMemory:
 
     model.rules["facts"] = three
     memory.add("Ann introduces Bob to Cid", at="2024-01-03", namespace=namespace)
-    memory.driver.database.query(
+    memory.driver.store.database.query(
         memory.driver.key(namespace), "MATCH (n:Entity {name: 'Bob'}) SET n.name = $evil", {"evil": EVIL}, write=True
     )
     return memory

@@ -22,7 +22,7 @@ GRAPH = "of graphiti"
 @pytest.fixture
 def there(memory: GraphMemory) -> Iterator[GraphMemory]:
     """A memory beside which Graphiti has its graph."""
-    database = memory.driver.database
+    database = memory.driver.store.database
     database.client().connection.delete(GRAPH)
     graphiti_graph.put(lambda cypher, **params: database.query(GRAPH, cypher, params, write=True))
     yield memory
@@ -61,7 +61,7 @@ def test_facts_come_with_both_clocks_and_evidence(there: GraphMemory, server: Se
     assert [each.name for each in there.communities.list(namespace=namespace)] == ["Ann's places"]
     found = there.search("Where does Ann live?", namespace=namespace)
     assert found.facts[0].sentence == "Ann lives in Paris"
-    assert flaws(lambda cypher: there.driver.database.query(graph_key(namespace), cypher, {}, write=False)) == []
+    assert flaws(lambda cypher: there.driver.store.database.query(graph_key(namespace), cypher, {}, write=False)) == []
 
 
 def test_what_ended_a_fact_can_be_forgotten_and_a_new_one_ends_it_too(
@@ -81,7 +81,7 @@ def test_a_dump_of_neo4j_says_the_same_as_the_graph(there: GraphMemory, server: 
     graphiti_graph.dump(tmp_path / "neo4j.json")
     there.data.import_graphiti(tmp_path / "neo4j.json", namespace=namespace, replace=True)
     assert exported(there, namespace) == data
-    assert left_aside(there.driver.database) == []
+    assert left_aside(there.driver.store.database) == []
 
 
 async def test_it_comes_as_well_on_an_event_loop(there: GraphMemory, server: Server, namespace: str):

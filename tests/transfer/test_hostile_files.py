@@ -126,7 +126,7 @@ def test_a_wrong_file_changes_nothing_and_says_what_to_do(scripted: GraphMemory,
         scripted.data.import_(io.BytesIO(wrong(good)), namespace=TO)
     assert not whole(scripted, TO)
     assert TO not in scripted.data.namespaces()
-    assert left_aside(scripted.driver.database) == []
+    assert left_aside(scripted.driver.store.database) == []
 
 
 def test_names_and_texts_that_look_like_cypher_are_names_and_texts(scripted: GraphMemory, good: list[str]):

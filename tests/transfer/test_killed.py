@@ -35,7 +35,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
     (tmp_path / "in.jsonl").write_bytes(exported(scripted, "other"))
     scripted.data.import_(tmp_path / "in.jsonl", namespace=NEW)
     new = whole(scripted, NEW)
-    connection = scripted.driver.database.client().connection
+    connection = scripted.driver.store.database.client().connection
     with Proxy(plan, server.socket) as proxy, Nursery(proxy.url, str(tmp_path), serving=SERVE) as lives:
         plan.strike = lives.kill
 
@@ -54,7 +54,7 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
         for at in chosen(plan.seen):
             assert live("export", at)[0] == -9
             assert not (tmp_path / "out.jsonl").exists()
-        assert (live("export")[0], left_aside(scripted.driver.database)) == (0, [])
+        assert (live("export")[0], left_aside(scripted.driver.store.database)) == (0, [])
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
 
         assert live("import")[0] == 0
@@ -63,10 +63,10 @@ def test_killed_at_any_command(scripted: GraphMemory, server: Server, tmp_path: 
             ended, done = live("import", at, "unanswered")
             assert ended == -9
             assert whole(scripted, NEW) == (new if "EXEC" in done else {}), done[-1]
-            left |= bool(left_aside(scripted.driver.database))
+            left |= bool(left_aside(scripted.driver.store.database))
         assert left, "those that died left what they had made"
         assert live("replace")[0] == 0
-        assert left_aside(scripted.driver.database) == [], "who lives takes it away"
+        assert left_aside(scripted.driver.store.database) == [], "who lives takes it away"
         scripted.data.import_(io.BytesIO(data), replace=True)
         for at in chosen(plan.seen):
             ended, done = live("replace", at)

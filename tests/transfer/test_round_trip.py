@@ -76,7 +76,7 @@ def test_any_history_is_the_same_after_a_round_trip(scripted: GraphMemory, histo
     made = scripted.data.import_(io.BytesIO(exported(scripted, namespace, embeddings=False)), replace=True)
     assert made.embedded == data.count(b'"embedding":')
     assert whole(scripted, namespace) == before, "vectors that are made anew by the same model are the same"
-    assert left_aside(scripted.driver.database) == []
+    assert left_aside(scripted.driver.store.database) == []
 
 
 def test_in_another_namespace_the_same_message_is_still_the_same_episode(scripted: GraphMemory):
@@ -92,7 +92,7 @@ def test_in_another_namespace_the_same_message_is_still_the_same_episode(scripte
     assert [each.new for each in scripted.add_many(told, namespace="to there")] == [False] * 3
     assert whole(scripted, "to there") == before
     straight = {each["id"] for each in _read_anew(scripted, told)}
-    there = scripted.driver.database.query(graph_key("to there"), IDS, {}, write=False)
+    there = scripted.driver.store.database.query(graph_key("to there"), IDS, {}, write=False)
     assert {each["id"] for each in there} == straight, "as if it had been read there"
     [added] = scripted.add_many(
         [{"content": "I moved to Oslo", "speaker": "Ann", "at": "2024-02-01"}], namespace="to there"
@@ -109,9 +109,9 @@ IDS = "MATCH (n) WHERE n:Episode OR n:Entity OR n:Fact OR n:Verdict RETURN n.id 
 def _read_anew(memory: GraphMemory, told: list) -> list:
     """Return the ids of what is read in the namespace itself."""
     data = exported(memory, "to there")
-    memory.driver.database.delete(graph_key("to there"))
+    memory.driver.store.database.delete(graph_key("to there"))
     memory.add_many(told, namespace="to there")
-    found = memory.driver.database.query(graph_key("to there"), IDS, {}, write=False)
+    found = memory.driver.store.database.query(graph_key("to there"), IDS, {}, write=False)
     memory.data.import_(io.BytesIO(data), replace=True)
     return found
 
@@ -159,4 +159,4 @@ def test_a_namespace_that_holds_something_is_refused_and_one_that_holds_nothing_
     with pytest.raises(InputError, match="'nobody' is empty or does not exist; check its name"):
         scripted.data.export(tmp_path / "kept.jsonl", namespace="nobody")
     assert (tmp_path / "kept.jsonl").read_bytes() == data
-    assert left_aside(scripted.driver.database) == []
+    assert left_aside(scripted.driver.store.database) == []

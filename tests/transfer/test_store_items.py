@@ -15,7 +15,7 @@ from tests.transfer import exported, left_aside
 def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: str):
     fields: list[str] = ["text", "more[*]"]
     store = KGStore(
-        memory, name=namespace, index={"dims": 64, "embed": memory.driver.embeddings, "fields": fields}, ttl={}
+        memory, name=namespace, index={"dims": 64, "embed": memory.driver.embedder.embeddings, "fields": fields}, ttl={}
     )
     store.put(("users", "ann"), "likes", {"text": "Ann likes jazz", "more": ["rock", "pop"]})
     store.put(("users", "bob"), "`x` 奥斯陆", {"text": "Bob likes chess"}, ttl=60)
@@ -40,4 +40,4 @@ def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: s
         exported(memory, store="none")
     with pytest.raises(InputError, match="form must be jsonl for the items of a store"):
         exported(memory, store=namespace, form="graphml")
-    assert left_aside(memory.driver.database) == []
+    assert left_aside(memory.driver.store.database) == []

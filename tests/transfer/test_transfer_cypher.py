@@ -24,7 +24,7 @@ def key(memory: GraphMemory, namespace: str) -> str:
 def test_a_page_is_found_by_its_ids(memory: GraphMemory, key: str):
     for name, query in READ.items():
         used = {each: value for each, value in PAGE.items() if f"${each}" in query}
-        plan = memory.driver.database.explain(key, query, used)
+        plan = memory.driver.store.database.explain(key, query, used)
         assert plan.count("Scan") == 1, (name, plan)
         assert "Label and ID Scan" in plan, (name, plan)
 
@@ -33,8 +33,8 @@ def test_what_is_referred_to_is_found_by_an_index(memory: GraphMemory, key: str)
     KGStore(memory, name=key).put(("a",), "k", {"n": 1}, index=False)
     for name, query in WRITE.items():
         place = graph_key(key, ITEMS.prefix) if name == "item" else key
-        plan = memory.driver.database.explain(place, query, {"rows": []})
+        plan = memory.driver.store.database.explain(place, query, {"rows": []})
         scans = [line.strip() for line in plan.splitlines() if "Scan" in line]
         assert all(line.startswith("Node By Index Scan") for line in scans), (name, plan)
     for query, name in ((cypher.TERMS, "terms"), (cypher.ALIASES, "keys")):
-        assert "Node By Index Scan" in memory.driver.database.explain(key, query, {name: []})
+        assert "Node By Index Scan" in memory.driver.store.database.explain(key, query, {name: []})

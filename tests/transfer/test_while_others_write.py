@@ -39,7 +39,7 @@ def test_an_export_is_of_one_moment_while_others_write(memory: GraphMemory, name
     during = exported(memory, namespace)
     assert during != before
     assert during == exported(memory, namespace), "it was done once more, from a copy, and a copy says the same"
-    assert left_aside(memory.driver.database) == []
+    assert left_aside(memory.driver.store.database) == []
 
 
 def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, namespace: str, monkeypatch):
@@ -49,7 +49,7 @@ def test_an_import_takes_no_place_that_was_taken_meanwhile(memory: GraphMemory, 
     with pytest.raises(InputError, match="was written meanwhile; choose another namespace, or replace it"):
         memory.data.import_(io.BytesIO(data), namespace=other)
     assert [each.content for each in memory.episodes.list(namespace=other)] == ["I moved to Rome"]
-    assert left_aside(memory.driver.database) == []
+    assert left_aside(memory.driver.store.database) == []
 
 
 def test_a_reader_sees_all_of_the_old_or_all_of_the_new(memory: GraphMemory, namespace: str, monkeypatch):
@@ -85,7 +85,7 @@ def test_what_was_removed_and_is_not_in_the_log_yet_stays_noted(memory: GraphMem
 
 def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory, namespace: str):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
-    look, key = memory.driver.database.query, memory.driver.key(namespace)
+    look, key = memory.driver.store.database.query, memory.driver.key(namespace)
     look(key, "CREATE (:Belief {id: 'of nothing'})", {}, write=True)
     assert memory.data.export(io.BytesIO(), namespace=namespace).left_out == {"Belief": 1}
     look(key, "CREATE (:Soul {id: 'x'})", {}, write=True)
@@ -96,7 +96,7 @@ def test_what_no_record_tells_of_is_not_left_out_in_silence(memory: GraphMemory,
 def test_extra_fields_and_links_of_later_versions_are_kept(memory: GraphMemory, namespace: str):
     memory.add("Ann moved to Oslo with Bob", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory.communities.refresh(namespace=namespace)
-    look, key = memory.driver.database.query, memory.driver.key(namespace)
+    look, key = memory.driver.store.database.query, memory.driver.key(namespace)
     for more in (
         "MATCH (n:Entity) SET n.stars = 5, n.tags = ['a', 'b'], n.evicted = 1700000000000000",
         "MATCH (f:Fact) SET f.used = 1.5, f.used_at = 1700000000000000, f.n = NULL",

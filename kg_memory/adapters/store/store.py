@@ -36,7 +36,7 @@ from kg_memory.adapters.store.facts import (
 )
 from kg_memory.adapters.store.items import changing, looking
 from kg_memory.adapters.store.items.changing import Change
-from kg_memory.adapters.store.items.driver import ItemDriver, directed
+from kg_memory.adapters.store.items.driver import directed, open_item_driver
 from kg_memory.adapters.store.items.looking import FURTHEST, Look
 from kg_memory.adapters.store.items.sweeper import Sweeper
 from kg_memory.adapters.store.items.together import Together
@@ -87,7 +87,7 @@ class KGStore(Closing, BaseStore):
         self._remembering = Remembering(remember, fields)
         self.memory = GraphMemory() if memory is None else checked_memory(memory)
         self._owns_memory = memory is None
-        self._driver = ItemDriver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
+        self._driver = open_item_driver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
         self._sweeper = Sweeper(self.sweep_ttl)
         self._gets: Together[Look, Result] = Together(self._alook)
         self._searches: Together[Look, Result] = Together(self._alook)
@@ -231,4 +231,4 @@ def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | 
     if index is None:
         return None
     embed = index.get("embed")
-    return directed(memory.driver.embeddings if embed is None else ensure_embeddings(embed), index.get("dims"))
+    return directed(memory.driver.embedder.embeddings if embed is None else ensure_embeddings(embed), index.get("dims"))

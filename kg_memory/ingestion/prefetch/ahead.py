@@ -40,7 +40,7 @@ from kg_memory.ingestion.questions import read_question
 from kg_memory.ingestion.records import JSON, Identity, Mention, NewPredicate, PairVerdict, decoder, to_plain
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import Candidate, answers_before, find_candidates, identity_question, unclear
-from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.state import Draft, Update, cache_in_episode
 from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
 from kg_memory.runtime.effects import Ask, embed, write
@@ -132,7 +132,7 @@ class Turn:
             return None
         finally:
             self.answers |= {durable.key(ask): answer.model_dump_json() for ask, answer in asking.answered}
-            self.steps.append(asking.took(step, began).model_dump())
+            self.steps.append(asking.usage(step, began).model_dump())
 
     def keep(self, ask: Ask, answer: BaseModel) -> Flow[None]:
         """Keep the *answer* to a question that the episode will ask."""
@@ -153,7 +153,7 @@ class Turn:
         }
 
     def _durable(self) -> GraphCache:
-        return GraphCache(self.received.episode.id, self.model, {**self.received.answers, **self.answers})
+        return cache_in_episode(self.received.episode.id, self.model, {**self.received.answers, **self.answers})
 
 
 Group = Sequence[Turn]

@@ -17,11 +17,11 @@ from typing import Any
 from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema, store_schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.falkor.graph_swap import ShadowGraph, shadow_graph
 from kg_memory.falkor.wire import EncodedVector, Row
 from kg_memory.ingestion.postings import index_words, line
 from kg_memory.ingestion.save import NAME_WEIGHT
-from kg_memory.llm.embeddings import vector_model_name
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PREFIXES, Progress
 from kg_memory.maintenance.transfer.file import Target, open_lines
@@ -29,7 +29,6 @@ from kg_memory.maintenance.transfer.from_graphiti import Conversion
 from kg_memory.maintenance.transfer.graphiti import Graph
 from kg_memory.maintenance.transfer.lines import RECORDS, Entity, Episode, Fact, Header, Item, Line, Verdict
 from kg_memory.models.operations import ImportResult
-from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise
 from kg_memory.text.identity import entity_id, episode_id, fact_id, verdict_id
@@ -72,7 +71,7 @@ class ImportOptions:
 
 
 def import_export(
-    driver: Driver, source: Target, options: ImportOptions, progress: Progress | None = None
+    driver: FalkorDriver, source: Target, options: ImportOptions, progress: Progress | None = None
 ) -> ImportResult:
     """Import the export *source*, and return what it held; *progress* gets (bytes read, bytes).
 
@@ -97,7 +96,7 @@ def import_export(
 
 
 def import_graphiti(
-    driver: Driver, graph: Graph, options: ImportOptions, progress: Progress | None = None
+    driver: FalkorDriver, graph: Graph, options: ImportOptions, progress: Progress | None = None
 ) -> ImportResult:
     """Import Graphiti's *graph*, and return what it held; *progress* gets (records written, 0).
 
@@ -124,12 +123,12 @@ def _graphiti_error(number: int, problem: str) -> InputError:
 
 
 @contextmanager
-def _replace_graph(driver: Driver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
+def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
     """Yield a shadow graph that replaces *key*, the graph of *target*, at the end, and whether that has contents.
 
     Errors: `InputError` if it has contents that are not to be replaced, or was written meanwhile.
     """
-    database = driver.database
+    database = driver.store.database
     with shadow_graph(database) as shadow:
         if not replace:
             shadow.watch(key)
@@ -145,11 +144,11 @@ def _replace_graph(driver: Driver, target: str, key: str, *, replace: bool) -> I
             raise InputError(f"{target!r} was written meanwhile; choose another namespace, or replace it (--replace)")
 
 
-def _check_header(driver: Driver, header: Header, name: str, *, embeddings: bool) -> None:
+def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
     supported = schema.VERSION if header.holds == "memory" else store_schema.VERSION
     if header.schema_ > supported or header.words > tokenise.VERSION:
         raise SchemaError(f"{name} has schema {header.schema_}, this package supports {supported}; upgrade kg-memory")
-    model = vector_model_name(driver.embeddings)
+    model = driver.embedder.name
     if embeddings and header.embeddings and header.model not in (model, None):
         raise EmbeddingMismatch(
             f"{name} has vectors of {header.model!r}, not of {model!r}; import with that model, or without the "
@@ -158,37 +157,37 @@ def _check_header(driver: Driver, header: Header, name: str, *, embeddings: bool
 
 
 def _prepare_memory(
-    driver: Driver, shadow: ShadowGraph, renaming: Renaming, header: Header | None, *, ignore_vectors: bool
+    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header | None, *, ignore_vectors: bool
 ) -> GraphWriter:
-    model = vector_model_name(driver.embeddings)
+    model = driver.embedder.name
     dimension = header.dimension if header is not None and header.model == model else None
     if dimension is None:
-        dimension = driver.dimension()
-    schema.ensure(driver.database, shadow.key, dimension, model)
+        dimension = driver.embedder.dimension()
+    schema.ensure(driver.store.database, shadow.key, dimension, model)
 
     def embed_texts(texts: list[str]) -> list[Vector]:
         return driver.run(embed(texts), renaming.target)
 
     vectors = VectorReader(embed_texts, dimension, ignore=ignore_vectors)
-    return GraphWriter(driver.database, shadow.key, vectors, renaming)
+    return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
 
 
 def _prepare_store(
-    driver: Driver, shadow: ShadowGraph, renaming: Renaming, header: Header, *, ignore_vectors: bool
+    driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, *, ignore_vectors: bool
 ) -> GraphWriter:
     """Prepare the graph of a store's items; their texts are unknown here, so their vectors are not computed."""
-    store_schema.ensure(driver.database, shadow.key, store_schema.ITEMS)
+    store_schema.ensure(driver.store.database, shadow.key, store_schema.ITEMS)
     if header.model is not None and not ignore_vectors:
-        store_schema.fit_vectors(driver.database, shadow.key, header.model, header.dimension)
+        store_schema.fit_vectors(driver.store.database, shadow.key, header.model, header.dimension)
     vectors = VectorReader(lambda _: [], (header.dimension or 0) + 1, ignore=ignore_vectors)  # see `store_schema`
-    return GraphWriter(driver.database, shadow.key, vectors, renaming)
+    return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
 
 
-def _write_meta(driver: Driver, shadow: ShadowGraph, header: Header) -> None:
+def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
     """Give the graph the counters of the export, and migrate one of an earlier version."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
-    driver.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
-    schema.check(driver.database, shadow.key, None, vector_model_name(driver.embeddings))
+    driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
+    schema.check(driver.store.database, shadow.key, None, driver.embedder.name)
 
 
 @dataclass(frozen=True, slots=True)

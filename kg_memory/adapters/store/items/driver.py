@@ -8,38 +8,44 @@ from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import EmbeddingError
 from kg_memory.falkor import store_schema
-from kg_memory.falkor.connect import graph_key
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.store_schema import Schema
+from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.embeddings import make_reliable, unwrap, vector_model_name
-from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.driver import Driver, Embedder
 
 
-class ItemDriver(Driver):
-    """Performs effects on graphs of *schema*, on the database and by the clock of *driver*.
+class ItemStore(GraphStore):
+    """The graphs of items of one *kind*; without *embeds* the vectors of a graph are left alone."""
 
-    Texts are embedded by *embeddings*; without them the vectors of a graph are left alone.
-    """
-
-    def __init__(self, driver: Driver, kind: Schema, embeddings: Embeddings | None = None) -> None:
-        super().__init__(driver.model, embeddings or driver.embeddings, driver.database, clock=driver.clock)
-        self._kind = kind
-        self._embeds = embeddings is not None
+    def __init__(self, database: Database, vectors: Embedder, kind: Schema, *, embeds: bool) -> None:
+        super().__init__(database, vectors)
+        self._kind, self._embeds = kind, embeds
 
     def key(self, namespace: str) -> str:
         return graph_key(namespace, self._kind.prefix)
 
-    def _state(self, key: str) -> tuple[int, ...]:
-        return (*super()._state(key), self._length)  # the length is known once something was embedded
+    def state(self, key: str) -> tuple[int, ...]:
+        return (*super().state(key), self.vectors.length)  # the length is known once something was embedded
 
-    def _fit(self, key: str, *, write: bool) -> bool:
+    def fit(self, key: str, *, write: bool) -> bool:
         if write:
             store_schema.ensure(self.database, key, self._kind)
         elif not store_schema.check(self.database, key):
             return False
         if self._embeds:
-            dimension = self._length - 1 if self._length else None  # one is of `_Directed`'s making
-            store_schema.fit_vectors(self.database, key, vector_model_name(self.embeddings), dimension)
+            length = self.vectors.length
+            dimension = length - 1 if length else None  # one is of `_Directed`'s making
+            store_schema.fit_vectors(self.database, key, self.vectors.name, dimension)
         return True
+
+
+def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:
+    """Return a driver of flows on items of *kind*, on the database and by the clock of *driver*."""
+    embedder = Embedder(embeddings or driver.embedder.embeddings, vector_model_name, EncodedVector)
+    store = ItemStore(driver.store.database, embedder, kind, embeds=embeddings is not None)
+    return Driver(driver.model, embedder, store, driver.scorer, clock=driver.clock)
 
 
 def directed(model: Embeddings, dims: int | None = None) -> Embeddings:

@@ -1,0 +1,154 @@
+"""The graphs of a database as the driver uses them: each is made ready before its first query."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from kg_memory.errors import DatabaseError, EmbeddingMismatch, QueryError
+from kg_memory.falkor import schema
+from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.wire import QueryRunner
+from kg_memory.runtime.driver import Driver
+from kg_memory.runtime.effects import Query, Reads
+
+READY_SECONDS = 60.0
+"""How long a graph counts as ready: another process may have embedded all of it with another model."""
+VECTOR_SEARCH = "db.idx.vector"
+REFUSALS = (QueryError, EmbeddingMismatch)
+"""Errors of a query whose graph is not what it was when it was ready."""
+
+
+class VectorModel(Protocol):
+    """The embedding model that makes the vectors of the graphs."""
+
+    length: int
+
+    @property
+    def name(self) -> str: ...
+
+    def dimension(self) -> int: ...
+
+
+class GraphStore:
+    """The graphs of *database*, with vectors of one model."""
+
+    def __init__(self, database: Database, vectors: VectorModel) -> None:
+        self.database, self.vectors = database, vectors
+        self._ready: dict[tuple[str, bool], tuple[tuple[int, ...], float]] = {}
+        """The state of the database in which a graph was ready to be read, or written, and until when it counts."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the database was closed."""
+        return self.database.closed
+
+    @property
+    def has_replica(self) -> bool:
+        """Whether reads that may be stale go to another server."""
+        return self.database.stale is not self.database
+
+    def key(self, namespace: str) -> str:
+        """Return the Redis key of the graph of *namespace*."""
+        return graph_key(namespace)
+
+    def perform(self, key: str, query: Query | Reads) -> Any:
+        """Run *query* on the graph *key*, and return its rows."""
+        first = query.queries[0] if isinstance(query, Reads) else query
+        self._prepare(key, write=first.write)
+        try:
+            return _send(self._runner(first), key, query)
+        except REFUSALS as error:
+            self._prepare_again(key, first, error)
+        with _require_vector_index():
+            return _send(self.database, key, query)
+
+    async def aperform(self, key: str, query: Query | Reads) -> Any:
+        """`perform`, for asyncio."""
+        first = query.queries[0] if isinstance(query, Reads) else query
+        await self.database.aclient()  # first, as it tells whether the server is still the one that was ready
+        if not self._is_ready(key, write=first.write):
+            await asyncio.to_thread(self._prepare, key, write=first.write)
+        try:
+            return await _asend(self._runner(first), key, query)
+        except REFUSALS as error:
+            await asyncio.to_thread(self._prepare_again, key, first, error)
+        with _require_vector_index():
+            return await _asend(self.database, key, query)
+
+    def command(self, *words: str | int) -> Any:
+        """Run a command of the server itself."""
+        return self.database.command(*words)
+
+    async def acommand(self, *words: str | int) -> Any:
+        """`command`, for asyncio."""
+        return await self.database.acommand(*words)
+
+    def fit(self, key: str, *, write: bool) -> bool:
+        """Return whether the graph *key* exists, made before the first *write*; a read of a missing one finds nothing.
+
+        Errors: `EmbeddingMismatch`, `SchemaError`.
+        """
+        if not write:
+            return schema.check(self.database, key, None, self.vectors.name)
+        schema.ensure(self.database, key, self.vectors.dimension(), self.vectors.name)
+        return True
+
+    def state(self, key: str) -> tuple[int, ...]:
+        """Return what changes when the graph *key* must be made ready again."""
+        return self.database.state(key)
+
+    def _runner(self, query: Query) -> QueryRunner:
+        return self.database.stale if query.stale else self.database
+
+    def _is_ready(self, key: str, *, write: bool) -> bool:
+        state, until = self._ready.get((key, write), (None, 0.0))
+        return state == self.state(key) and time.monotonic() < until
+
+    def _prepare(self, key: str, *, write: bool) -> None:
+        """Make the graph *key* ready."""
+        self.database.client()
+        # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
+        if not self._is_ready(key, write=write) and self.fit(key, write=write):
+            self._ready[key, write] = self.state(key), time.monotonic() + READY_SECONDS
+
+    def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
+        """Return once *query*, which was refused and so changed nothing, may be run again; raise if it may not.
+
+        It may after somebody deleted the graph, and after its vectors were made anew. A graph that has no Meta node
+        is one that was deleted and written again, or is just being made: here it is made whole, even for a read.
+        """
+        for write in (True, False):
+            self._ready.pop((key, write), None)
+        meta = self.database.query(key, schema.READ_META, {}, write=False)
+        if meta and VECTOR_SEARCH not in str(refused) and not isinstance(refused, EmbeddingMismatch):
+            raise refused
+        self._prepare(key, write=query.write or not meta)
+
+
+FalkorDriver = Driver[GraphStore]
+
+
+def _send(runner: QueryRunner, key: str, query: Query | Reads) -> Any:
+    if isinstance(query, Reads):
+        return runner.read_all(key, [(part.cypher, part.params) for part in query.queries])
+    return runner.query(key, query.cypher, query.params, write=query.write)
+
+
+async def _asend(runner: QueryRunner, key: str, query: Query | Reads) -> Any:
+    if isinstance(query, Reads):
+        return await runner.aread_all(key, [(part.cypher, part.params) for part in query.queries])
+    return await runner.aquery(key, query.cypher, query.params, write=query.write)
+
+
+@contextmanager
+def _require_vector_index() -> Iterator[None]:
+    try:
+        yield
+    except QueryError as error:
+        if VECTOR_SEARCH not in str(error):
+            raise
+        raise EmbeddingMismatch("the graph has no index of its vectors: run `kg-memory reembed` to make it") from error
