@@ -138,7 +138,9 @@ def test_a_budget_takes_no_command_more(opened: Open, namespace: str, monkeypatc
 
     def commands(memory: GraphMemory, space: str) -> list[str]:
         query = memory.driver.store.perform
-        monkeypatch.setattr(memory.driver.store, "perform", lambda key, what: asked.append(str(what)[:60]) or query(key, what))
+        monkeypatch.setattr(
+            memory.driver.store, "perform", lambda key, what: asked.append(str(what)[:60]) or query(key, what)
+        )
         asked.clear()
         memory.add("I live in Oslo with Bob.", speaker="Ann", at=AT, namespace=space)
         return list(asked)
