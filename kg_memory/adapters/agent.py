@@ -17,8 +17,8 @@ from langgraph.types import RetryPolicy
 from pydantic import Field
 
 from kg_memory.adapters.messages import last_question
+from kg_memory.adapters.namespace import Where
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
-from kg_memory.adapters.options import Where
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.context.templates import PLAIN, Template
 from kg_memory.retrieval.recipe import Recipe

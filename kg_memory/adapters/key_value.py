@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.stores import BaseStore
 
 from kg_memory.adapters.namespace import checked_memory
-from kg_memory.adapters.store.items import pairs
-from kg_memory.adapters.store.items.driver import open_item_driver
+from kg_memory.adapters.store import pairs
+from kg_memory.adapters.store.driver import open_item_driver
 from kg_memory.falkor.store_schema import PAIRS
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.lifecycle import Closing

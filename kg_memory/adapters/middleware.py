@@ -19,9 +19,15 @@ from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
 from kg_memory.adapters.messages import episodes_of, last_question
-from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory, checked_speaker, place_of
+from kg_memory.adapters.namespace import (
+    NamespaceTemplate,
+    Where,
+    checked_manner,
+    checked_memory,
+    checked_speaker,
+    place_of,
+)
 from kg_memory.adapters.nodes import with_memory
-from kg_memory.adapters.options import Where, checked_manner
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput

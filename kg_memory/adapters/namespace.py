@@ -12,6 +12,11 @@ from langgraph.runtime import get_runtime
 
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.models import filters
+from kg_memory.retrieval.context.templates import Template
+from kg_memory.retrieval.context.templates import find_template as checked_template
+from kg_memory.retrieval.recipe import Recipe
+from kg_memory.retrieval.recipe import find_recipe as checked_recipe
 from kg_memory.validation import validate_namespace
 
 
@@ -125,3 +130,21 @@ def _parsed(template: str) -> tuple[list[tuple[str, str]], str]:
 
 def _get(source: Any, name: str) -> Any:
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+
+
+Where = Mapping[str, Any]
+"""A filter of `kg_memory.models.filters`."""
+
+
+def checked_manner(
+    recipe: Recipe | str | None = None, where: Where | None = None, template: Template | str | None = None
+) -> dict[str, Any]:
+    """Return what is given of it, as `GraphMemory.search` and `GraphMemory.context` take it by name.
+
+    Errors: `InputError`.
+    """
+    checked_recipe(recipe)
+    filters.parse_filter(where)
+    checked_template(template)
+    manner = {"recipe": recipe, "where": where, "template": template}
+    return {name: value for name, value in manner.items() if value is not None}

@@ -11,8 +11,15 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.messages import episodes_of, last_question, messages_of
-from kg_memory.adapters.namespace import NamespaceTemplate, Place, checked_memory, checked_speaker, place_here
-from kg_memory.adapters.options import Where, checked_manner
+from kg_memory.adapters.namespace import (
+    NamespaceTemplate,
+    Place,
+    Where,
+    checked_manner,
+    checked_memory,
+    checked_speaker,
+    place_here,
+)
 from kg_memory.errors import InputError, KGMemoryError
 from kg_memory.memory.episodes import input_state
 from kg_memory.memory.memory import GraphMemory, question_state

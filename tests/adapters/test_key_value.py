@@ -13,7 +13,7 @@ from langchain_core.stores import BaseStore
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
 from kg_memory.adapters import KGKeyValueStore
-from kg_memory.adapters.store.items import pairs
+from kg_memory.adapters.store import pairs
 from kg_memory.errors import DatabaseClosed, InputError
 from kg_memory.memory.memory import GraphMemory
 

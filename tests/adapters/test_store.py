@@ -21,7 +21,7 @@ from langgraph.store.base import (
 )
 
 from kg_memory.adapters import KGStore
-from kg_memory.adapters.store.items import changing
+from kg_memory.adapters.store import write as changing
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, EmbeddingMismatch, InputError, SettingsError
 from tests.scripted import HashEmbeddings
 

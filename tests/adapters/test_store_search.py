@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
-from kg_memory.adapters.store.items import meaning
+from kg_memory.adapters.store import read
 from kg_memory.errors import EmbeddingError, InputError
 from tests.scripted import HashEmbeddings
 
@@ -97,8 +97,8 @@ async def test_vectors_go_with_their_items(make):
 )
 @pytest.mark.parametrize("compared", [10_000, 10])
 def test_the_vector_index_finds_what_a_comparison_of_all_finds(make, monkeypatch, filtered, compared):
-    monkeypatch.setattr(meaning, "COMPARED", compared)
-    monkeypatch.setattr(meaning, "RARE", 5)
+    monkeypatch.setattr(read, "COMPARED", compared)
+    monkeypatch.setattr(read, "RARE", 5)
     store = make(fields=["a", "b"])
     texts = [" ".join(["red"] * (each % 7) + ["green"] * (each % 5) + ["blue"] * (each % 3)) for each in range(60)]
     store.batch(
@@ -132,21 +132,21 @@ def test_a_page_of_any_length_at_any_place(make, rest):
 
 @pytest.mark.parametrize("query", [None, "red"])
 def test_large_values_are_looked_through_a_few_at_a_time(make, monkeypatch, query):
-    monkeypatch.setattr(meaning, "PAGE", 2)
-    monkeypatch.setattr(meaning, "LARGEST_PAGE", 5_000)
+    monkeypatch.setattr(read, "PAGE", 2)
+    monkeypatch.setattr(read, "LARGEST_PAGE", 5_000)
     looked = []
-    matches = meaning.filters.matches
+    matches = read.filters.matches
     store = make(fields=["a"])
     store.batch(PutOp(("x",), str(each), {"a": "red", "n": each, "t": "y" * 1_000}) for each in range(30))
-    monkeypatch.setattr(meaning.filters, "matches", lambda *given: looked.append(1) or matches(*given))
+    monkeypatch.setattr(read.filters, "matches", lambda *given: looked.append(1) or matches(*given))
     assert len(store.search(("x",), query=query, filter={"n": {"$gte": 0}}, limit=3)) == 3
     assert len(looked) <= 2 + 4 + 3
     assert len(store.search(("x",), query=query, filter={"n": {"$gte": 7}}, limit=50)) == 23
 
 
 def test_a_filter_comes_before_the_limit_over_many_pages(make, monkeypatch):
-    monkeypatch.setattr(meaning, "PAGE", 3)
-    monkeypatch.setattr(meaning, "LONGEST_PAGE", 10)
+    monkeypatch.setattr(read, "PAGE", 3)
+    monkeypatch.setattr(read, "LONGEST_PAGE", 10)
     store = make()
     store.batch(PutOp(("x",), str(each), {"n": each}, index=False) for each in range(50))
     found = store.search(("x",), filter={"n": {"$lt": 9}}, limit=5, offset=2)

@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import KGRetriever, memory_tools
-from kg_memory.adapters.tools.lines import found_lines
+from kg_memory.adapters.tools.toolkit import found_lines
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import WITHHELD
 from kg_memory.retrieval.context.templates import TEMPLATES

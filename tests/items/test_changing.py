@@ -9,14 +9,14 @@ import pytest
 from langgraph.store.base import PutOp
 
 from kg_memory.adapters import KGStore
-from kg_memory.adapters.store.items import changing
+from kg_memory.adapters.store import write
 from kg_memory.runtime.effects import Embed, Now
 from kg_memory.runtime.flow import run
 
 
 @pytest.mark.parametrize("dimensions", [1, 300])
 def test_vectors_count_for_what_one_query_takes(monkeypatch, dimensions):
-    monkeypatch.setattr(changing, "LARGEST_AT_ONCE", 10_000)
+    monkeypatch.setattr(write, "LARGEST_AT_ONCE", 10_000)
     puts = [PutOp(("a",), str(each), {"x": [f"{each} {word}" for word in "ab"]}, index=["x[*]"]) for each in range(6)]
     written = []
 
@@ -29,7 +29,7 @@ def test_vectors_count_for_what_one_query_takes(monkeypatch, dimensions):
         written.append(len(effect.params["puts"]))
         return []
 
-    run(changing.make([changing.change(put, ["$"]) for put in puts]), answer)
+    run(write.make([write.change(put, ["$"]) for put in puts]), answer)
     assert written == ([6] if dimensions == 1 else [1] * 6)
 
 

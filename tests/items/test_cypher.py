@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from langgraph.store.base import PutOp
 
-from kg_memory.adapters.store.items import changing, cypher, pair_cypher, pairs
-from kg_memory.adapters.store.items.driver import open_item_driver
+from kg_memory.adapters.store import cypher, pairs, write
+from kg_memory.adapters.store.driver import open_item_driver
 from kg_memory.falkor import store_schema
 from kg_memory.falkor.store_schema import ITEMS, PAIRS
 from kg_memory.memory.open import open_driver
@@ -18,7 +18,7 @@ from tests.scripted import HashEmbeddings, Scripted
 FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}
 QUERIES = {
     **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
-    **{f"pairs.{name}": text for name, text in vars(pair_cypher).items() if name.isupper()},
+    **{f"pairs.{name}": text for name, text in vars(cypher).items() if name.isupper()},
     **{f"schema.{name}": getattr(store_schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
 }
 COUNTED = {"items.COUNT_VECTORS"}
@@ -40,8 +40,8 @@ PARAMS: dict[str, Any] = {
 def plans(database):
     memory = open_driver(Scripted(), HashEmbeddings(), database)
     items, values = open_item_driver(memory, ITEMS), open_item_driver(memory, PAIRS)
-    puts = [changing.change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
-    items.run(changing.make(puts), "plans")
+    puts = [write.change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
+    items.run(write.make(puts), "plans")
     values.run(pairs.store([pairs.pair("k", 1)]), "plans")
     keys = {"items": items.key("plans"), "pairs": values.key("plans"), "schema": items.key("plans")}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.adapters.store.items import filters
+from kg_memory.adapters.store import codec
 from kg_memory.errors import InputError
 
 SCALARS = st.one_of(
@@ -21,7 +21,7 @@ VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
 )
 OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
-OPERATORS = st.dictionaries(st.sampled_from(filters.OPERATORS), SCALARS, min_size=1, max_size=2)
+OPERATORS = st.dictionaries(st.sampled_from(codec.OPERATORS), SCALARS, min_size=1, max_size=2)
 FILTERS = st.dictionaries(st.sampled_from("abc"), VALUES | OPERATORS, max_size=2)
 
 
@@ -76,15 +76,15 @@ def fits(value: Any, wanted: Any) -> bool:
 
 @given(OBJECTS, FILTERS)
 def test_a_filter_matches_what_the_rules_say(value, wanted):
-    filters.check(wanted)
-    assert filters.matches(value, wanted) is all(fits(value.get(name), each) for name, each in wanted.items())
+    codec.check(wanted)
+    assert codec.matches(value, wanted) is all(fits(value.get(name), each) for name, each in wanted.items())
 
 
 @given(OBJECTS, FILTERS)
 def test_the_marks_and_the_rest_of_a_filter_say_what_all_of_it_says(value, wanted):
-    marks, rest = filters.divided(wanted)
-    by_parts = set(marks) <= set(filters.marks(value)) and filters.matches(value, rest)
-    assert by_parts is filters.matches(value, wanted)
+    marks, rest = codec.divided(wanted)
+    by_parts = set(marks) <= set(codec.marks(value)) and codec.matches(value, rest)
+    assert by_parts is codec.matches(value, wanted)
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_the_marks_and_the_rest_of_a_filter_say_what_all_of_it_says(value, wante
 )
 def test_an_unknown_operator_is_refused_before_anything_is_looked_at(wanted):
     with pytest.raises(InputError, match="no operator: use"):
-        filters.check(wanted)
+        codec.check(wanted)
 
 
 def test_a_filter_that_is_no_dict_is_refused():
     with pytest.raises(InputError, match="give a dict"):
-        filters.check(["x"])
+        codec.check(["x"])
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_a_filter_that_is_no_dict_is_refused():
     ],
 )
 def test_values_compare_as_json_does(value, wanted, found):
-    assert filters.matches({"x": value}, {"x": wanted}) is found
+    assert codec.matches({"x": value}, {"x": wanted}) is found

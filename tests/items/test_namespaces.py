@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.base import ListNamespacesOp, MatchCondition
 
-from kg_memory.adapters.store.items.namespaces import check_conditions, checked_labels, chosen, fixed_prefix, prefixes
+from kg_memory.adapters.store.codec import check_conditions, checked_labels, chosen, fixed_prefix, prefixes
 from kg_memory.errors import InputError
 
 ALL = [labels for depth in (1, 2, 3) for labels in product("ab", repeat=depth)]

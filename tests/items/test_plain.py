@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.adapters.store.items import plain
+from kg_memory.adapters.store import codec
 from kg_memory.errors import InputError
 
 TEXTS = st.text(max_size=20)
@@ -23,19 +23,19 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_a_value_comes_back_as_it_was(value):
-    text = plain.written(value)
-    assert repr(plain.read(text)) == repr(value)
+    text = codec.to_json(value)
+    assert repr(codec.read(text)) == repr(value)
     assert not re.search("[\x00\ud800-\udfff]", text)
 
 
 @pytest.mark.parametrize("value", ["\x00", "\ud800", "a\udfffb", "🦊", "日本語", "\u2028", 10**400, -0.0])
 def test_odd_values_come_back_as_they_were(value):
-    assert repr(plain.read(plain.written({"x": [value]}))) == repr({"x": [value]})
-    assert len(plain.key_of(value)) == 32
+    assert repr(codec.read(codec.to_json({"x": [value]}))) == repr({"x": [value]})
+    assert len(codec.key_of(value)) == 32
 
 
 def test_no_number_comes_back_as_none():
-    assert math.isnan(plain.read(plain.written(math.nan)))
+    assert math.isnan(codec.read(codec.to_json(math.nan)))
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_no_number_comes_back_as_none():
 )
 def test_what_json_has_not_is_refused_by_its_place(value, told):
     with pytest.raises(InputError, match=told):
-        plain.written(value)
+        codec.to_json(value)
 
 
 def test_a_value_that_holds_itself_is_refused():
     value: dict[str, object] = {}
     value["x"] = value
     with pytest.raises(InputError, match="nested too deeply, or holds itself"):
-        plain.written(value)
+        codec.to_json(value)
 
 
 def nested(depth):
@@ -68,17 +68,17 @@ def nested(depth):
 
 
 def test_a_value_so_deep_that_it_could_not_be_read_everywhere_is_refused():
-    value = nested(plain.DEEPEST)
-    assert plain.read(plain.written(value)) == value
+    value = nested(codec.DEEPEST)
+    assert codec.read(codec.to_json(value)) == value
     with pytest.raises(InputError, match=r"value\S{1,40}\.\.\. is nested too deeply"):
-        plain.written(nested(plain.DEEPEST + 1))
+        codec.to_json(nested(codec.DEEPEST + 1))
 
 
 def test_a_number_that_json_cannot_read_again_is_refused():
     with pytest.raises(InputError, match=r"too many digits .* store it as text"):
-        plain.written({"x": 10**5000})
+        codec.to_json({"x": 10**5000})
 
 
 def test_different_values_have_different_keys():
     values = [[], [""], ["", ""], ["a", "b"], ["ab"], ["a b"], [["a"], "b"], ["a", ["b"]], "a", None]
-    assert len({plain.key_of(value) for value in values}) == len(values)
+    assert len({codec.key_of(value) for value in values}) == len(values)

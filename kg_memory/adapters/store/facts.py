@@ -8,9 +8,8 @@ from typing import Any
 
 from langgraph.store.base import PutOp, SearchItem, SearchOp, get_text_at_path
 
-from kg_memory.adapters.store.items import filters
-from kg_memory.adapters.store.items.namespaces import Labels
-from kg_memory.adapters.store.items.plain import key_of
+from kg_memory.adapters.store import codec
+from kg_memory.adapters.store.codec import Labels, key_of
 from kg_memory.errors import SettingsError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind, Fact
 from kg_memory.models.operations import AddResult
@@ -84,7 +83,7 @@ def fact_items(op: SearchOp, facts: Iterable[Fact]) -> list[SearchItem]:
     found: list[SearchItem] = []
     for fact in facts:
         value = {"kind": "fact", "fact": fact.sentence, **fact.model_dump(mode="json", include=TOLD)}
-        if filters.matches(value, op.filter or {}):
+        if codec.matches(value, op.filter or {}):
             stamps = (fact.created_at, fact.created_at)
             found.append(SearchItem(tuple(op.namespace_prefix), FACT + fact.id, value, *stamps))
     return found

@@ -23,6 +23,9 @@ from langgraph.store.base import (
 )
 
 from kg_memory.adapters.namespace import checked_memory
+from kg_memory.adapters.store import read, write
+from kg_memory.adapters.store.batching import Sweeper, Together
+from kg_memory.adapters.store.driver import directed, open_item_driver
 from kg_memory.adapters.store.facts import (
     WHOLE,
     Batch,
@@ -34,12 +37,8 @@ from kg_memory.adapters.store.facts import (
     warn,
     widened,
 )
-from kg_memory.adapters.store.items import changing, looking
-from kg_memory.adapters.store.items.changing import Change
-from kg_memory.adapters.store.items.driver import directed, open_item_driver
-from kg_memory.adapters.store.items.looking import FURTHEST, Look
-from kg_memory.adapters.store.items.sweeper import Sweeper
-from kg_memory.adapters.store.items.together import Together
+from kg_memory.adapters.store.read import FURTHEST, Look
+from kg_memory.adapters.store.write import Change
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.memory.memory import GraphMemory
@@ -105,7 +104,7 @@ class KGStore(Closing, BaseStore):
             known = self.memory.search(str(op.query), namespace=graph_namespace(op.namespace_prefix), limit=_end(op))
             results[place] = self._driver.run(self._beside(op, results[place], known.facts), self.name)
         if given.changes:
-            self._driver.run(changing.make(given.changes), self.name)
+            self._driver.run(write.make(given.changes), self.name)
         for namespace, told in given.told.items():  # all first: to read them may fail
             self.memory.episodes.save(told, namespace=namespace)
         for namespace, told in given.told.items():
@@ -134,11 +133,11 @@ class KGStore(Closing, BaseStore):
 
     def sweep_ttl(self) -> int:
         """Delete the items that have expired and return how many there were."""
-        return self._driver.run(changing.sweep(), self.name)
+        return self._driver.run(write.sweep(), self.name)
 
     async def asweep_ttl(self) -> int:
         """`sweep_ttl`, for asyncio."""
-        return await self._driver.arun(changing.sweep(), self.name)
+        return await self._driver.arun(write.sweep(), self.name)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Delete what has expired every so many minutes, in a thread; the future is done when that ends."""
@@ -168,9 +167,9 @@ class KGStore(Closing, BaseStore):
         given = _Given(list(ops))
         for place, op in enumerate(given.ops):
             if isinstance(op, PutOp):
-                given.changes.append(changing.change(op, self._fields))
+                given.changes.append(write.change(op, self._fields))
             elif isinstance(op, GetOp | SearchOp | ListNamespacesOp):
-                looking.check(op)
+                read.check(op)
                 given.looks[place] = op
             else:
                 raise InputError(f"a {type(op).__name__} is no operation of a store: give GetOp, PutOp, ...")
@@ -185,13 +184,13 @@ class KGStore(Closing, BaseStore):
 
     def _answers(self, looks: Sequence[Look]) -> Any:
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
-        return looking.answers(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
+        return read.answers(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
 
     async def _alook(self, looks: Sequence[Look]) -> list[Result]:
         return cast("list[Result]", await self._driver.arun(self._answers(looks), self.name))
 
     async def _achange(self, changes: Sequence[Change]) -> list[None]:
-        await self._driver.arun(changing.make(changes), self.name)
+        await self._driver.arun(write.make(changes), self.name)
         return [None] * len(changes)
 
 

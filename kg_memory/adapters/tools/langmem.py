@@ -18,8 +18,7 @@ from pydantic import BaseModel, Field, create_model
 
 from kg_memory.adapters.messages import USER
 from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory, checked_speaker
-from kg_memory.adapters.tools.making import Answer, Here, call, tool
-from kg_memory.adapters.tools.steps import forget, known, remember
+from kg_memory.adapters.tools.toolkit import Answer, Here, call, forget, known, remember, tool
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, Fact

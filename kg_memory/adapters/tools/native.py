@@ -9,11 +9,20 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
 from kg_memory.adapters.messages import USER
-from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory, checked_speaker
-from kg_memory.adapters.options import Where, checked_manner
-from kg_memory.adapters.tools.lines import history_lines
-from kg_memory.adapters.tools.making import Answer, Here, call, tool
-from kg_memory.adapters.tools.steps import MOST, forget, most_of, remember, search, shown
+from kg_memory.adapters.namespace import NamespaceTemplate, Where, checked_manner, checked_memory, checked_speaker
+from kg_memory.adapters.tools.toolkit import (
+    MOST,
+    Answer,
+    Here,
+    call,
+    forget,
+    history_lines,
+    most_of,
+    remember,
+    search,
+    shown,
+    tool,
+)
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.retrieval.recipe import Recipe

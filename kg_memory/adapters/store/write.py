@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 from langgraph.store.base import PutOp, get_text_at_path, validate_op_namespace
 
-from kg_memory.adapters.store.items import cypher, filters
-from kg_memory.adapters.store.items.namespaces import Labels, checked_labels, prefixes
-from kg_memory.adapters.store.items.plain import key_of, written
+from kg_memory.adapters.store import codec, cypher
+from kg_memory.adapters.store.codec import Labels, checked_labels, key_of, prefixes, to_json
 from kg_memory.errors import InputError
 from kg_memory.llm.embeddings import MAX_TEXT_BYTES
 from kg_memory.runtime.effects import embed, now, write
@@ -55,7 +54,7 @@ def change(op: PutOp, fields: Sequence[str] | None) -> Change:
     if not isinstance(op.value, Mapping):
         raise InputError(f"the value is a {type(op.value).__name__}: put a dict")
     value = dict(op.value)
-    text = written(value)
+    text = to_json(value)
     return Change(identity, namespace, key, value, text, _micros(op.ttl), texts(op, value, fields))
 
 
@@ -121,9 +120,9 @@ def _stamps(count: int) -> Flow[list[int]]:
 def _row(each: Change, vectors: list[list[float]], at: int) -> dict[str, Any]:
     within = prefixes(each.namespace)
     return {
-        "id": each.id, "at": at, "ttl": each.ttl, "key": written(each.key), "value": each.text, "vectors": vectors,
-        "marks": filters.marks(each.value or {}), "namespace": within[-1], "prefixes": within,
-        "path": written(each.namespace),
+        "id": each.id, "at": at, "ttl": each.ttl, "key": to_json(each.key), "value": each.text, "vectors": vectors,
+        "marks": codec.marks(each.value or {}), "namespace": within[-1], "prefixes": within,
+        "path": to_json(each.namespace),
     }  # fmt: skip
 
 
