@@ -17,8 +17,11 @@ from tests.scripted import HashEmbeddings, Scripted
 
 FRAGMENTS = {"ITEM", "FITTING", "UNDER", "MARKED", "PAGE", "JOINED", "IDS", "NEAREST_IDS", "COMPARISON"}
 QUERIES = {
-    **{f"items.{name}": text for name, text in vars(cypher).items() if name.isupper() and name not in FRAGMENTS},
-    **{f"pairs.{name}": text for name, text in vars(cypher).items() if name.isupper()},
+    **{
+        f"{'pairs' if name.endswith('_PAIRS') else 'items'}.{name}": text
+        for name, text in vars(cypher).items()
+        if name.isupper() and name not in FRAGMENTS
+    },
     **{f"schema.{name}": getattr(store_schema, name) for name in ("READ_META", "WRITE_META", "WRITE_MODEL")},
 }
 COUNTED = {"items.COUNT_VECTORS"}
