@@ -49,10 +49,10 @@ def test_a_reranker_of_ones_own_gets_its_features_and_is_explained(world: World)
     results = world.search("Where does Ann live?", recipe=DEFAULT.with_(rerankers=[mine]), explain=True)
     [knows, lives] = sorted(results.facts, key=lambda fact: fact.sentence)
     assert [len(knows.sources), len(lives.sources)] == [2, 1]
-    scores = {why.id: dict(why.scores) for why in results.why if why.kind == "facts"}
+    scores = {why.id: dict(why.scores) for why in results.explanations if why.kind == "facts"}
     assert scores[lives.id]["two_sources"] == pytest.approx(scores[lives.id]["fused"] / 2, abs=1e-6)
     assert scores[knows.id]["two_sources"] == scores[knows.id]["fused"]
-    assert {stage for why in results.why if why.kind == "entities" for stage, _ in why.scores} == {"fused"}
+    assert {stage for why in results.explanations if why.kind == "entities" for stage, _ in why.scores} == {"fused"}
     assert mine.question.text == "Where does Ann live?"
 
 
