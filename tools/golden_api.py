@@ -24,6 +24,11 @@ Plain = dict[str, Any]
 
 FIELDS = {"single_valued": "one_at_a_time", "pending": "waiting", "existing": "against", "preferred": "holds"}
 """New names of fields of values and of properties in the graph: to their old names."""
+FIELDS_OF = {
+    "SearchResults": {"time": "asked", "explanations": "why"}, "Explanation": {"rank": "place"},
+    "Hit": {"retriever": "way"}, "AddResult": {"error": "problem"}, "CommunityRefresh": {"questions": "asked"},
+}  # fmt: skip
+"""The same for one class, where other classes have a field of the new name."""
 ARGUMENTS = {"rerank": "rerankers", "along": "traversal"}
 """Old names of keywords of verbs and of fields of recipes: to their new names, where the memory has groups."""
 SETTINGS: dict[str, str] = {}

@@ -20,7 +20,7 @@ from typing import Any
 import falkordb
 import redis
 
-from tools.golden_api import FIELDS, Plain
+from tools.golden_api import FIELDS, FIELDS_OF, Plain
 
 CLOCK = int(datetime(2026, 3, 14, 9, tzinfo=UTC).timestamp()) * 1_000_000
 TICK = 20_000_000
@@ -99,7 +99,8 @@ def plain(value: Any) -> Any:
             return sorted(map(plain, value))
     if hasattr(type(value), "model_fields"):
         usage = {"usage": value.usage} if hasattr(value, "usage") else {}
-        return plain({**{name: getattr(value, name) for name in type(value).model_fields}, **usage})
+        old = FIELDS_OF.get(type(value).__name__, {})
+        return plain({**{old.get(name, name): getattr(value, name) for name in type(value).model_fields}, **usage})
     if dataclasses.is_dataclass(value):
         return plain({each.name: getattr(value, each.name) for each in dataclasses.fields(value)})
     return str(value)
