@@ -1,7 +1,6 @@
-"""What users of LangGraph and LangChain import: stores, a retriever, nodes, tools and agent middleware.
+"""Integrations with LangGraph and LangChain: stores, a retriever, nodes, tools and agent middleware.
 
-``from kg_memory.adapters import KGStore``. Each is imported when it is asked for, so that only the middleware needs
-the extra ``agents``.
+``from kg_memory.adapters import KGStore``. Imports are lazy, so that only the middleware needs the extra ``agents``.
 """
 
 from importlib import import_module

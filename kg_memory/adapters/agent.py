@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -55,7 +55,7 @@ class AgentContext(ValidatedModel):
 
 
 class AgentState(MessagesState):
-    """The conversation, and what was recalled for its last question."""
+    """The conversation, and the context recalled for its last question."""
 
     memory_context: str
 
@@ -70,7 +70,7 @@ def build_agent(
     where: Where | None = None,
     template: Template | str | None = None,
 ) -> StateGraph[AgentState, AgentContext, MessagesState, AgentState]:
-    """Return the agent, to be compiled: invoke it with ``{"messages": [...]}`` and ``context={"user_id": ...}``.
+    """Build the agent; compile it, then invoke it with ``{"messages": [...]}`` and ``context={"user_id": ...}``.
 
     *model* answers, else the memory's own. Without any model the last question is answered by the best lines of what
     was recalled, or by all of it in a *template* that is not the plain one. Subclass `AgentContext` for other names in
@@ -80,7 +80,7 @@ def build_agent(
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
     graph.add_node("recall", recall)
     graph.add_node("answer", _answer(memory, model, template), retry_policy=RetryPolicy())
-    graph.add_node("remember", RunnableLambda(_news, name="news") | remember_node(memory, namespace))
+    graph.add_node("remember", RunnableLambda(_drop_offline_answers, name="news") | remember_node(memory, namespace))
     graph.add_edge(START, "recall")
     graph.add_edge("recall", "answer")
     graph.add_edge("answer", "remember")
@@ -89,64 +89,67 @@ def build_agent(
 
 
 def from_memory(question: str, context: str) -> str:
-    """Return an answer to *question* without a model: the best lines of *context*, and whether anything was told."""
-    said = split_sentences(question)
-    asked = [each for each in said if each.asks or _ASKS.match(each.text)]
-    told = ["Noted."] if len(asked) < len(said) else []
-    if not asked:
-        return told[0] if told else "I am listening."
+    """Answer *question* without a model, from the best lines of *context*; acknowledge statements."""
+    sentences = split_sentences(question)
+    questions = [sentence for sentence in sentences if sentence.asks or _ASKS.match(sentence.text)]
+    receipt = ["Noted."] if len(questions) < len(sentences) else []
+    if not questions:
+        return receipt[0] if receipt else "I am listening."
     lines = _FACT.findall(context) or [line for line in _EPISODE.findall(context) if not line.endswith(("?", "？"))]
     if not lines:
-        return " ".join([*told, "I remember nothing about that."])
-    return "\n".join([" ".join([*told, "From memory:"]), *(f"- {line}" for line in lines[:MOST_LINES])])
+        return " ".join([*receipt, "I remember nothing about that."])
+    return "\n".join([" ".join([*receipt, "From memory:"]), *(f"- {line}" for line in lines[:MOST_LINES])])
 
 
 def _answer(
     memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
 ) -> RunnableLambda[Any, dict[str, Any]]:
-    chosen = _chooser(memory, model)
+    choose_model = _model_chooser(memory, model)
     is_plain = template in (None, PLAIN.name, PLAIN)
 
     def call(state: AgentState) -> dict[str, Any]:
-        answers = chosen(_context("model"))
+        answers = choose_model(_context("model"))
         return {"messages": [_offline(state, is_plain=is_plain) if answers is None else answers.invoke(_prompt(state))]}
 
     async def acall(state: AgentState) -> dict[str, Any]:
-        answers = await asyncio.to_thread(chosen, _context("model"))  # a client reads certificates when it is made
-        said = _offline(state, is_plain=is_plain) if answers is None else await answers.ainvoke(_prompt(state))
-        return {"messages": [said]}
+        # In a thread, because a client reads certificates when it is made.
+        answers = await asyncio.to_thread(choose_model, _context("model"))
+        message = _offline(state, is_plain=is_plain) if answers is None else await answers.ainvoke(_prompt(state))
+        return {"messages": [message]}
 
     return RunnableLambda(call, acall, name="answer")
 
 
-def _chooser(memory: GraphMemory, model: BaseChatModel | str | None) -> Callable[[str | None], BaseChatModel | None]:
-    """Return what gives the chat model of a name, and the agent's own for none; ``None`` is to answer offline."""
+def _model_chooser(
+    memory: GraphMemory, model: BaseChatModel | str | None
+) -> Callable[[str | None], BaseChatModel | None]:
+    """Return a function from a model's name to the chat model, the agent's own by default; ``None`` means offline."""
     reader = getattr(memory.driver.model, "model", None)
-    own = _streaming(reader) if isinstance(reader, BaseChatModel) else None
-    named = cache(lambda name: None if name == OFFLINE else _opened(name, memory.settings))
+    own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None
+    open_cached = cache(lambda name: None if name == OFFLINE else _open_model(name, memory.settings))
 
-    def chosen(name: str | None) -> BaseChatModel | None:
-        given = name or model or own
-        return named(given) if isinstance(given, str) else given
+    def choose_model(name: str | None) -> BaseChatModel | None:
+        choice = name or model or own
+        return open_cached(choice) if isinstance(choice, str) else choice
 
-    return chosen
+    return choose_model
 
 
-def _opened(name: str, settings: Settings) -> BaseChatModel:
+def _open_model(name: str, settings: Settings) -> BaseChatModel:
     # OpenAI's client takes half a second to import, and an agent that is offline does without it.
     from kg_memory.llm.chat import open_chat_model  # noqa: PLC0415
 
     server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
-    return _streaming(open_chat_model(name, *server))
+    return _enable_streaming(open_chat_model(name, *server))
 
 
-def _streaming(model: BaseChatModel) -> BaseChatModel:
-    """Return a model that reads for a memory, which wants answers whole, as one that talks to a person."""
+def _enable_streaming(model: BaseChatModel) -> BaseChatModel:
+    """Return a copy of *model* that streams; the memory turns streaming off for its own calls."""
     return model.model_copy(update={"disable_streaming": False})
 
 
 def _context(name: str) -> str | None:
-    """Return what the run's context says, if it has one: the agent may be a part of a graph that has another kind."""
+    """Return an attribute of the run's context, or None: the graph around the agent may have another context schema."""
     return getattr(get_runtime().context, name, None)
 
 
@@ -161,10 +164,10 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
     return AIMessage(answer, response_metadata={"model_name": OFFLINE})
 
 
-def _news(state: AgentState) -> dict[str, Any]:
-    """Return the conversation without what was only read out of memory: that is no news to it."""
-    return {**state, "messages": list(_not_read_out(state["messages"]))}
+def _drop_offline_answers(state: AgentState) -> dict[str, Any]:
+    """Drop the offline answers from the conversation: they only repeat the memory."""
+    return {**state, "messages": [message for message in state["messages"] if not _is_offline(message)]}
 
 
-def _not_read_out(messages: Iterable[BaseMessage]) -> Iterable[BaseMessage]:
-    return (each for each in messages if each.response_metadata.get("model_name") != OFFLINE)
+def _is_offline(message: BaseMessage) -> bool:
+    return message.response_metadata.get("model_name") == OFFLINE

@@ -1,4 +1,4 @@
-"""Remembering in the background: what is said is saved at once, and read when its conversation pauses."""
+"""Remember in the background: save each message at once, and read it when the conversation pauses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakMethod, WeakSet
 
-from kg_memory.adapters.namespace import checked_memory
+from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
@@ -33,15 +33,15 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 logger = logging.getLogger("kg_memory")
 
 T = TypeVar("T")
-Given = EpisodeInput | dict[str, Any] | str
+EpisodeLike = EpisodeInput | dict[str, Any] | str
 UNAVAILABLE = (ModelUnavailable, EmbeddingUnavailable, DatabaseUnavailable)
-"""What passes: it is waited for."""
+"""Temporary outages: reading is tried again."""
 RETRY_POLICY = RetryPolicy(attempts=8, first=1.0, longest=60.0)
 PASSING = Outage(None, transient=True, retry_after=None, reason="")
 KEPT_FAILURES = 1000
 AT_ONCE = 1000
 NOW = 0.0
-"""When that is due which nothing postpones any more."""
+"""The due time of a conversation that must be read at once."""
 CLOSED = "this background memory was closed: open another"
 
 
@@ -61,11 +61,11 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """What one submission saved and has to be read; without `given`, what was left unread `before`."""
+    """The episodes of one submission, to be read; without `inputs`, those left unread `before` an instant."""
 
     namespace: str
     ids: list[str] = field(default_factory=list)
-    given: list[dict[str, Any]] | None = None
+    inputs: list[dict[str, Any]] | None = None
     before: datetime | None = None
     future: Future[list[AddResult]] = field(default_factory=Future)
 
@@ -101,7 +101,7 @@ class BackgroundMemory(Closing):
         retry_policy: RetryPolicy = RETRY_POLICY,
         exit_seconds: float = 10.0,
     ) -> None:
-        self.memory = checked_memory(memory)
+        self.memory = validate_memory(memory)
         self.after_seconds = _seconds("after_seconds", after_seconds)
         self.at_most_seconds = _seconds("at_most_seconds", at_most_seconds)
         self.exit_seconds = _seconds("exit_seconds", exit_seconds)
@@ -110,16 +110,16 @@ class BackgroundMemory(Closing):
         self._retry_policy = retry_policy
         self._failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self._closed = False
-        """Whether no more is taken."""
+        """Whether new episodes are refused."""
         self._ended = False
-        """Whether no more is read."""
+        """Whether reading has ended."""
         self.forked()
         renew_in_children(self)
         memory.before_close.append(WeakMethod(self._close_with_memory))
         _unfinished.add(self)
 
     def forked(self) -> None:
-        """Start afresh in a child: what waits here is read by the parent."""
+        """Start afresh in a child process; the parent reads the pending episodes."""
         self._changed = threading.Condition()
         self._threads: dict[tuple[str, object], _Thread] = {}
         self._reading: list[_Task] = []
@@ -128,13 +128,13 @@ class BackgroundMemory(Closing):
 
     def submit(
         self,
-        episodes: Iterable[Given],
+        episodes: Iterable[EpisodeLike],
         *,
         namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         after_seconds: float | None = None,
     ) -> Future[list[AddResult]]:
-        """Save *episodes*, and return the future of their being read; they are durable when this returns.
+        """Save *episodes*, and return a future of their results; they are durable when this returns.
 
         *thread* is the conversation of those that name none. Cancelling the future leaves them saved and unread.
         Its error is the outage that outlasted the attempts; see `AddResult.error` for an episode that cannot be read.
@@ -143,7 +143,7 @@ class BackgroundMemory(Closing):
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
         try:
-            saved = self.memory.episodes.save(task.given or (), namespace=namespace)
+            saved = self.memory.episodes.save(task.inputs or (), namespace=namespace)
         except BaseException:
             self._leave(task.namespace)
             raise
@@ -151,7 +151,7 @@ class BackgroundMemory(Closing):
 
     async def asubmit(
         self,
-        episodes: Iterable[Given],
+        episodes: Iterable[EpisodeLike],
         *,
         namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
@@ -161,7 +161,7 @@ class BackgroundMemory(Closing):
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
         try:
-            saved = await self.memory.episodes.asave(task.given or (), namespace=namespace)
+            saved = await self.memory.episodes.asave(task.inputs or (), namespace=namespace)
         except BaseException:
             self._leave(task.namespace)
             raise
@@ -169,30 +169,30 @@ class BackgroundMemory(Closing):
 
     @property
     def pending(self) -> int:
-        """How many submitted episodes are still to be read."""
+        """The number of submitted episodes still to be read."""
         with self._changed:
-            return sum(len(each.ids) for each in self._tasks())
+            return sum(len(task.ids) for task in self._tasks())
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What could not be read, latest last; only the last thousand are kept."""
+        """The last thousand episodes that could not be read, latest last."""
         return tuple(self._failures)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Read now all that waits, and tell whether that ended within *timeout* seconds."""
+        """Read all pending episodes now; return whether that ended within *timeout* seconds."""
         with self._changed:
             tasks = self._tasks()
-            for each in self._threads.values():
-                each.due = NOW
+            for thread in self._threads.values():
+                thread.due = NOW
             self._changed.notify_all()
-        return not wait([each.future for each in tasks], timeout).not_done
+        return not wait([task.future for task in tasks], timeout).not_done
 
     async def aflush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as `flush` has it
         """`flush`, for asyncio."""
         return await asyncio.to_thread(self.flush, timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Read all that waits, for *timeout* seconds at most, and take no more; the rest stays saved."""
+        """Refuse new episodes and read the pending ones for *timeout* seconds at most; the rest stays saved."""
         self._closed = True
         self.flush(timeout)
         with self._changed:
@@ -200,10 +200,11 @@ class BackgroundMemory(Closing):
             left = self._tasks()
             self._threads.clear()
             self._changed.notify_all()
-        if not all(each.future.done() for each in left):
-            for each in left:
-                each.future.cancel()
-            count, names = sum(len(each.ids) for each in left), sorted({each.namespace for each in left})
+        if not all(task.future.done() for task in left):
+            for task in left:
+                task.future.cancel()
+            count = sum(len(task.ids) for task in left)
+            names = sorted({task.namespace for task in left})
             logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
 
     def _close_with_memory(self) -> None:
@@ -220,15 +221,15 @@ class BackgroundMemory(Closing):
             raise DatabaseUnavailable(CLOSED)
         return self.after_seconds if seconds is None else _seconds("after_seconds", seconds)
 
-    def _task(self, namespace: str, episodes: Iterable[Given], thread: str | None) -> _Task:
-        """Return *episodes* as they are saved and read: with a date, so that both times they have one id."""
+    def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
+        """Return *episodes* as a task; they are dated here, so that saving and reading give them the same id."""
         count_inputs(episodes)
-        dated = (dated_input(each, self.memory.driver.clock) for each in episodes)
-        given = [{**each, "thread": each.get("thread") or thread} for each in dated]
-        return _Task(validate_namespace(namespace), given=given)
+        dated = (dated_input(episode, self.memory.driver.clock) for episode in episodes)
+        inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
+        return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Return, at the first submission to *namespace*, the task to read what was left there until now."""
+        """Return, at the first submission to *namespace*, a task to read the episodes left unread there."""
         now = instant(self.memory.driver.clock())
         with self._changed:
             if not self._resume or namespace in self._met:
@@ -237,19 +238,19 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Have what is saved and unread in *namespace* read at the next submission to it."""
+        """Have the unread episodes of *namespace* read at the next submission to it."""
         with self._changed:
             self._met.discard(namespace)
 
     def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
-        task.ids = [each.episode for each in saved]
+        task.ids = [result.episode for result in saved]
         now = time.monotonic()
         with self._changed:
             if self._closed:
                 raise DatabaseUnavailable(CLOSED)
             if left is not None:
                 self._threads.setdefault((task.namespace, _LEFT), _Thread(now, now)).tasks.append(left)
-            name = task.given[-1]["thread"] if task.given else None
+            name = task.inputs[-1]["thread"] if task.inputs else None
             thread = self._threads.setdefault((task.namespace, name), _Thread(now, now))
             thread.tasks.append(task)
             if thread.due != NOW:
@@ -261,18 +262,18 @@ class BackgroundMemory(Closing):
         return task.future
 
     def _tasks(self) -> list[_Task]:
-        return [*self._reading, *(task for each in self._threads.values() for task in each.tasks)]
+        return [*self._reading, *(task for thread in self._threads.values() for task in thread.tasks)]
 
     # Reading, on the worker's thread
 
     def _work(self) -> None:
-        """Read what is due until nothing waits; the next submission starts another worker."""
+        """Read due tasks until none is left; the next submission starts another worker."""
         while self._take():
             for task in self._reading:
                 self._read(task)
 
     def _take(self) -> bool:
-        """Wait until a conversation is due and take it; tell whether there was one."""
+        """Wait until a conversation is due and take it; return whether there was one."""
         with self._changed:
             self._reading = []
             while self._threads:
@@ -291,8 +292,9 @@ class BackgroundMemory(Closing):
             return
         added: list[AddResult] = []
         try:
-            for id_, given in self._episodes(task):
-                added += self._patiently(id_, task.namespace, partial(self._read_one, id_, given, task.namespace))
+            for id_, episode in self._episodes(task):
+                read_one = partial(self._read_one, id_, episode, task.namespace)
+                added += self._call_patiently(id_, task.namespace, read_one)
                 if problem := added[-1].error:
                     self._fail(id_, task.namespace, problem, 1)
         except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on with the next
@@ -303,36 +305,36 @@ class BackgroundMemory(Closing):
         else:
             task.future.set_result(added)
 
-    def _read_one(self, id_: str, given: dict[str, Any], namespace: str) -> list[AddResult]:
+    def _read_one(self, id_: str, episode: dict[str, Any], namespace: str) -> list[AddResult]:
         """Read the episode with that id, unless it was forgotten since it was saved."""
         engine = self.memory._engine  # noqa: SLF001 - no verb takes an id
-        flow = add_inputs(engine, [{**given, "saved_id": id_}], namespace, Tally())
+        flow = add_inputs(engine, [{**episode, "saved_id": id_}], namespace, Tally())
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return what *task* has to read, with the ids."""
+        """Return the ids and the inputs of the episodes of *task*."""
         if task.before is not None:
-            return self._left(task.namespace, task.before)
-        return zip(task.ids, task.given or (), strict=True)
+            return self._unread(task.namespace, task.before)
+        return zip(task.ids, task.inputs or (), strict=True)
 
-    def _left(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield what was saved in *namespace* before that instant and is unread; not what waits here."""
+    def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the episodes saved in *namespace* before an instant and still unread, but not those pending here."""
         with self._changed:
-            known = {id_ for each in self._tasks() for id_ in each.ids}
+            seen = {id_ for task in self._tasks() for id_ in task.ids}
         while True:
-            limit = AT_ONCE + len(known)
-            listed = partial(self.memory.episodes.list, namespace=namespace, status=UNREAD, limit=limit)
-            found = self._patiently(None, namespace, listed)
-            for each in reversed(found):
-                if each.id not in known and each.created_at < before:
-                    known.add(each.id)
-                    yield each.id, input_of(each)
-            if len(found) < limit:
+            limit = AT_ONCE + len(seen)
+            list_unread = partial(self.memory.episodes.list, namespace=namespace, status=UNREAD, limit=limit)
+            episodes = self._call_patiently(None, namespace, list_unread)
+            for episode in reversed(episodes):
+                if episode.id not in seen and episode.created_at < before:
+                    seen.add(episode.id)
+                    yield episode.id, input_of(episode)
+            if len(episodes) < limit:
                 return
-            known.update(each.id for each in found)
+            seen.update(episode.id for episode in episodes)
 
-    def _patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Return what *call* returns, and call it again after each outage as long as the retry policy allows."""
+    def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
+        """Return the result of *call*; repeat it after an outage as long as the retry policy allows."""
         attempt = 1
         while True:
             try:
@@ -365,22 +367,22 @@ class BackgroundMemory(Closing):
 
 
 _LEFT = object()
-"""In place of a thread: what earlier processes left."""
+"""Stands for the thread of episodes that earlier processes left unread."""
 _unfinished: WeakSet[BackgroundMemory] = WeakSet()
 
 
 def _read_on() -> None:
-    """Read what waits, all side by side, while threads can still be started: a chat model's client may do so."""
+    """Read all pending episodes in parallel, while threads can still start: a chat model's client may need some."""
     waiting, began = list(_unfinished), time.monotonic()
-    for each in waiting:
-        each.flush(0)
-    for each in waiting:
-        each.flush(max(0, began + each.exit_seconds - time.monotonic()))
+    for memory in waiting:
+        memory.flush(0)
+    for memory in waiting:
+        memory.flush(max(0, began + memory.exit_seconds - time.monotonic()))
 
 
 def _finish() -> None:
-    for each in list(_unfinished):
-        each.close(0)
+    for memory in list(_unfinished):
+        memory.close(0)
 
 
 # Python's pools of threads close before `atexit` is called, so this has to come before them, as they do it themselves.

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.stores import BaseStore
 
-from kg_memory.adapters.namespace import checked_memory
+from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import pairs
 from kg_memory.adapters.store.driver import open_item_driver
 from kg_memory.falkor.store_schema import PAIRS
@@ -26,7 +26,7 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
 
     def __init__(self, memory: GraphMemory | None = None, *, name: str = DEFAULT_NAMESPACE) -> None:
         self.name = validate_namespace(name)
-        self.memory = GraphMemory() if memory is None else checked_memory(memory)
+        self.memory = GraphMemory() if memory is None else validate_memory(memory)
         self._owns_memory = memory is None
         self._driver = open_item_driver(self.memory.driver, PAIRS)
 
@@ -43,11 +43,11 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
 
         Errors: `InputError`, `DatabaseError`.
         """
-        self._driver.run(pairs.store([pairs.pair(*each) for each in key_value_pairs]), self.name)
+        self._driver.run(pairs.store([pairs.pair(*item) for item in key_value_pairs]), self.name)
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
         """`mset`, for asyncio."""
-        await self._driver.arun(pairs.store([pairs.pair(*each) for each in key_value_pairs]), self.name)
+        await self._driver.arun(pairs.store([pairs.pair(*item) for item in key_value_pairs]), self.name)
 
     def mdelete(self, keys: Sequence[str]) -> None:
         """Delete *keys* and their values; one that is not there is no error."""

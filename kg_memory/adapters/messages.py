@@ -40,7 +40,7 @@ def episodes_of(
     last_turn: bool = False,
     recalled: str = "",
 ) -> list[EpisodeInput]:
-    """Return what was said in *messages*, in their order: by people and the assistant, not by prompts and tools.
+    """Return the words of people and the assistant in *messages* as episodes, in order; prompts and tools are left out.
 
     A message's own name says who spoke, else *user* and *assistant* do. The same message in the same thread is the
     same episode however often it is handed in; an edited one is another. *last_turn* leaves out what came before the
@@ -49,28 +49,28 @@ def episodes_of(
     Errors: `InputError` for what are no messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
-    given = messages_of(messages)
-    last = _last_turn(given)
-    told = [recalled]
-    found: list[EpisodeInput] = []
+    conversation = messages_of(messages)
+    last = _last_turn(conversation)
+    shown = [recalled]
+    episodes: list[EpisodeInput] = []
     seen: Counter[tuple[str, str]] = Counter()
-    for place, message in enumerate(given):
+    for place, message in enumerate(conversation):
         role, content = _role(message), text_of(message)
         if role == USER:
-            told = [recalled] if place >= last else []
+            shown = [recalled] if place >= last else []
         elif isinstance(message, ToolMessage) and message.name in RECALLING_TOOLS:
-            told.append(content)
+            shown.append(content)
         if role is None or not content.strip():
             continue
         nth = seen[role, content]
         seen[role, content] += 1
         if last_turn and place < last:
             continue
-        said = remove_echo(content, "\n".join(told)) if role == ASSISTANT else content
-        if said.strip():
-            found.append(
+        words = remove_echo(content, "\n".join(shown)) if role == ASSISTANT else content
+        if words.strip():
+            episodes.append(
                 EpisodeInput(
-                    content=said,
+                    content=words,
                     speaker=message.name or names[role],
                     at=_time(message),
                     thread=thread,
@@ -78,7 +78,7 @@ def episodes_of(
                     source_id=_source_id(thread, message.id, role, content, nth),
                 )
             )
-    return found
+    return episodes
 
 
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
@@ -106,16 +106,16 @@ def text_of(message: BaseMessage) -> str:
 
 
 def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
-    """Return what a person said last in *messages*, if anybody did.
+    """Return the last words of a person in *messages*, or None.
 
     Errors: `InputError`.
     """
-    said = (text_of(each) for each in reversed(messages_of(messages)) if _role(each) == USER)
-    return next((text for text in said if text.strip()), None)
+    texts = (text_of(message) for message in reversed(messages_of(messages)) if _role(message) == USER)
+    return next((text for text in texts if text.strip()), None)
 
 
 def _role(message: BaseMessage) -> str | None:
-    """Return which side said *message*; ``None`` for what nobody said, such as a summary by LangChain's middleware."""
+    """Return the side that said *message*; ``None`` for one that nobody said, such as a summary by LangChain."""
     if message.additional_kwargs.get("lc_source"):
         return None
     if isinstance(message, ChatMessage):
@@ -126,15 +126,15 @@ def _role(message: BaseMessage) -> str | None:
 
 
 def _last_turn(messages: Sequence[BaseMessage]) -> int:
-    """Return where the last turn begins: with the last people's words, all that stand before the next answer."""
-    place = max((place for place, each in enumerate(messages) if _role(each) == USER), default=0)
+    """Return the index at which the last turn begins: just behind the answer before a person's last words."""
+    place = max((place for place, message in enumerate(messages) if _role(message) == USER), default=0)
     while place and _role(messages[place - 1]) != ASSISTANT:
         place -= 1
     return place
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return what tells a message from all others; one without an id is told by how often it was said before."""
+    """Return an id for a message; where it has none itself, its number among equal messages stands in."""
     digest = hashlib.sha256()
     for part in (thread or "", own or f"#{nth}", role, content):
         encoded = part.encode("utf-8", "surrogatepass")
@@ -143,9 +143,9 @@ def _source_id(thread: str | None, own: str | None, role: str, content: str, nth
 
 
 def _time(message: BaseMessage) -> datetime | None:
-    """Return when *message* says that it was said."""
+    """Return the time in the metadata of *message*, if there is one."""
     fields: tuple[dict[str, Any], ...] = (message.additional_kwargs, message.response_metadata)
-    for value in (each.get(name) for each in fields for name in _TIMES):
+    for value in (mapping.get(name) for mapping in fields for name in _TIMES):
         if value is not None:
             with contextlib.suppress(InputError):
                 return parse_time(value)

@@ -22,10 +22,10 @@ from kg_memory.adapters.messages import episodes_of, last_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Where,
-    checked_manner,
-    checked_memory,
-    checked_speaker,
     place_of,
+    validate_memory,
+    validate_search_options,
+    validate_speaker,
 )
 from kg_memory.adapters.nodes import with_memory
 from kg_memory.errors import InputError, KGMemoryError, MissingExtra, SettingsError
@@ -49,12 +49,12 @@ logger = logging.getLogger("kg_memory")
 Remember = Literal["background", "inline", "off"]
 OnError = Literal["continue", "raise"]
 Answer = ToolMessage | Command[Any]
-"""What a call of a tool gives."""
+"""The result of a tool call."""
 UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so where the answer would need it."
 
 
 class Turn(TypedDict):
-    """One turn of the conversation: where it belongs, what was recalled for it, and which messages are saved."""
+    """A turn of the conversation: its place, the context recalled for it, and the ids of the saved messages."""
 
     namespace: str
     thread: str | None
@@ -105,9 +105,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         template: Template | str | None = None,
     ) -> None:
         super().__init__()
-        self.memory = checked_memory(memory)
-        self.background = _checked_background(background, memory)
-        self._manner = checked_manner(recipe, where, template)
+        self.memory = validate_memory(memory)
+        self.background = _validate_background(background, memory)
+        self._options = validate_search_options(recipe, where, template)
         if tools is True:
             self.tools = _tools(memory, namespace, user=user, recipe=recipe, where=where)
         else:
@@ -116,34 +116,34 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._recall = recall
         self._max_tokens = validate_count("max_tokens", max_tokens)
         self._remember = _one_of("remember", remember, ("background", "inline", "off"))
-        self._names = {"user": checked_speaker("user", user), "assistant": checked_speaker("assistant", assistant)}
+        self._names = {"user": validate_speaker("user", user), "assistant": validate_speaker("assistant", assistant)}
         self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
         turn = self._turn(runtime)
-        with _apart() as context:
+        with _detach_context() as context:
             return context.run(run, self._begin(state, turn), _perform)
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
         turn = self._turn(runtime)
-        with _apart() as context:
+        with _detach_context() as context:
             return await asyncio.create_task(arun(self._begin(state, turn), _aperform), context=context)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        return handler(_reminded(request))
+        return handler(_add_recalled(request))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        return await handler(_reminded(request))
+        return await handler(_add_recalled(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
         try:
             return handler(request)
         except UNAVAILABLE as error:
-            return self._unreached(request, error)
+            return self._answer_outage(request, error)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
@@ -151,16 +151,16 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         try:
             return await handler(request)
         except UNAVAILABLE as error:
-            return self._unreached(request, error)
+            return self._answer_outage(request, error)
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
-        with _apart() as context:
+        with _detach_context() as context:
             return context.run(run, self._end(state, turn), _perform)
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
-        with _apart() as context:
+        with _detach_context() as context:
             return await asyncio.create_task(arun(self._end(state, turn), _aperform), context=context)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
@@ -169,7 +169,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return Turn(namespace=place.namespace, thread=place.thread, recalled="", reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Recall what the turn needs, then save what people said; else a question would be found by its own words."""
+        """Recall the context of the turn, then save its messages: the other way round a question would match itself."""
         messages: list[BaseMessage] = list(state["messages"])
         while messages and not isinstance(messages[-1], HumanMessage):
             messages.pop()
@@ -177,13 +177,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         failed: KGMemoryError | None = None
         if self._recall and question is not None:
             place = {"namespace": turn["namespace"], "thread": turn["thread"]}
-            named = {"max_tokens": self._max_tokens, **place, **self._manner}
+            options = {"max_tokens": self._max_tokens, **place, **self._options}
             try:
-                context = yield Do(self.memory, "context", question, named)
+                context = yield Do(self.memory, "context", question, options)
                 turn["recalled"] = str(context)  # the text alone: all that was found has no place in a checkpoint
             except KGMemoryError as error:
                 failed = error
-        turn["saved"] = yield from self._save(turn, self._said(messages, turn))
+        turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn))
         if failed is not None:
             turn["reached"] = False
             self._pass_over("recall", failed)
@@ -191,53 +191,53 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Remember the turn."""
-        said = self._said(state["messages"], turn)
-        saved = yield from self._save(turn, said)
+        episodes = self._turn_episodes(state["messages"], turn)
+        saved = yield from self._save(turn, episodes)
         if self._remember != "inline":
             return
-        read = [each for each in said if each.source_id in saved]
+        unread = [episode for episode in episodes if episode.source_id in saved]
         try:
-            added = yield Do(self.memory, "add_many", read, {"namespace": turn["namespace"]})
+            added = yield Do(self.memory, "add_many", unread, {"namespace": turn["namespace"]})
         except KGMemoryError as error:
             self._pass_over("read what was said", error)
             return
-        for each in added:
-            if each.error:
-                logger.warning("episode %s is saved but not read: it %s", each.episode, each.status)
+        for result in added:
+            if result.error:
+                logger.warning("episode %s is saved but not read: it %s", result.episode, result.status)
 
-    def _said(self, messages: Sequence[BaseMessage], turn: Turn) -> list[EpisodeInput]:
-        """Return the last turn of *messages*, without what only repeats the memory."""
-        told = turn["recalled"]
-        return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=told, **self._names)
+    def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn) -> list[EpisodeInput]:
+        """Return the last turn of *messages*, without sentences that only repeat the memory."""
+        recalled = turn["recalled"]
+        return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
-    def _save(self, turn: Turn, said: list[EpisodeInput]) -> Flow[list[str]]:
-        """Save what is not saved yet of what was *said*, and return the ids of all that is.
+    def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
+        """Save those of *episodes* that are not saved yet, and return the ids of all saved ones.
 
-        Where that is for the background, it has it read.
+        Unless turns are read inline, the background memory saves them, and reads them later.
         """
         saved = list(turn["saved"])
         if self._remember == "off":
             return saved
         on, verb = (self.memory.episodes, "save") if self._remember == "inline" else (self.background, "submit")
-        for each in said:
-            if each.source_id in saved:
+        for episode in episodes:
+            if episode.source_id in saved:
                 continue
             try:
-                yield Do(on, verb, [each], {"namespace": turn["namespace"]})
+                yield Do(on, verb, [episode], {"namespace": turn["namespace"]})
             except KGMemoryError as error:
                 self._pass_over("save what was said", error)
             else:
-                saved.append(each.source_id or "")
+                saved.append(episode.source_id or "")
         return saved
 
-    def _unreached(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Return what the model is told of a call that met an outage. Errors: *error*, where that is to end the run."""
+    def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
+        """Tell the model that a tool call met an outage. Errors: *error*, if ``on_error`` is ``raise``."""
         call = request.tool_call
         self._pass_over(f"answer {call['name']}", error)
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Go on after an outage, or without a message that cannot be stored, and say so. Errors: *error* else."""
+        """Log an outage or a message that cannot be stored, and go on. Errors: *error* in all other cases."""
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
         logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
@@ -245,35 +245,35 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """Call a verb of a memory with what is given; its ``a`` twin on an event loop."""
+    """A call of a verb of a memory, or of its ``a`` twin on an event loop."""
 
     on: Any
     verb: str
-    given: Any
-    named: dict[str, Any]
+    argument: Any
+    options: dict[str, Any]
 
 
 def _perform(do: Do) -> Any:
-    return getattr(do.on, do.verb)(do.given, **do.named)
+    return getattr(do.on, do.verb)(do.argument, **do.options)
 
 
 async def _aperform(do: Do) -> Any:
-    return await getattr(do.on, f"a{do.verb}")(do.given, **do.named)
+    return await getattr(do.on, f"a{do.verb}")(do.argument, **do.options)
 
 
-def _checked_background(background: BackgroundMemory | None, memory: GraphMemory) -> BackgroundMemory:
+def _validate_background(background: BackgroundMemory | None, memory: GraphMemory) -> BackgroundMemory:
     if background is not None and not isinstance(background, BackgroundMemory):
         raise SettingsError(f"background is {background!r}: give a BackgroundMemory, or leave it out")
     return background or BackgroundMemory(memory)
 
 
-def _apart() -> AbstractContextManager[Context]:
-    """Return a context in which the memory's graphs are traced below the agent, but are no part of its state."""
+def _detach_context() -> AbstractContextManager[Context]:
+    """Return a context in which the memory's graphs are traced below the agent but stay out of its state."""
     return set_config_context({**ensure_config(), "configurable": {}})
 
 
-def _reminded(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return *request* with what was recalled in its system message."""
+def _add_recalled(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Return *request* with the recalled context in its system message."""
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else turn["recalled"] if turn["reached"] else UNREACHABLE
     if not text:
@@ -292,7 +292,7 @@ def _tools(memory: GraphMemory, namespace: str, **options: Any) -> list[BaseTool
     return memory_tools(memory, namespace, **options)
 
 
-def _one_of(name: str, value: Any, known: tuple[str, ...]) -> Any:
-    if value not in known:
-        raise SettingsError(f"{name} is {value!r}: use one of {', '.join(known)}")
+def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> Any:
+    if value not in choices:
+        raise SettingsError(f"{name} is {value!r}: use one of {', '.join(choices)}")
     return value

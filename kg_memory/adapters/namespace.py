@@ -1,4 +1,4 @@
-"""Whose memory an agent's step works on, and in which conversation: read from where the step runs."""
+"""Find the namespace and the conversation that a step of an agent works on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from langgraph.runtime import get_runtime
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models import filters
-from kg_memory.retrieval.context.templates import Template
-from kg_memory.retrieval.context.templates import find_template as checked_template
-from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.recipe import find_recipe as checked_recipe
+from kg_memory.retrieval.context.templates import Template, find_template
+from kg_memory.retrieval.recipe import Recipe, find_recipe
 from kg_memory.validation import validate_namespace
 
 
@@ -31,7 +29,7 @@ class NamespaceTemplate:
         if not isinstance(template, str) or not template:
             raise SettingsError(f"the namespace is {template!r}: give a string such as 'ann' or '{{user_id}}'")
         self.template = template
-        self._parts, self._end = _parsed(template)
+        self._parts, self._end = _parse_template(template)
         self.names = tuple(name for _, name in self._parts)
         between = "".join(text for text, _ in self._parts[1:])
         self._escaped = frozenset(between + "%") if between else frozenset()
@@ -40,16 +38,16 @@ class NamespaceTemplate:
                 raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
 
     def fill(self, *sources: Any) -> str:
-        """Return the namespace, with each name as the first of *sources* (mappings or objects) that has it says.
+        """Return the namespace, filled from the first of *sources* (mappings or objects) that has each name.
 
-        Errors: `InputError` when none has it, or its value is no id: nobody's memory is taken for somebody's.
+        Errors: `InputError` when none has it, or its value is no id.
         """
         filled = "".join(text + self._value(name, sources) for text, name in self._parts)
         return validate_namespace(filled + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
-        found = (_get(source, name) for source in sources)
-        value = next((each for each in found if each is not None), None)
+        candidates = (_get(source, name) for source in sources)
+        value = next((candidate for candidate in candidates if candidate is not None), None)
         if value is None:
             raise InputError(
                 f"the namespace {self.template!r} needs {name!r}: pass context={{{name!r}: ...}} or "
@@ -60,15 +58,15 @@ class NamespaceTemplate:
         return "".join(f"%{ord(char):02X};" if char in self._escaped else char for char in str(value))
 
 
-def checked_memory(memory: object) -> GraphMemory:
-    """Return *memory*; raise `SettingsError` for what is none."""
+def validate_memory(memory: object) -> GraphMemory:
+    """Return *memory*; raise `SettingsError` if it is no GraphMemory."""
     if not isinstance(memory, GraphMemory):
         raise SettingsError(f"the memory is {memory!r:.80}: give what GraphMemory.open() returns")
     return memory
 
 
-def checked_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker*; raise `SettingsError` for what is no name."""
+def validate_speaker(name: str, speaker: str | None) -> str | None:
+    """Return *speaker*; raise `SettingsError` if it is no name."""
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
             f"{name} is {speaker!r}: give one name, no template; where many people speak, name their messages, "
@@ -86,16 +84,16 @@ class Place:
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
-    """Return where a step with this runtime *context* and *config* works; the context counts first."""
+    """Return the place of a step with this runtime *context* and *config*; the context comes first."""
     configurable = (config or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
     return Place(template.fill(context, configurable), None if thread is None else str(thread))
 
 
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
-    """Return where the step that is running now works; outside of a graph, only *config* or a name in full will do.
+    """Return the place of the running step; outside of a graph, of *config* or a namespace without names.
 
-    A *config* takes the place of the one that the step runs with.
+    A *config* replaces the one that the step runs with.
     """
     try:
         running = get_config()
@@ -106,7 +104,7 @@ def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = N
     return place_of(template, context, running if config is None else config)
 
 
-def _parsed(template: str) -> tuple[list[tuple[str, str]], str]:
+def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
     """Return the names in *template*, each with the text before it, and the text behind the last.
 
     Errors: `SettingsError`.
@@ -136,15 +134,15 @@ Where = Mapping[str, Any]
 """A filter of `kg_memory.models.filters`."""
 
 
-def checked_manner(
+def validate_search_options(
     recipe: Recipe | str | None = None, where: Where | None = None, template: Template | str | None = None
 ) -> dict[str, Any]:
-    """Return what is given of it, as `GraphMemory.search` and `GraphMemory.context` take it by name.
+    """Validate the search options shared by all integrations, and return those that are not None.
 
     Errors: `InputError`.
     """
-    checked_recipe(recipe)
+    find_recipe(recipe)
     filters.parse_filter(where)
-    checked_template(template)
-    manner = {"recipe": recipe, "where": where, "template": template}
-    return {name: value for name, value in manner.items() if value is not None}
+    find_template(template)
+    options = {"recipe": recipe, "where": where, "template": template}
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Nodes for any StateGraph that has messages: one recalls, one remembers."""
+"""Nodes that recall and remember, for any StateGraph with messages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Place,
     Where,
-    checked_manner,
-    checked_memory,
-    checked_speaker,
     place_here,
+    validate_memory,
+    validate_search_options,
+    validate_speaker,
 )
 from kg_memory.errors import InputError, KGMemoryError
 from kg_memory.memory.episodes import input_state
@@ -55,28 +55,29 @@ def recall_node(
     is the conversation that asks. *recipe*, *where* and *template* are those of `GraphMemory.context`.
     Errors: `InputError`, `DatabaseError`.
     """
-    whose, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
+    place_template, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
     form = template if isinstance(template, Template) else None
-    how = checked_manner(recipe, where, template) | {"template": None if form else template}
-    retrieval = checked_memory(
-        memory
-    ).graphs.retrieval  # named here, where LangGraph looks for what it draws as a subgraph
+    options = validate_search_options(recipe, where, template) | {"template": None if form else template}
+    # A variable of this function, because LangGraph looks here for subgraphs to draw.
+    retrieval = validate_memory(memory).graphs.retrieval
 
-    def asked(state: Any) -> dict[str, Any] | None:
-        place, question = place_here(whose), last_question(_messages(state, messages_key))
+    def build_question(state: Any) -> dict[str, Any] | None:
+        place, question = place_here(place_template), last_question(_messages(state, messages_key))
+        if question is None:
+            return None
         times = {**NO_TIMES, "unreviewed": unreviewed}
-        return None if question is None else question_state(question, place.namespace, limits, times, place.thread, how)
+        return question_state(question, place.namespace, limits, times, place.thread, options)
 
-    def told(found: Mapping[str, Any]) -> dict[str, str]:
-        return {key: str(context_of(found, form)) if form else found["context"]}
+    def render(results: Mapping[str, Any]) -> dict[str, str]:
+        return {key: str(context_of(results, form)) if form else results["context"]}
 
     def call(state: Any) -> dict[str, str]:
-        given = asked(state)
-        return told(retrieval.invoke(given)) if given else {key: ""}
+        question = build_question(state)
+        return render(retrieval.invoke(question)) if question else {key: ""}
 
     async def acall(state: Any) -> dict[str, str]:
-        given = asked(state)
-        return told(await retrieval.ainvoke(given)) if given else {key: ""}
+        question = build_question(state)
+        return render(await retrieval.ainvoke(question)) if question else {key: ""}
 
     return RunnableLambda(call, acall, name="recall")
 
@@ -105,36 +106,36 @@ def remember_node(
     LangGraph's own ``add_node(..., error_handler=)``.
     Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
     """
-    template, ingestion = NamespaceTemplate(namespace), checked_memory(memory).graphs.ingestion
-    checked_speaker("user", user)
-    checked_speaker("assistant", assistant)
-    spoken = partial(episodes_of, last_turn=not everything, user=user, assistant=assistant)
+    template, ingestion = NamespaceTemplate(namespace), validate_memory(memory).graphs.ingestion
+    validate_speaker("user", user)
+    validate_speaker("assistant", assistant)
+    to_episodes = partial(episodes_of, last_turn=not everything, user=user, assistant=assistant)
 
-    def said(state: Any) -> tuple[Place, list[EpisodeInput]]:
+    def read_turn(state: Any) -> tuple[Place, list[EpisodeInput]]:
         place, recalled = place_here(template), "" if everything else _get(state, key) or ""
-        return place, spoken(_messages(state, messages_key), thread=place.thread, recalled=recalled)
+        return place, to_episodes(_messages(state, messages_key), thread=place.thread, recalled=recalled)
 
     def call(state: Any) -> dict[str, Any]:
-        place, episodes = said(state)
+        place, episodes = read_turn(state)
         if background is not None:
             background.submit(episodes, namespace=place.namespace, thread=place.thread)
             return {}
-        for number, each in enumerate(episodes, start=1):
+        for number, episode in enumerate(episodes, start=1):
             try:
-                ingestion.invoke({**input_state(each), "namespace": place.namespace})
+                ingestion.invoke({**input_state(episode), "namespace": place.namespace})
             except KGMemoryError:
                 memory.episodes.save(episodes[number:], namespace=place.namespace)
                 raise
         return {}
 
     async def acall(state: Any) -> dict[str, Any]:
-        place, episodes = said(state)
+        place, episodes = read_turn(state)
         if background is not None:
             await background.asubmit(episodes, namespace=place.namespace, thread=place.thread)
             return {}
-        for number, each in enumerate(episodes, start=1):
+        for number, episode in enumerate(episodes, start=1):
             try:
-                await ingestion.ainvoke({**input_state(each), "namespace": place.namespace})
+                await ingestion.ainvoke({**input_state(episode), "namespace": place.namespace})
             except KGMemoryError:
                 await memory.episodes.asave(episodes[number:], namespace=place.namespace)
                 raise
@@ -149,22 +150,22 @@ def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> 
     They are a new list, for one call of a model: what the state holds stays as it is.
     Errors: `InputError` for what are no messages.
     """
-    given = messages_of(messages)
+    prompt = messages_of(messages)
     if not context.strip():
-        return given
+        return prompt
     text = f"{context_markers.REMEMBERED}\n\n{context}"
-    if not given or not isinstance(given[0], SystemMessage):
-        return [SystemMessage(text), *given]
-    content = given[0].content
+    if not prompt or not isinstance(prompt[0], SystemMessage):
+        return [SystemMessage(text), *prompt]
+    content = prompt[0].content
     longer = f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
-    return [given[0].model_copy(update={"content": longer}), *given[1:]]
+    return [prompt[0].model_copy(update={"content": longer}), *prompt[1:]]
 
 
 def _messages(state: Any, key: str) -> Any:
-    found = _get(state, key)
-    if found is None:
+    messages = _get(state, key)
+    if messages is None:
         raise InputError(f"the state has no {key!r}: give messages_key, the key under which the graph keeps messages")
-    return found
+    return messages
 
 
 def _get(state: Any, key: str) -> Any:

@@ -19,13 +19,12 @@ from kg_memory.memory.memory import GraphMemory, question_state, search_results
 from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
-from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.recipe import find_recipe as checked_recipe
+from kg_memory.retrieval.recipe import Recipe, find_recipe
 from kg_memory.validation import validate_count
 
 TIMES = ("as_of", "during", "believed_at", "unreviewed")
-HOW = ("recipe", "where", "center")
-SETTINGS = ("k", "kinds", "thread", *TIMES, *HOW)
+OPTIONS = ("recipe", "where", "center")
+SETTINGS = ("k", "kinds", "thread", *TIMES, *OPTIONS)
 
 
 class KGRetriever(BaseRetriever):
@@ -59,8 +58,8 @@ class KGRetriever(BaseRetriever):
     where: dict[str, Any] | None = None
     center: str | None = None
 
-    def __init__(self, memory: GraphMemory | None = None, **given: Any) -> None:
-        super().__init__(**({} if memory is None else {"memory": memory}), **given)
+    def __init__(self, memory: GraphMemory | None = None, **settings: Any) -> None:
+        super().__init__(**({} if memory is None else {"memory": memory}), **settings)
 
     @field_validator("namespace")
     @classmethod
@@ -70,7 +69,7 @@ class KGRetriever(BaseRetriever):
     @field_validator("recipe")
     @classmethod
     def _is_recipe(cls, recipe: Recipe | str | None) -> Recipe | str | None:
-        checked_recipe(recipe)
+        find_recipe(recipe)
         return recipe
 
     @field_validator("where")
@@ -93,13 +92,15 @@ class KGRetriever(BaseRetriever):
         *,
         run_manager: CallbackManagerForRetrieverRun,
         running: RunnableConfig | None = None,
-        **given: Any,
+        **overrides: Any,
     ) -> list[Document]:
         if _is_empty(query):
             return []
-        settings = self._settings(given)
-        asked, config = self._asked(query, settings, running), patch_config(running, callbacks=run_manager.get_child())
-        return documents(search_results(self._graph().invoke(asked, config)), settings["kinds"], settings["k"])
+        settings = self._settings(overrides)
+        state = self._question_state(query, settings, running)
+        config = patch_config(running, callbacks=run_manager.get_child())
+        results = search_results(self._graph().invoke(state, config))
+        return documents(results, settings["kinds"], settings["k"])
 
     async def _aget_relevant_documents(
         self,
@@ -107,46 +108,49 @@ class KGRetriever(BaseRetriever):
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
         running: RunnableConfig | None = None,
-        **given: Any,
+        **overrides: Any,
     ) -> list[Document]:
         if _is_empty(query):
             return []
-        settings = self._settings(given)
-        asked, config = self._asked(query, settings, running), patch_config(running, callbacks=run_manager.get_child())
-        state = await self._graph().ainvoke(asked, config)
-        return documents(search_results(state), settings["kinds"], settings["k"])
+        settings = self._settings(overrides)
+        state = self._question_state(query, settings, running)
+        config = patch_config(running, callbacks=run_manager.get_child())
+        results = search_results(await self._graph().ainvoke(state, config))
+        return documents(results, settings["kinds"], settings["k"])
 
-    def _settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings of a call: those *given* with it, else the retriever's own."""
-        if unknown := given.keys() - set(SETTINGS):
+    def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a call: its *overrides*, else the retriever's own."""
+        if unknown := overrides.keys() - set(SETTINGS):
             raise InputError(f"the retriever has no {sorted(unknown)}: use {', '.join(SETTINGS)}")
-        settings = {name: getattr(self, name) if given.get(name) is None else given[name] for name in SETTINGS}
-        return {**settings, "k": validate_count("k", settings["k"]), "kinds": _checked_kinds(settings["kinds"])}
+        settings = {name: getattr(self, name) if overrides.get(name) is None else overrides[name] for name in SETTINGS}
+        return {**settings, "k": validate_count("k", settings["k"]), "kinds": _validate_kinds(settings["kinds"])}
 
     def _graph(self) -> Any:
         # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
         return self.memory.graphs.retrieval.copy({"checkpointer": False})
 
-    def _asked(self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None) -> dict[str, Any]:
+    def _question_state(
+        self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
+    ) -> dict[str, Any]:
         """Return *query* as the retrieval graph takes it."""
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
-        how = {name: settings[name] for name in HOW}
-        return question_state(query, place.namespace, limits, times, settings["thread"] or place.thread, how)
+        options = {name: settings[name] for name in OPTIONS}
+        return question_state(query, place.namespace, limits, times, settings["thread"] or place.thread, options)
 
 
-def documents(found: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Return the *k* best of *found* as documents: the first of each of *kinds*, then the second of each, and so on."""
+def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
+    """Return the *k* best of *results* as documents: the first of each of *kinds*, then the second, and so on."""
     ranked = [
-        (rank, place, _document(item, found.relevance))
+        (rank, place, _document(item, results.relevance))
         for place, kind in enumerate(kinds)
-        for rank, item in enumerate(islice(_told(found, kind), k))
+        for rank, item in enumerate(islice(_visible_items(results, kind), k))
     ]
-    return [document for *_, document in sorted(ranked, key=lambda one: one[:2])][:k]
+    return [document for *_, document in sorted(ranked, key=lambda entry: entry[:2])][:k]
 
 
-def _told(found: SearchResults, kind: Kind) -> Iterator[Fact | Episode | Entity | Community]:
-    return (each for each in getattr(found, kind) if not (isinstance(each, Episode) and each.withheld))
+def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episode | Entity | Community]:
+    return (item for item in getattr(results, kind) if not (isinstance(item, Episode) and item.withheld))
 
 
 def _document(item: Fact | Episode | Entity | Community, relevance: float | None) -> Document:
@@ -155,7 +159,7 @@ def _document(item: Fact | Episode | Entity | Community, relevance: float | None
     match item:
         case Fact(sentence=text, sources=sources):
             first = sources[0].model_dump(mode="json") if sources else {}
-            plain |= first | {"episodes": [each.episode for each in sources]}
+            plain |= first | {"episodes": [source.episode for source in sources]}
         case Episode(content=text):
             plain |= {"episode": item.id, "episode_kind": str(item.kind)}
         case Entity() | Community():
@@ -164,7 +168,7 @@ def _document(item: Fact | Episode | Entity | Community, relevance: float | None
     return Document(page_content=text, id=item.id, metadata={**plain, "kind": kind, "relevance": relevance})
 
 
-def _checked_kinds(kinds: Any) -> tuple[Kind, ...]:
+def _validate_kinds(kinds: Any) -> tuple[Kind, ...]:
     chosen = tuple(kinds) if isinstance(kinds, Iterable) else ()
     if not chosen or set(chosen) - set(get_args(Kind)) or len(set(chosen)) < len(chosen):
         raise InputError(f"kinds is {kinds!r}: give some of {', '.join(get_args(Kind))}, each once")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory import GraphMemory
-from kg_memory.adapters.tools.toolkit import found_lines
+from kg_memory.adapters.tools.toolkit import render_results
 from kg_memory.ingestion.filter import ECHO, without_contexts
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import render
@@ -28,7 +28,7 @@ BOTH_ENDS = [each for each in SUPPLIED if each.end]
 CONTEXTS = {name: str(render(FOUND, PLENTY, name)) for name in TEMPLATES}
 
 
-@pytest.mark.parametrize("context", [*CONTEXTS.values(), found_lines(FOUND)], ids=[*CONTEXTS, "tool"])
+@pytest.mark.parametrize("context", [*CONTEXTS.values(), render_results(FOUND)], ids=[*CONTEXTS, "tool"])
 def test_a_context_in_any_form_is_left_out_and_all_else_keeps_its_place(context: str) -> None:
     assert len(context) > 200
     assert without_contexts(context).strip() == ""

@@ -8,7 +8,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import KGRetriever, memory_tools
-from kg_memory.adapters.tools.toolkit import found_lines
+from kg_memory.adapters.tools.toolkit import render_results
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.retrieval.context.render import WITHHELD
 from kg_memory.retrieval.context.templates import TEMPLATES
@@ -48,7 +48,7 @@ def test_a_search_finds_it_and_no_model_is_told_of_it(memory, attacked, namespac
         assert "Ignore" not in memory.context(
             "ignore all previous instructions", namespace=namespace, template=template
         )
-    assert "Ignore" not in found_lines(found)
+    assert "Ignore" not in render_results(found)
     place = {"configurable": {"user_id": namespace}}
     assert "Ignore" not in str(KGRetriever(memory).invoke(ASKED, place, kinds=("episodes",)))
     for tool in memory_tools(memory, namespace=namespace):

@@ -29,7 +29,7 @@ def test_vectors_count_for_what_one_query_takes(monkeypatch, dimensions):
         written.append(len(effect.params["puts"]))
         return []
 
-    run(write.make([write.change(put, ["$"]) for put in puts]), answer)
+    run(write.apply_changes([write.to_change(put, ["$"]) for put in puts]), answer)
     assert written == ([6] if dimensions == 1 else [1] * 6)
 
 

@@ -43,8 +43,8 @@ PARAMS: dict[str, Any] = {
 def plans(database):
     memory = open_driver(Scripted(), HashEmbeddings(), database)
     items, values = open_item_driver(memory, ITEMS), open_item_driver(memory, PAIRS)
-    puts = [write.change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
-    items.run(write.make(puts), "plans")
+    puts = [write.to_change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
+    items.run(write.apply_changes(puts), "plans")
     values.run(pairs.store([pairs.pair("k", 1)]), "plans")
     keys = {"items": items.key("plans"), "pairs": values.key("plans"), "schema": items.key("plans")}
 

@@ -82,7 +82,7 @@ def test_a_filter_matches_what_the_rules_say(value, wanted):
 
 @given(OBJECTS, FILTERS)
 def test_the_marks_and_the_rest_of_a_filter_say_what_all_of_it_says(value, wanted):
-    marks, rest = codec.divided(wanted)
+    marks, rest = codec.split_filter(wanted)
     by_parts = set(marks) <= set(codec.marks(value)) and codec.matches(value, rest)
     assert by_parts is codec.matches(value, wanted)
 

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.base import ListNamespacesOp, MatchCondition
 
-from kg_memory.adapters.store.codec import check_conditions, checked_labels, chosen, fixed_prefix, prefixes
+from kg_memory.adapters.store.codec import (
+    check_conditions,
+    longest_prefix,
+    prefixes,
+    select_namespaces,
+    validate_labels,
+)
 from kg_memory.errors import InputError
 
 ALL = [labels for depth in (1, 2, 3) for labels in product("ab", repeat=depth)]
@@ -28,12 +34,12 @@ def fits(labels, condition):
 def test_a_listing_is_a_page_of_those_that_match_cut_to_the_depth_and_sorted(conditions, depth, limit, offset):
     expected = sorted({each[:depth] for each in ALL if all(fits(each, condition) for condition in conditions)})
     op = ListNamespacesOp(conditions, depth, limit, offset)
-    assert chosen(ALL, op) == expected[offset : offset + limit]
+    assert select_namespaces(ALL, op) == expected[offset : offset + limit]
 
 
 @given(CONDITIONS)
 def test_whatever_matches_lies_under_the_fixed_prefix(conditions):
-    fixed = fixed_prefix(conditions)
+    fixed = longest_prefix(conditions)
     matching = [each for each in ALL if all(fits(each, condition) for condition in conditions)]
     assert all(each[: len(fixed)] == fixed for each in matching)
 
@@ -53,8 +59,8 @@ def test_an_unknown_kind_of_condition_is_refused():
 @pytest.mark.parametrize("namespace", ["users", "", 3, None])
 def test_a_namespace_that_is_no_tuple_says_so_before_it_is_taken_letter_by_letter(namespace):
     with pytest.raises(InputError, match="give a tuple"):
-        checked_labels(namespace)
+        validate_labels(namespace)
 
 
 def test_a_list_of_labels_is_a_namespace():
-    assert checked_labels(["users", "ann"]) == ("users", "ann")
+    assert validate_labels(["users", "ann"]) == ("users", "ann")

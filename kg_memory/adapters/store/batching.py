@@ -1,4 +1,4 @@
-"""What callers on one event loop ask for at the same time is done in one go."""
+"""Batch concurrent requests on an event loop, and sweep expired items on a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 MOST_AT_ONCE = 1000
 FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
-"""What concerns all: to try again for each would make the last wait for all before it."""
+"""Errors that fail the whole batch: retrying its requests one by one would make the last wait for all others."""
 
 
 class Together(Generic[T, R]):
@@ -33,7 +33,7 @@ class Together(Generic[T, R]):
         self._lines: PerLoop[_Line[T, R]] = PerLoop(_Line)
 
     async def __call__(self, wants: Sequence[T]) -> Sequence[R]:
-        """Return what becomes of *wants*."""
+        """Return the results of *wants*, in order."""
         line = self._lines.get()
         answer: asyncio.Future[Sequence[R]] = asyncio.get_running_loop().create_future()
         line.waiting.append((wants, answer))
@@ -54,36 +54,36 @@ class Together(Generic[T, R]):
             line.waiting.clear()
 
     async def _serve(self, taken: Sequence[_Place[T, R]]) -> None:
-        wants = [want for each, _ in taken for want in each]
+        batch = [want for wants, _ in taken for want in wants]
         try:
-            results = list(await self._do(wants))
+            results = list(await self._do(batch))
         except Exception as error:  # noqa: BLE001 - it is raised where it was caused
             if len(taken) > 1 and not isinstance(error, FOR_ALL):
-                for one in taken:
-                    await self._serve([one])
+                for place in taken:
+                    await self._serve([place])
                 return
             for _, answer in taken:
                 if not answer.done():
                     answer.set_exception(error)
             return
-        for each, answer in taken:
+        for wants, answer in taken:
             if not answer.done():
-                answer.set_result(results[: len(each)])
-            del results[: len(each)]
+                answer.set_result(results[: len(wants)])
+            del results[: len(wants)]
 
 
 _Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Line(Generic[T, R]):
-    """Those that wait on one event loop."""
+    """The requests that wait on one event loop."""
 
     def __init__(self) -> None:
         self.waiting: list[_Place[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
     def take(self) -> list[_Place[T, R]]:
-        """Take the first that wait, as many as are done in one go."""
+        """Take the first requests, as many as one batch holds."""
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
         count = max(1, sum(size <= MOST_AT_ONCE for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -96,7 +96,7 @@ INTERVAL = 5.0
 
 
 class Sweeper:
-    """Calls *sweep* every so many minutes, in a thread that does not keep the process alive."""
+    """Calls *sweep* at a regular interval, on a daemon thread."""
 
     def __init__(self, sweep: Callable[[], int]) -> None:
         self._sweep = sweep
@@ -117,7 +117,7 @@ class Sweeper:
         return ended
 
     def stop(self, timeout: float | None = None) -> bool:
-        """End it, and tell whether it ended within *timeout* seconds."""
+        """Stop the thread; return whether it ended within *timeout* seconds."""
         if self._thread is None:
             return True
         self._stopping.set()

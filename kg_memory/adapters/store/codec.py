@@ -20,44 +20,47 @@ from kg_memory.errors import InputError
 
 Filter = Mapping[str, Any]
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le,
-}  # fmt: skip
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
 OPERATORS = ("$eq", "$ne", *ORDERS)
 
 
-def check(given: Any) -> None:
+def check(conditions: Any) -> None:
     """Raise `InputError` for a filter that is none, or has an operator that does not exist."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"the filter is a {type(given).__name__}: give a dict of fields")
-    for wanted in given.values():
-        if _is_operators(wanted):
-            unknown = [name for name in wanted if name not in OPERATORS]
+    if not isinstance(conditions, Mapping):
+        raise InputError(f"the filter is a {type(conditions).__name__}: give a dict of fields")
+    for condition in conditions.values():
+        if _is_operators(condition):
+            unknown = [name for name in condition if name not in OPERATORS]
             if unknown:
                 raise InputError(f"the filter has {unknown[0]!r}, which is no operator: use {', '.join(OPERATORS)}")
-        elif isinstance(wanted, Mapping):
-            check(wanted)
+        elif isinstance(condition, Mapping):
+            check(condition)
 
 
-def matches(value: Mapping[str, Any], wanted: Filter) -> bool:
+def matches(value: Mapping[str, Any], conditions: Filter) -> bool:
     """Tell whether the item's *value* fits the filter."""
-    return all(_fits(value.get(field), each) for field, each in wanted.items())
+    return all(_fits(value.get(field), condition) for field, condition in conditions.items())
 
 
 def marks(value: Mapping[str, Any]) -> list[str]:
     """Return a mark for each field of *value* that holds a string, a number or a boolean."""
-    return [_mark(field, each) for field, each in value.items() if _is_scalar(each)]
+    return [_mark(field, item) for field, item in value.items() if _is_scalar(item)]
 
 
-def divided(wanted: Filter) -> tuple[list[str], Filter]:
-    """Return the marks that a fitting item must have, and the part of the filter that they do not decide."""
+def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
+    """Split the filter into the marks that a matching item must have and the conditions that marks cannot decide."""
     decided: list[str] = []
     rest: dict[str, Any] = {}
-    for field, each in wanted.items():
-        equal = each["$eq"] if isinstance(each, Mapping) and each.keys() == {"$eq"} else each
+    for field, condition in conditions.items():
+        equal = condition["$eq"] if isinstance(condition, Mapping) and condition.keys() == {"$eq"} else condition
         if isinstance(field, str) and _is_scalar(equal) and equal == equal:  # noqa: PLR0124 - NaN equals nothing
             decided.append(_mark(field, equal))
         else:
-            rest[field] = each
+            rest[field] = condition
     return decided, rest
 
 
@@ -71,33 +74,33 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, str | int | float)
 
 
-def _is_operators(wanted: Any) -> bool:
-    return isinstance(wanted, Mapping) and any(isinstance(name, str) and name.startswith("$") for name in wanted)
+def _is_operators(condition: Any) -> bool:
+    return isinstance(condition, Mapping) and any(isinstance(name, str) and name.startswith("$") for name in condition)
 
 
-def _fits(value: Any, wanted: Any) -> bool:
-    if _is_operators(wanted):
-        return all(_compare(value, name, each) for name, each in wanted.items())
-    if isinstance(wanted, Mapping):
-        return isinstance(value, Mapping) and matches(value, wanted)
-    if isinstance(wanted, list | tuple):
+def _fits(value: Any, condition: Any) -> bool:
+    if _is_operators(condition):
+        return all(_compare(value, name, operand) for name, operand in condition.items())
+    if isinstance(condition, Mapping):
+        return isinstance(value, Mapping) and matches(value, condition)
+    if isinstance(condition, list | tuple):
         return (
             isinstance(value, list)
-            and len(value) == len(wanted)
-            and all(_fits(one, other) for one, other in zip(value, wanted, strict=True))
+            and len(value) == len(condition)
+            and all(_fits(element, expected) for element, expected in zip(value, condition, strict=True))
         )
-    return _equal(value, wanted)
+    return _equal(value, condition)
 
 
-def _compare(value: Any, name: str, wanted: Any) -> bool:
+def _compare(value: Any, name: str, operand: Any) -> bool:
     if name in ORDERS:
-        one, other = _number(value), _number(wanted)
-        if one is None or other is None:
-            one, other = value, wanted
-            if not (isinstance(one, str) and isinstance(other, str)):
+        left, right = _number(value), _number(operand)
+        if left is None or right is None:
+            left, right = value, operand
+            if not (isinstance(left, str) and isinstance(right, str)):
                 return False
-        return ORDERS[name](one, other)
-    return _equal(value, wanted) is (name == "$eq")
+        return ORDERS[name](left, right)
+    return _equal(value, operand) is (name == "$eq")
 
 
 def _number(value: Any) -> int | float | None:
@@ -112,15 +115,15 @@ def _number(value: Any) -> int | float | None:
         return None
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(left: Any, right: Any) -> bool:
     """Tell whether two values are equal as JSON has it: True is not 1, but 1 is 1.0; a tuple is a list."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[name], other[name]) for name in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
-    return bool(one == other)
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(_equal(left[name], right[name]) for name in left)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(_equal(a, b) for a, b in zip(left, right, strict=True))
+    return bool(left == right)
 
 
 DEEPEST = 200
@@ -139,7 +142,7 @@ def to_json(value: Any, name: str = "value") -> str:
         text = _ENCODER.encode(value)
     except ValueError as error:
         raise InputError(f"{name} holds a number of too many digits ({error}): store it as text") from error
-    return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def read(text: str) -> Any:
@@ -156,13 +159,13 @@ def _check(value: Any, path: str, depth: int = 0) -> None:
     if depth > DEEPEST:
         raise InputError(f"{path[:40]}... is nested too deeply, or holds itself: store a flatter one")
     if isinstance(value, dict):
-        for name, each in value.items():
+        for name, item in value.items():
             if not isinstance(name, str):
                 raise InputError(f"{path} has the key {name!r}, a {type(name).__name__}: JSON keys are strings")
-            _check(each, f"{path}.{name}", depth + 1)
+            _check(item, f"{path}.{name}", depth + 1)
     elif isinstance(value, list | tuple):
-        for index, each in enumerate(value):
-            _check(each, f"{path}[{index}]", depth + 1)
+        for index, item in enumerate(value):
+            _check(item, f"{path}[{index}]", depth + 1)
     elif value is not None and not isinstance(value, str | int | float):
         raise InputError(f"{path} is a {type(value).__name__}: store {_advice(value)}")
 
@@ -184,30 +187,29 @@ def prefixes(namespace: Labels) -> tuple[str, ...]:
     return tuple(key_of(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
-def fixed_prefix(conditions: Iterable[MatchCondition]) -> Labels:
+def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
     """Return the longest prefix without a wildcard that *conditions* ask for: the graph finds it by an index."""
-    found: Labels = ()
+    longest: Labels = ()
     for condition in conditions:
         path = tuple(condition.path)
         if condition.match_type == "prefix":
             fixed = path[: path.index(ANY)] if ANY in path else path
-            found = max(found, fixed, key=len)
-    return found
+            longest = max(longest, fixed, key=len)
+    return longest
 
 
-def chosen(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
+def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
     """Return the page of *namespaces* that *op* asks for, sorted, each once."""
     conditions = op.match_conditions or ()
-    found = {
-        labels if op.max_depth is None else labels[: op.max_depth]
-        for labels in namespaces
-        if all(_meets(labels, condition) for condition in conditions)
-    }
-    return sorted(found)[op.offset : op.offset + op.limit]
+    selected: set[Labels] = set()
+    for labels in namespaces:
+        if all(_meets(labels, condition) for condition in conditions):
+            selected.add(labels[: op.max_depth])
+    return sorted(selected)[op.offset : op.offset + op.limit]
 
 
-def checked_labels(namespace: object) -> Labels:
-    """Return *namespace* as a tuple; its labels are LangGraph's to check.
+def validate_labels(namespace: object) -> Labels:
+    """Return *namespace* as a tuple; LangGraph checks its labels.
 
     Errors: `InputError` for a string, which would be stored letter by letter.
     """
@@ -232,4 +234,4 @@ def _meets(labels: Labels, condition: MatchCondition) -> bool:
 
 
 def _same(labels: Sequence[str], pattern: Sequence[str]) -> bool:
-    return all(wanted in (ANY, label) for label, wanted in zip(labels, pattern, strict=True))
+    return all(part in (ANY, label) for label, part in zip(labels, pattern, strict=True))

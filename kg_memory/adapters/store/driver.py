@@ -48,8 +48,8 @@ def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings 
     return Driver(driver.model, embedder, store, driver.scorer, clock=driver.clock)
 
 
-def directed(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Return *model* for items: reliable, and with a direction for every text."""
+def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
+    """Return *model* with retries, and with a direction for every text."""
     return make_reliable(_Directed(unwrap(model), dims))
 
 

@@ -1,4 +1,4 @@
-"""What a store's items tell the memory, and what the memory's graph tells beside them."""
+"""Turn a store's items into episodes, and merge the facts of the graph into its searches."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ logger = logging.getLogger("kg_memory")
 WHOLE = "$"
 SOURCE = "store"
 FACT = "fact:"
-"""What the keys of facts begin with, among the items that a search finds."""
-TOLD = {"subject", "predicate", "objects", "valid_at", "invalid_at", "confidence", "sources"}
+"""The prefix of the keys of facts among the items of a search."""
+FACT_FIELDS = {"subject", "predicate", "objects", "valid_at", "invalid_at", "confidence", "sources"}
 
 Rule = Callable[[Labels], bool] | Sequence[Labels] | bool
 Batch = dict[str, list[EpisodeInput]]
 
 
 class Remembering:
-    """The rule which namespaces' items are remembered, and how."""
+    """Decides which items are remembered, and turns them into episodes."""
 
     def __init__(self, rule: Rule, fields: Sequence[str] | None) -> None:
         self._fields = fields or [WHOLE]
@@ -41,15 +41,16 @@ class Remembering:
             self.remembers = _under(rule)
 
     def episodes(self, ops: Iterable[PutOp]) -> Batch:
-        """Return the texts of what is put, as episodes by the namespace of the memory that they belong to."""
-        found: Batch = {}
+        """Return the texts of the items in *ops* as episodes, by the memory's namespace."""
+        episodes: Batch = {}
         for op in ops:
             if op.value is not None and op.index is not False and self.remembers(tuple(op.namespace)):
-                found.setdefault(graph_namespace(op.namespace), []).extend(self._told(op, dict(op.value)))
-        return {namespace: told for namespace, told in found.items() if told}
+                batch = episodes.setdefault(graph_namespace(op.namespace), [])
+                batch.extend(self._item_episodes(op, dict(op.value)))
+        return {namespace: batch for namespace, batch in episodes.items() if batch}
 
     def asks(self, op: Any) -> bool:
-        """Tell whether the graph is asked beside the items."""
+        """Return whether *op* also searches the graph."""
         return (
             isinstance(op, SearchOp)
             and bool(op.query and op.query.strip())
@@ -57,7 +58,7 @@ class Remembering:
             and self.remembers(tuple(op.namespace_prefix))
         )
 
-    def _told(self, op: PutOp, value: dict[str, Any]) -> Iterator[EpisodeInput]:
+    def _item_episodes(self, op: PutOp, value: dict[str, Any]) -> Iterator[EpisodeInput]:
         paths = self._fields if op.index in (None, False) else op.index
         texts = (text for path in paths or () for text in _texts(value, path))
         item = key_of([op.namespace, op.key])
@@ -73,43 +74,45 @@ def graph_namespace(namespace: Sequence[str]) -> str:
     return ".".join(namespace)
 
 
-def widened(op: SearchOp) -> SearchOp:
+def widen(op: SearchOp) -> SearchOp:
     """Return *op* asking for all from the first item to the end of the page: facts may come between them."""
     return op._replace(limit=op.limit + op.offset, offset=0)
 
 
 def fact_items(op: SearchOp, facts: Iterable[Fact]) -> list[SearchItem]:
     """Return those of *facts* that fit the filter, as items in the namespace that was searched."""
-    found: list[SearchItem] = []
+    items: list[SearchItem] = []
     for fact in facts:
-        value = {"kind": "fact", "fact": fact.sentence, **fact.model_dump(mode="json", include=TOLD)}
+        value = {"kind": "fact", "fact": fact.sentence, **fact.model_dump(mode="json", include=FACT_FIELDS)}
         if codec.matches(value, op.filter or {}):
             stamps = (fact.created_at, fact.created_at)
-            found.append(SearchItem(tuple(op.namespace_prefix), FACT + fact.id, value, *stamps))
-    return found
+            items.append(SearchItem(tuple(op.namespace_prefix), FACT + fact.id, value, *stamps))
+    return items
 
 
-def merged(op: SearchOp, items: Sequence[SearchItem], facts: Sequence[SearchItem], *, scored: bool) -> Flow[list[Any]]:
+def merge_facts(
+    op: SearchOp, items: Sequence[SearchItem], facts: Sequence[SearchItem], *, scored: bool
+) -> Flow[list[Any]]:
     """Return the page of *items* and *facts*, by score; a fact's is the cosine of its sentence and the query."""
     if scored and facts:
         query, *sentences = yield from _vectors(str(op.query), [fact.value["fact"] for fact in facts])
         for fact, vector in zip(facts, sentences, strict=True):
-            fact.score = sum(one * other for one, other in zip(query, vector, strict=True))
-    ranked = sorted((*items, *facts), key=lambda each: (each.score is None, -(each.score or 0.0)))
+            fact.score = sum(a * b for a, b in zip(query, vector, strict=True))
+    ranked = sorted((*items, *facts), key=lambda item: (item.score is None, -(item.score or 0.0)))
     return ranked[op.offset : op.offset + op.limit]
 
 
 def warn(namespace: str, added: Iterable[AddResult]) -> None:
-    """Tell of texts that were saved but could not be read; `GraphMemory.resume` tries again."""
-    for each in added:
-        if each.error is not None:
-            logger.warning("an item in %r is stored, and saved as episode %s, but not read", namespace, each.episode)
+    """Log texts that were saved but could not be read; `GraphMemory.resume` tries again."""
+    for result in added:
+        if result.error is not None:
+            logger.warning("an item in %r is stored, and saved as episode %s, but not read", namespace, result.episode)
 
 
 def _vectors(query: str, sentences: Sequence[str]) -> Flow[list[list[float]]]:
-    asked = yield from embed([query], role="query")
-    told = yield from embed(sentences)
-    return [*asked, *told]
+    query_vectors = yield from embed([query], role="query")
+    sentence_vectors = yield from embed(sentences)
+    return [*query_vectors, *sentence_vectors]
 
 
 def _texts(value: Mapping[str, Any], path: str) -> Iterable[str]:
@@ -120,14 +123,14 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(each)
+        for child in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(child)
 
 
 def _under(prefixes: Any) -> Callable[[Labels], bool]:
-    if isinstance(prefixes, str) or not all(isinstance(each, list | tuple) for each in prefixes):
+    if isinstance(prefixes, str) or not all(isinstance(prefix, list | tuple) for prefix in prefixes):
         raise SettingsError(
             f"remember is {prefixes!r}: give True, a function of a namespace, or prefixes such as [('memories',)]"
         )
-    kept = [tuple(each) for each in prefixes]
-    return lambda namespace: any(namespace[: len(each)] == each for each in kept)
+    kept = [tuple(prefix) for prefix in prefixes]
+    return lambda namespace: any(namespace[: len(prefix)] == prefix for prefix in kept)

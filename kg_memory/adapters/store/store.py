@@ -22,10 +22,10 @@ from langgraph.store.base import (
     ensure_embeddings,
 )
 
-from kg_memory.adapters.namespace import checked_memory
+from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
 from kg_memory.adapters.store.batching import Sweeper, Together
-from kg_memory.adapters.store.driver import directed, open_item_driver
+from kg_memory.adapters.store.driver import add_direction, open_item_driver
 from kg_memory.adapters.store.facts import (
     WHOLE,
     Batch,
@@ -33,9 +33,9 @@ from kg_memory.adapters.store.facts import (
     Rule,
     fact_items,
     graph_namespace,
-    merged,
+    merge_facts,
     warn,
-    widened,
+    widen,
 )
 from kg_memory.adapters.store.read import FURTHEST, Look
 from kg_memory.adapters.store.write import Change
@@ -84,7 +84,7 @@ class KGStore(Closing, BaseStore):
         fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
         self._fields = fields
         self._remembering = Remembering(remember, fields)
-        self.memory = GraphMemory() if memory is None else checked_memory(memory)
+        self.memory = GraphMemory() if memory is None else validate_memory(memory)
         self._owns_memory = memory is None
         self._driver = open_item_driver(self.memory.driver, ITEMS, _embeddings(self.index_config, self.memory))
         self._sweeper = Sweeper(self.sweep_ttl)
@@ -93,42 +93,43 @@ class KGStore(Closing, BaseStore):
         self._changes: Together[Change, None] = Together(self._achange)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do *ops* and return the result of each; what is read is as it was before what is written."""
-        given = self._checked(ops)
-        results: list[Result] = [None] * len(given.ops)
-        if given.looks:
-            found = self._driver.run(self._answers(list(given.looks.values())), self.name)
-            for place, each in zip(given.looks, found, strict=True):
-                results[place] = each
-        for place, op in given.asked.items():
-            known = self.memory.search(str(op.query), namespace=graph_namespace(op.namespace_prefix), limit=_end(op))
-            results[place] = self._driver.run(self._beside(op, results[place], known.facts), self.name)
-        if given.changes:
-            self._driver.run(write.make(given.changes), self.name)
-        for namespace, told in given.told.items():  # all first: to read them may fail
-            self.memory.episodes.save(told, namespace=namespace)
-        for namespace, told in given.told.items():
-            warn(namespace, self.memory.add_many(told, namespace=namespace))
+        """Run *ops* and return their results; reads do not see the writes of the same batch."""
+        batch = self._sort(ops)
+        results: list[Result] = [None] * len(batch.ops)
+        if batch.looks:
+            answers = self._driver.run(self._answers(list(batch.looks.values())), self.name)
+            for place, answer in zip(batch.looks, answers, strict=True):
+                results[place] = answer
+        for place, op in batch.graph_searches.items():
+            where = graph_namespace(op.namespace_prefix)
+            recalled = self.memory.search(str(op.query), namespace=where, limit=_end(op))
+            results[place] = self._driver.run(self._merge_facts(op, results[place], recalled.facts), self.name)
+        if batch.changes:
+            self._driver.run(write.apply_changes(batch.changes), self.name)
+        for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
+            self.memory.episodes.save(episodes, namespace=namespace)
+        for namespace, episodes in batch.episodes.items():
+            warn(namespace, self.memory.add_many(episodes, namespace=namespace))
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """`batch`, for asyncio; what callers ask for at the same time is done together."""
-        given = self._checked(ops)
-        results: list[Result] = [None] * len(given.ops)
-        if given.looks:
-            line = self._searches if given.searches else self._gets
-            for place, each in zip(given.looks, await line(list(given.looks.values())), strict=True):
-                results[place] = each
-        for place, op in given.asked.items():
+        """`batch`, for asyncio; concurrent calls are batched together."""
+        batch = self._sort(ops)
+        results: list[Result] = [None] * len(batch.ops)
+        if batch.looks:
+            line = self._searches if batch.searches else self._gets
+            for place, answer in zip(batch.looks, await line(list(batch.looks.values())), strict=True):
+                results[place] = answer
+        for place, op in batch.graph_searches.items():
             where = graph_namespace(op.namespace_prefix)
-            known = await self.memory.asearch(str(op.query), namespace=where, limit=_end(op))
-            results[place] = await self._driver.arun(self._beside(op, results[place], known.facts), self.name)
-        if given.changes:
-            await self._changes(given.changes)
-        for namespace, told in given.told.items():
-            await self.memory.episodes.asave(told, namespace=namespace)
-        for namespace, told in given.told.items():
-            warn(namespace, await self.memory.aadd_many(told, namespace=namespace))
+            recalled = await self.memory.asearch(str(op.query), namespace=where, limit=_end(op))
+            results[place] = await self._driver.arun(self._merge_facts(op, results[place], recalled.facts), self.name)
+        if batch.changes:
+            await self._changes(batch.changes)
+        for namespace, episodes in batch.episodes.items():
+            await self.memory.episodes.asave(episodes, namespace=namespace)
+        for namespace, episodes in batch.episodes.items():
+            warn(namespace, await self.memory.aadd_many(episodes, namespace=namespace))
         return results
 
     def sweep_ttl(self) -> int:
@@ -140,12 +141,12 @@ class KGStore(Closing, BaseStore):
         return await self._driver.arun(write.sweep(), self.name)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Delete what has expired every so many minutes, in a thread; the future is done when that ends."""
+        """Delete expired items at an interval, on a thread; the future is done when the thread ends."""
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         return self._sweeper.start(sweep_interval_minutes or configured)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """End the thread that deletes what has expired; tell whether it ended within *timeout* seconds."""
+        """Stop the sweeper thread; return whether it ended within *timeout* seconds."""
         return self._sweeper.stop(timeout)
 
     def close(self) -> None:
@@ -162,51 +163,51 @@ class KGStore(Closing, BaseStore):
         if self._owns_memory:
             await self.memory.aclose()
 
-    def _checked(self, ops: Iterable[Op]) -> _Given:
-        """Return *ops*, sorted; none is done where one of them cannot be."""
-        given = _Given(list(ops))
-        for place, op in enumerate(given.ops):
+    def _sort(self, ops: Iterable[Op]) -> _SortedOps:
+        """Sort and validate *ops* before any of them runs."""
+        batch = _SortedOps(list(ops))
+        for place, op in enumerate(batch.ops):
             if isinstance(op, PutOp):
-                given.changes.append(write.change(op, self._fields))
+                batch.changes.append(write.to_change(op, self._fields))
             elif isinstance(op, GetOp | SearchOp | ListNamespacesOp):
                 read.check(op)
-                given.looks[place] = op
+                batch.looks[place] = op
             else:
                 raise InputError(f"a {type(op).__name__} is no operation of a store: give GetOp, PutOp, ...")
             if isinstance(op, SearchOp) and self._remembering.asks(op):
-                given.asked[place] = op
-                given.looks[place] = widened(op)
-        given.told.update(self._remembering.episodes(op for op in given.ops if isinstance(op, PutOp)))
-        return given
+                batch.graph_searches[place] = op
+                batch.looks[place] = widen(op)
+        batch.episodes.update(self._remembering.episodes(op for op in batch.ops if isinstance(op, PutOp)))
+        return batch
 
-    def _beside(self, op: SearchOp, items: Any, facts: Iterable[Fact]) -> Flow[list[Any]]:
-        return merged(op, items, fact_items(op, facts), scored=self.index_config is not None)
+    def _merge_facts(self, op: SearchOp, items: Any, facts: Iterable[Fact]) -> Flow[list[Any]]:
+        return merge_facts(op, items, fact_items(op, facts), scored=self.index_config is not None)
 
     def _answers(self, looks: Sequence[Look]) -> Any:
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
-        return read.answers(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
+        return read.answer(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
 
     async def _alook(self, looks: Sequence[Look]) -> list[Result]:
         return cast("list[Result]", await self._driver.arun(self._answers(looks), self.name))
 
     async def _achange(self, changes: Sequence[Change]) -> list[None]:
-        await self._driver.arun(write.make(changes), self.name)
+        await self._driver.arun(write.apply_changes(changes), self.name)
         return [None] * len(changes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """A batch, sorted: what is read, and asked of the graph beside it, by its place; what is written and remembered."""
+class _SortedOps:
+    """A batch by kind: reads and graph searches by their place, changes, and episodes to remember."""
 
     ops: list[Op]
     looks: dict[int, Look] = field(default_factory=dict)
-    asked: dict[int, SearchOp] = field(default_factory=dict)
+    graph_searches: dict[int, SearchOp] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
-    told: Batch = field(default_factory=dict)
+    episodes: Batch = field(default_factory=dict)
 
     @property
     def searches(self) -> bool:
-        """Whether something is looked for: that may take long, and what is only fetched does not wait for it."""
+        """Whether the batch searches: that may take long, and mere gets do not wait for it."""
         return any(not isinstance(op, GetOp) for op in self.looks.values())
 
 
@@ -230,4 +231,6 @@ def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | 
     if index is None:
         return None
     embed = index.get("embed")
-    return directed(memory.driver.embedder.embeddings if embed is None else ensure_embeddings(embed), index.get("dims"))
+    return add_direction(
+        memory.driver.embedder.embeddings if embed is None else ensure_embeddings(embed), index.get("dims")
+    )

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from langgraph.store.base import PutOp, get_text_at_path, validate_op_namespace
 
 from kg_memory.adapters.store import codec, cypher
-from kg_memory.adapters.store.codec import Labels, checked_labels, key_of, prefixes, to_json
+from kg_memory.adapters.store.codec import Labels, key_of, prefixes, to_json, validate_labels
 from kg_memory.errors import InputError
 from kg_memory.llm.embeddings import MAX_TEXT_BYTES
-from kg_memory.runtime.effects import embed, now, write
+from kg_memory.runtime.effects import Vector, embed, now, write
 from kg_memory.runtime.flow import Flow
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ SWEPT_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One item to be put, or deleted where it has no value; checked, and as the graph takes it."""
+    """A validated change of an item, as the graph takes it: a put, or a deletion if there is no value."""
 
     id: str
     namespace: Labels
@@ -41,12 +41,12 @@ class Change:
     texts: tuple[str, ...]
 
 
-def change(op: PutOp, fields: Sequence[str] | None) -> Change:
+def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
     """Return *op* as a change; *fields* are indexed where it names none itself, nothing is if None.
 
     Errors: `InvalidNamespaceError`; `InputError` for a value that is not JSON-plain, or a wrong ttl or index.
     """
-    namespace, key = checked_labels(op.namespace), str(op.key)
+    namespace, key = validate_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
     identity = key_of([namespace, key])
     if op.value is None:
@@ -60,41 +60,38 @@ def change(op: PutOp, fields: Sequence[str] | None) -> Change:
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
     """Return the texts of *value* that are embedded."""
-    asked = fields if op.index is None else op.index
-    if asked is None or asked is False:
+    paths = fields if op.index is None else op.index
+    if paths is None or paths is False:
         return ()
-    if not isinstance(asked, list | tuple) or not all(isinstance(path, str) for path in asked):
-        raise InputError(f"the index is {asked!r}: give a list of paths such as ['title', 'parts[*].text'], or False")
+    if not isinstance(paths, list | tuple) or not all(isinstance(path, str) for path in paths):
+        raise InputError(f"the index is {paths!r}: give a list of paths such as ['title', 'parts[*].text'], or False")
     if fields is None:
         return ()
-    found = (text[:MAX_TEXT_BYTES] for path in asked for text in get_text_at_path(value, path))
-    return tuple(dict.fromkeys(found))
+    values = (text[:MAX_TEXT_BYTES] for path in paths for text in get_text_at_path(value, path))
+    return tuple(dict.fromkeys(values))
 
 
-def make(changes: Iterable[Change]) -> Flow[None]:
-    """Make *changes*; of several of one item the last counts."""
+def apply_changes(changes: Iterable[Change]) -> Flow[None]:
+    """Apply *changes*; of several to one item the last counts."""
     last: dict[str, Change] = {}
-    for each in changes:
-        last.pop(each.id, None)
-        last[each.id] = each
-    asked = list(dict.fromkeys(text for each in last.values() for text in each.texts))
-    vectors = dict(zip(asked, (yield from embed(asked)), strict=True))
+    for item in changes:
+        last.pop(item.id, None)
+        last[item.id] = item
+    embedded = list(dict.fromkeys(text for item in last.values() for text in item.texts))
+    vectors = dict(zip(embedded, (yield from embed(embedded)), strict=True))
 
-    def size(each: Change) -> int:
-        return len(each.text) + sum(NUMBER * len(vectors[text]) for text in each.texts)
+    def size(item: Change) -> int:
+        return len(item.text) + sum(NUMBER * len(vectors[text]) for text in item.texts)
 
-    for some in parts(last.values(), size):
-        puts = [each for each in some if each.value is not None]
+    for part in parts(last.values(), size):
+        puts = [item for item in part if item.value is not None]
         stamps = yield from _stamps(len(puts))
-        rows = [_row(each, [vectors[text] for text in each.texts], at) for each, at in zip(puts, stamps, strict=True)]
-        deleted = [each for each in some if each.value is None]
-        yield from write(
-            cypher.CHANGE,
-            changed=[each.id for each in some],
-            deleted=[each.id for each in deleted],
-            left=list({prefixes(each.namespace)[-1] for each in deleted}),
-            puts=rows,
-        )
+        rows = [_row(item, vectors, at) for item, at in zip(puts, stamps, strict=True)]
+        changed = [item.id for item in part]
+        deletions = [item for item in part if item.value is None]
+        deleted = [item.id for item in deletions]
+        left = list({prefixes(item.namespace)[-1] for item in deletions})
+        yield from write(cypher.CHANGE, changed=changed, deleted=deleted, left=left, puts=rows)
 
 
 def sweep() -> Flow[int]:
@@ -110,32 +107,39 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return so many times, each later than the one before."""
+    """Return *count* increasing times."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
     return stamps
 
 
-def _row(each: Change, vectors: list[list[float]], at: int) -> dict[str, Any]:
-    within = prefixes(each.namespace)
+def _row(item: Change, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
+    within = prefixes(item.namespace)
     return {
-        "id": each.id, "at": at, "ttl": each.ttl, "key": to_json(each.key), "value": each.text, "vectors": vectors,
-        "marks": codec.marks(each.value or {}), "namespace": within[-1], "prefixes": within,
-        "path": to_json(each.namespace),
-    }  # fmt: skip
+        "id": item.id,
+        "at": at,
+        "ttl": item.ttl,
+        "key": to_json(item.key),
+        "value": item.text,
+        "vectors": [vectors[text] for text in item.texts],
+        "marks": codec.marks(item.value or {}),
+        "namespace": within[-1],
+        "prefixes": within,
+        "path": to_json(item.namespace),
+    }
 
 
 def parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield *rows* in parts that one query can take; *size* tells the characters of one."""
+    """Yield *rows* in parts that one query can take; *size* returns the characters of a row."""
     part: list[T] = []
     total = 0
-    for each in rows:
-        length = size(each)
+    for row in rows:
+        length = size(row)
         if part and (len(part) == MOST_AT_ONCE or total + length > LARGEST_AT_ONCE):
             yield part
             part, total = [], 0
-        part.append(each)
+        part.append(row)
         total += length
     if part:
         yield part

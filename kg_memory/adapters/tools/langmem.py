@@ -17,8 +17,8 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, create_model
 
 from kg_memory.adapters.messages import USER
-from kg_memory.adapters.namespace import NamespaceTemplate, checked_memory, checked_speaker
-from kg_memory.adapters.tools.toolkit import Answer, Here, call, forget, known, remember, tool
+from kg_memory.adapters.namespace import NamespaceTemplate, validate_memory, validate_speaker
+from kg_memory.adapters.tools.toolkit import Answer, Here, call, forget, remember, require_id, tool
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, Fact
@@ -31,7 +31,7 @@ from kg_memory.validation import validate_count
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 MOST = 100
-"""How far down a search can be paged."""
+"""The most results that a search can page through."""
 
 
 class ManageMemory(BaseModel):
@@ -65,12 +65,12 @@ def langmem_tools(
 
     *actions_permitted* are those that the model may choose, the first by default. Errors: `SettingsError`.
     """
-    checked_memory(memory)
+    validate_memory(memory)
     template = NamespaceTemplate(namespace)
     permitted = tuple(dict.fromkeys(actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
         raise SettingsError(f"actions_permitted is {actions_permitted!r}: give some of {', '.join(ACTIONS)}")
-    manage = partial(_manage, permitted=permitted, speaker=checked_speaker("user", user) or USER)
+    manage = partial(_manage, permitted=permitted, speaker=validate_speaker("user", user) or USER)
     return [
         tool(memory, template, "manage_memory", _arguments(permitted), manage),
         tool(memory, template, "search_memory", SearchMemory, _search),
@@ -102,7 +102,7 @@ def _manage(
         lines, forgotten = yield from forget(str(id))
         return f"deleted memory {id}\n{lines}", forgotten
     if action == "update":
-        yield from known(str(id))
+        yield from require_id(str(id))
     lines, added = yield from remember(here, content or "", speaker)
     return f"{action}d memory {id or 'episode:' + added['episode']}\n{lines}", added
 
@@ -111,31 +111,31 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
     end = validate_count("offset", offset, 0) + validate_count("limit", limit)
     if end > MOST:
         raise InputError(f"limit and offset are {end} together, and {MOST} are the most: search with other words")
-    found: SearchResults = yield from call("search", query, limit=end, thread=here.thread)
-    wanted = set(terms(found.question))
-    items = list(islice(_items(found, wanted), offset, end))
+    results: SearchResults = yield from call("search", query, limit=end, thread=here.thread)
+    query_terms = set(terms(results.question))
+    items = list(islice(_items(results, query_terms), offset, end))
     return json.dumps(items, ensure_ascii=False), items
 
 
-def _items(found: SearchResults, wanted: set[str]) -> Iterator[dict[str, Any]]:
+def _items(results: SearchResults, query_terms: set[str]) -> Iterator[dict[str, Any]]:
     """Yield facts and episodes by turns, best first, in the shape of a store's items."""
-    facts = (_fact(each, wanted) for each in found.facts)
-    episodes = (_episode(each, wanted) for each in found.episodes if not each.withheld)
-    return (each for each in chain.from_iterable(zip_longest(facts, episodes)) if each)
+    facts = (_fact(fact, query_terms) for fact in results.facts)
+    episodes = (_episode(episode, query_terms) for episode in results.episodes if not episode.withheld)
+    return (item for item in chain.from_iterable(zip_longest(facts, episodes)) if item)
 
 
-def _fact(fact: Fact, wanted: set[str]) -> dict[str, Any]:
-    told_fact = fact.model_dump(mode="json", include={"valid_at", "invalid_at", "created_at", "score"})
-    value = {"valid_at": told_fact["valid_at"], "invalid_at": told_fact["invalid_at"]}
-    return _item(f"fact:{fact.id}", escape_line(fact.sentence, wanted), value, told_fact)
+def _fact(fact: Fact, query_terms: set[str]) -> dict[str, Any]:
+    stored = fact.model_dump(mode="json", include={"valid_at", "invalid_at", "created_at", "score"})
+    value = {"valid_at": stored["valid_at"], "invalid_at": stored["invalid_at"]}
+    return _item(f"fact:{fact.id}", escape_line(fact.sentence, query_terms), value, stored)
 
 
-def _episode(episode: Episode, wanted: set[str]) -> dict[str, Any]:
-    told_episode = episode.model_dump(mode="json", include={"at", "created_at", "score"})
-    value = {"at": told_episode["at"], "speaker": episode.speaker and escape_line(episode.speaker)}
-    remarks = [each.kind for each in episode.remarks]
+def _episode(episode: Episode, query_terms: set[str]) -> dict[str, Any]:
+    stored = episode.model_dump(mode="json", include={"at", "created_at", "score"})
+    value = {"at": stored["at"], "speaker": episode.speaker and escape_line(episode.speaker)}
+    remarks = [remark.kind for remark in episode.remarks]
     return _item(
-        f"episode:{episode.id}", escape_line(episode.content, wanted), value | {"remarks": remarks}, told_episode
+        f"episode:{episode.id}", escape_line(episode.content, query_terms), value | {"remarks": remarks}, stored
     )
 
 

@@ -9,18 +9,24 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
 from kg_memory.adapters.messages import USER
-from kg_memory.adapters.namespace import NamespaceTemplate, Where, checked_manner, checked_memory, checked_speaker
+from kg_memory.adapters.namespace import (
+    NamespaceTemplate,
+    Where,
+    validate_memory,
+    validate_search_options,
+    validate_speaker,
+)
 from kg_memory.adapters.tools.toolkit import (
     MOST,
     Answer,
     Here,
+    answer_results,
     call,
     forget,
-    history_lines,
     most_of,
     remember,
+    render_history,
     search,
-    shown,
     tool,
 )
 from kg_memory.memory.memory import GraphMemory
@@ -100,10 +106,11 @@ def memory_tools(
     """
     template = NamespaceTemplate(namespace)
     most = most_of(limit)
-    make = partial(tool, checked_memory(memory), template)
-    speaker = checked_speaker("user", user) or USER
+    make = partial(tool, validate_memory(memory), template)
+    speaker = validate_speaker("user", user) or USER
+    options = validate_search_options(recipe, where)
     return [
-        make("search_memory", SearchMemory, partial(_search, most=most, manner=checked_manner(recipe, where))),
+        make("search_memory", SearchMemory, partial(_search, most=most, options=options)),
         make("remember", Remember, partial(_remember, speaker=speaker)),
         make("forget_memory", ForgetMemory, _forget),
         make("memory_history", MemoryHistory, _history),
@@ -111,10 +118,10 @@ def memory_tools(
 
 
 def _search(
-    here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int, manner: dict[str, Any]
+    here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int, options: dict[str, Any]
 ) -> Flow[Answer]:
-    found = yield from search(here, query, most if limit is None else limit, during=as_of, **manner)
-    return shown(found)
+    results = yield from search(here, query, most if limit is None else limit, during=as_of, **options)
+    return answer_results(results)
 
 
 def _remember(here: Here, content: str, *, speaker: str) -> Flow[Answer]:
@@ -127,4 +134,4 @@ def _forget(_: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 -
 
 def _history(_: Here, name: str, relation: str | None = None) -> Flow[Answer]:
     facts: list[Fact] = yield from call("facts.history", name, relation or None, limit=MOST)
-    return history_lines(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}
+    return render_history(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}

@@ -1,4 +1,4 @@
-"""A tool made of steps that are written once: where it works, sync and async, and errors that a model can mend."""
+"""Build sync and async tools from the same steps, and answer errors that a model can correct."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from kg_memory.text.tokenise import terms
 from kg_memory.validation import validate_count
 
 Answer = tuple[str, Any]
-"""What the model reads, and the same as plain JSON for the program around it."""
+"""The text that the model reads, and the same as plain JSON for the program around it."""
 Steps = Callable[..., Flow[Answer]]
 """Answers one call: takes `Here` and the arguments by name, yields `Call` and `InThread`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where a tool is called: in which thread, and by which task of a graph; one that is run again has the same id."""
+    """The thread and the graph task in which a tool is called; a task that runs again keeps its id."""
 
     thread: str | None = None
     task: str | None = None
@@ -49,13 +49,13 @@ class Call:
     """A verb of the memory to call in the namespace of the tool, which no step and no model chooses."""
 
     verb: str
-    given: tuple[Any, ...] = ()
-    named: dict[str, Any] = field(default_factory=dict)
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
 
 
-def call(verb: str, *given: Any, **named: Any) -> Flow[Any]:
-    """Return what the verb of the memory answers."""
-    return (yield Call(verb, given, named))
+def call(verb: str, *args: Any, **kwargs: Any) -> Flow[Any]:
+    """Call a verb of the memory and return its result."""
+    return (yield Call(verb, args, kwargs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class InThread:
     """A function of the namespace that may block; on an event loop it is called in a thread."""
 
     function: Callable[..., Any]
-    given: tuple[Any, ...]
+    args: tuple[Any, ...]
 
 
-def in_thread(function: Callable[..., T], *given: Any) -> Flow[T]:
-    """Return what *function* answers to the namespace and what is *given*."""
-    answer: T = yield InThread(function, given)
+def in_thread(function: Callable[..., T], *args: Any) -> Flow[T]:
+    """Call *function* with the namespace and *args*, in a thread on an event loop."""
+    answer: T = yield InThread(function, args)
     return answer
 
 
@@ -77,20 +77,20 @@ def tool(
 ) -> BaseTool:
     """Return the tool called *name*; the docstring of *arguments* tells the model what it is for.
 
-    What a model can mend (`InputError`) is answered to it as a failed call, all else is raised.
+    An `InputError` is answered to the model as a failed call; other errors are raised.
     """
 
-    def run_it(runtime: ToolRuntime = None, **given: Any) -> Answer:  # type: ignore[assignment]
+    def run_it(runtime: ToolRuntime = None, **values: Any) -> Answer:  # type: ignore[assignment]
         place, here = _where(template, runtime)
         try:
-            return run(steps(here, **given), partial(_perform, memory, place.namespace))
+            return run(steps(here, **values), partial(_perform, memory, place.namespace))
         except InputError as error:
             raise ToolException(str(error)) from error
 
-    async def arun_it(runtime: ToolRuntime = None, **given: Any) -> Answer:  # type: ignore[assignment]
+    async def arun_it(runtime: ToolRuntime = None, **values: Any) -> Answer:  # type: ignore[assignment]
         place, here = _where(template, runtime)
         try:
-            return await arun(steps(here, **given), partial(_aperform, memory, place.namespace))
+            return await arun(steps(here, **values), partial(_aperform, memory, place.namespace))
         except InputError as error:
             raise ToolException(str(error)) from error
 
@@ -107,14 +107,14 @@ def tool(
 
 def _perform(memory: GraphMemory, namespace: str, effect: Call | InThread) -> Any:
     if isinstance(effect, InThread):
-        return effect.function(namespace, *effect.given)
-    return _verb(memory, effect.verb)(*effect.given, namespace=namespace, **effect.named)
+        return effect.function(namespace, *effect.args)
+    return _verb(memory, effect.verb)(*effect.args, namespace=namespace, **effect.kwargs)
 
 
 async def _aperform(memory: GraphMemory, namespace: str, effect: Call | InThread) -> Any:
     if isinstance(effect, InThread):
-        return await asyncio.to_thread(effect.function, namespace, *effect.given)
-    return await _verb(memory, effect.verb, "a")(*effect.given, namespace=namespace, **effect.named)
+        return await asyncio.to_thread(effect.function, namespace, *effect.args)
+    return await _verb(memory, effect.verb, "a")(*effect.args, namespace=namespace, **effect.kwargs)
 
 
 def _verb(memory: GraphMemory, path: str, prefix: str = "") -> Callable[..., Any]:
@@ -130,7 +130,7 @@ def _prose(docstring: str) -> str:
 
 
 def _where(template: NamespaceTemplate, runtime: object) -> tuple[Place, Here]:
-    """Return where the call comes from; a *runtime* that is none of LangGraph's is a forgery and does not count."""
+    """Return the place of the call; ignore a *runtime* that is not LangGraph's, which a model may have forged."""
     if isinstance(runtime, ToolRuntime):
         place = place_of(template, runtime.context, runtime.config)
         return place, Here(place.thread, _task(runtime))
@@ -149,18 +149,19 @@ DATA = context_markers.QUOTED
 NOTHING = "Nothing in memory about this."
 
 
-def found_lines(found: SearchResults) -> str:
-    """Return the facts and the episodes of *found*, best first."""
-    wanted = set(terms(found.question))
-    facts = section("facts", (fact_shown(each, wanted) for each in found.facts))
-    episodes = section("episodes", (episode_shown(each, wanted) for each in found.episodes if not each.withheld))
-    asked = f"Asked: {escape_line(found.time.reading)}." if found.time and found.time.since else ""
-    return "\n\n".join(filter(None, (DATA, asked, facts, episodes))) if facts or episodes else NOTHING
+def render_results(results: SearchResults) -> str:
+    """Return the facts and the episodes of *results*, best first."""
+    query_terms = set(terms(results.question))
+    facts = section("facts", (render_fact(fact, query_terms) for fact in results.facts))
+    visible = (episode for episode in results.episodes if not episode.withheld)
+    episodes = section("episodes", (render_episode(episode, query_terms) for episode in visible))
+    time = f"Asked: {escape_line(results.time.reading)}." if results.time and results.time.since else ""
+    return "\n\n".join(filter(None, (DATA, time, facts, episodes))) if facts or episodes else NOTHING
 
 
-def history_lines(name: str, facts: Iterable[Fact]) -> str:
-    """Return the periods of what is called *name*."""
-    periods = section("facts", (fact_shown(each, set()) for each in facts))
+def render_history(name: str, facts: Iterable[Fact]) -> str:
+    """Return the periods of the entity called *name*."""
+    periods = section("facts", (render_fact(fact, set()) for fact in facts))
     if not periods:
         return (
             f"Nothing in memory about what is called {escape_line(name)!r}; search_memory finds names by other words."
@@ -168,28 +169,29 @@ def history_lines(name: str, facts: Iterable[Fact]) -> str:
     return f"{DATA} Newest first.\n\n{periods}"
 
 
-def added_lines(added: AddResult) -> str:
-    """Return what was found in what is remembered now."""
+def render_added(added: AddResult) -> str:
+    """Return the facts in an episode that was just remembered."""
     id_ = f"episode:{added.episode}"
     if added.error:
         return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.error)}"
     if not added.new and not added.facts:
         return f"Already known, as {id_}."
-    told_of = (
+    sections = (
         ("Facts in it:", added.facts),
         ("No longer so because of it:", added.ended),
         ("Waits for a person to review it:", added.pending),
     )
-    lines = [
-        line for head, sentences in told_of if sentences for line in (head, *(f"- {escape_line(s)}" for s in sentences))
-    ]
+    lines: list[str] = []
+    for head, sentences in sections:
+        if sentences:
+            lines += [head, *(f"- {escape_line(sentence)}" for sentence in sentences)]
     return "\n".join(
         [f"Remembered as {id_}.", *(lines or ["No fact was found in it; its words are found by a search."])]
     )
 
 
-def forgotten_lines(id_: str, gone: ForgetReceipt) -> str:
-    """Return what went with what *id_* names, by its numbers: the words of it are gone."""
+def render_receipt(id_: str, gone: ForgetReceipt) -> str:
+    """Return the numbers of what was forgotten with *id_*; the words themselves are gone."""
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
     return f"Forgotten for good: {id_}; in all {counts}.{again}"
@@ -197,45 +199,45 @@ def forgotten_lines(id_: str, gone: ForgetReceipt) -> str:
 
 def section(kind: Kind, lines: Iterable[str]) -> str:
     """Return *lines* under the heading of their kind; "" when there are none."""
-    shown = list(lines)
-    return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *shown, f"</{TAGS[kind]}>")) if shown else ""
+    body = list(lines)
+    return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
 
 
-def fact_shown(fact: Fact, wanted: set[str]) -> str:
+def render_fact(fact: Fact, query_terms: set[str]) -> str:
     """Return a fact's line with its id."""
-    return f"- fact:{fact.id} {fact_line(fact, wanted).removeprefix('- ')}"
+    return f"- fact:{fact.id} {fact_line(fact, query_terms).removeprefix('- ')}"
 
 
-def episode_shown(episode: Episode, wanted: set[str]) -> str:
+def render_episode(episode: Episode, query_terms: set[str]) -> str:
     """Return an episode's line with its id."""
-    return f"- episode:{episode.id} {episode_line(episode, wanted).removeprefix('- ')}"
+    return f"- episode:{episode.id} {episode_line(episode, query_terms).removeprefix('- ')}"
 
 
 SOURCE = "tool"
 AGENT = "agent"
-"""Who forgets, in the log."""
+"""The author of a deletion, in the audit log."""
 MOST = 50
-"""Lines of each kind that a model is shown, whatever it asks for."""
+"""The most lines of each kind that a model sees, whatever limit it asks for."""
 _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def search(
-    here: Here, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **manner: Any
+    here: Here, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **options: Any
 ) -> Flow[SearchResults]:
-    """Return what is found, at most *limit* of each kind, or *of_each* times that where some are to be left out.
+    """Search the memory, at most *limit* of each kind, or *of_each* times that for a caller that drops some.
 
-    *manner* is how `GraphMemory.search` is to search.
+    *options* are those of `GraphMemory.search`.
     """
     most = of_each * most_of(limit)
-    found: SearchResults = yield from call(
-        "search", query, limit=most, during=during or None, thread=here.thread, **manner
+    results: SearchResults = yield from call(
+        "search", query, limit=most, during=during or None, thread=here.thread, **options
     )
-    return found
+    return results
 
 
-def shown(found: SearchResults) -> Answer:
-    """Return the facts and the episodes of *found* as a model reads them."""
-    return found_lines(found), found.model_dump(mode="json", include={"question", "time", "facts", "episodes"})
+def answer_results(results: SearchResults) -> Answer:
+    """Return the facts and the episodes of *results* as a model reads them."""
+    return render_results(results), results.model_dump(mode="json", include={"question", "time", "facts", "episodes"})
 
 
 def most_of(limit: int) -> int:
@@ -245,29 +247,29 @@ def most_of(limit: int) -> int:
 
 def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = EpisodeKind.MESSAGE) -> Flow[Answer]:
     """Remember *content*; a task that is run again after a crash remembers it once."""
-    given = EpisodeInput(
-        content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE,
-        source_id=_digest(f"{here.task}/{content}") if here.task else None,
-    )  # fmt: skip
+    id_ = _digest(f"{here.task}/{content}") if here.task else None
+    episode = EpisodeInput(
+        content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE, source_id=id_
+    )
     added: AddResult
-    [added] = yield from call("add_many", [given])
-    return added_lines(added), added.model_dump(mode="json")
+    [added] = yield from call("add_many", [episode])
+    return render_added(added), added.model_dump(mode="json")
 
 
 def forget(id_: str, reason: str = "") -> Flow[Answer]:
     """Forget the fact or the episode that a tool showed as *id_*; see `GraphMemory.privacy` for what goes with it."""
-    kind, own = named(id_)
+    kind, own = parse_id(id_)
     forgotten: ForgetReceipt = yield from call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
-    return forgotten_lines(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
+    return render_receipt(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
 
 
-def known(id_: str) -> Flow[None]:
+def require_id(id_: str) -> Flow[None]:
     """Do nothing if there is a fact or an episode that a tool showed as *id_*. Errors: `InputError` else."""
-    kind, own = named(id_)
+    kind, own = parse_id(id_)
     yield from call("privacy.forget", **{kind: own}, by=AGENT, dry_run=True)
 
 
-def named(id_: str) -> tuple[str, str]:
+def parse_id(id_: str) -> tuple[str, str]:
     """Return ``fact`` or ``episode`` and the id of it that a tool showed as *id_*.
 
     Errors: `InputError` when it is no such id.
