@@ -43,6 +43,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.bm25 import K1, B
+from kg_memory.retrieval.fuse import Hits
 from kg_memory.retrieval.recipe import FACTS, Weights
 from kg_memory.settings import Settings
 
@@ -198,7 +199,7 @@ class Size:
         recalls: defaultdict[str, list[float]] = defaultdict(list)
         for question in self.questions[WARM:]:
             state = self.memory.graphs.retrieval.invoke({"question": question.text, **told})
-            found = exact.recalls(question, state["hits"]["facts"], state["ranked"]["facts"], RECIPE)
+            found = exact.recalls(question, Hits(**state["hits"]["facts"]), state["ranked"]["facts"], RECIPE)
             for name, share in found.items():
                 recalls[name].append(share)
         self.figures |= {f"recall_{name}": statistics.mean(shares) for name, shares in recalls.items()}

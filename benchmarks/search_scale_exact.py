@@ -11,7 +11,6 @@ from benchmarks.search_scale_data import Data, Matrix, Question, number, posting
 from benchmarks.search_scale_load import Texts
 from kg_memory.retrieval.bm25 import K1, B
 from kg_memory.retrieval.fuse import Hits, Scored
-from kg_memory.retrieval.fuse import fused as fuse
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.search import DEPTH
 
@@ -51,15 +50,15 @@ class Exact:
         return np.where(self.holds & (scores > 0), scores, -np.inf)
 
     def recalls(self, question: Question, hits: Hits, fused: Sequence[Scored], recipe: Recipe) -> dict[str, float]:
-        """Return the share of the exact best among the first hits of each way, and of the best of both ways *fused*."""
+        """Return the share of the exact best among the hits of each retriever, and of the best of both *fused*."""
         exact = {"words": self.words(question), "meaning": self.meaning(question)}
-        ways: Hits = {"graph": [], **{way: [list(one) for one in ranking(scores)] for way, scores in exact.items()}}
+        best = Hits(ranking(exact["words"]), ranking(exact["meaning"]), [])
         both = np.full(self.data.count, -np.inf)
-        for place, score in fuse(recipe, "facts", ways):
+        for place, score in recipe.fuse("facts", best):
             both[int(place)] = score
         return {
-            "words": recall(exact["words"], hits["words"]),
-            "meaning": recall(exact["meaning"], hits["meaning"]),
+            "words": recall(exact["words"], hits.words),
+            "meaning": recall(exact["meaning"], hits.meaning),
             "fused": recall(both, fused),
         }
 
