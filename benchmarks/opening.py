@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.memory.episodes import Progress
+from kg_memory.memory.adding import Progress
 from kg_memory.models.graph import EpisodeInput
 
 

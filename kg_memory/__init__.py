@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg_memory.errors import KGMemoryError
-    from kg_memory.memory.episodes import Progress
+    from kg_memory.memory.adding import Progress
     from kg_memory.memory.memory import GraphMemory
     from kg_memory.memory.usage import Estimate
     from kg_memory.models.budget import Budget, Limits
@@ -110,7 +110,7 @@ _HOMES = {
     "KGMemoryError": "errors",
     "Limits": "models.budget",
     "Neighbourhood": "models.results",
-    "Progress": "memory.episodes",
+    "Progress": "memory.adding",
     "Recipe": "retrieval.recipe",
     "Residue": "models.operations",
     "SearchResults": "models.results",

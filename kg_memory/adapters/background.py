@@ -21,7 +21,8 @@ from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
-from kg_memory.memory.episodes import UNREAD, Tally, add_inputs, count_inputs, dated_input, input_of
+from kg_memory.memory.adding import Tally, add_inputs, count_inputs, dated_input, input_of
+from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult

@@ -21,7 +21,7 @@ from kg_memory.adapters.namespace import (
     validate_speaker,
 )
 from kg_memory.errors import InputError, KGMemoryError
-from kg_memory.memory.episodes import input_state
+from kg_memory.memory.adding import input_state
 from kg_memory.memory.memory import GraphMemory, question_state
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.render import context_of

@@ -13,7 +13,7 @@ from kg_memory.cli.output import Screen
 from kg_memory.models.operations import Usage
 
 if TYPE_CHECKING:
-    from kg_memory.memory.episodes import Progress
+    from kg_memory.memory.adding import Progress
 
 _PAUSE = 5.0
 """Seconds between two lines."""

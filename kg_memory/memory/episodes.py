@@ -1,49 +1,41 @@
-"""`GraphMemory.episodes`: the messages of a memory, and how they are added, resumed, retried and deepened.
-
-Many episodes are received one by one, so each is durable and knows what was said before it. The questions about a
-window of them are asked ahead, side by side; then each goes through the ingestion graph in its turn, and the summaries
-follow.
-"""
+"""`GraphMemory.episodes`: the messages of a memory: listed, saved, resumed, retried and deepened."""
 
 from __future__ import annotations
 
 import builtins
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
-from kg_memory.errors import BudgetSpent, EmbeddingError, InputError, KGMemoryError, ModelError
+from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import episodes as queries
-from kg_memory.falkor.queries.search import EPISODES_BY_ID
 from kg_memory.falkor.queries.usage import STATS
-from kg_memory.ingestion.batching import all_waiting, wait
-from kg_memory.ingestion.graph import OUTAGES, mark_failed
-from kg_memory.ingestion.prefetch.ahead import Window, ask_ahead
-from kg_memory.ingestion.receive import accept, receive, validate_episode
-from kg_memory.ingestion.state import IngestionContext, on_state
+from kg_memory.ingestion.receive import accept
+from kg_memory.ingestion.state import IngestionContext
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.memory._verb import Engine, Group, verb
-from kg_memory.memory.communities import refresh_if_due
-from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
-from kg_memory.models.operations import AddResult, Stats, StepUsage
-from kg_memory.runtime import telemetry
-from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
-from kg_memory.runtime.effects import now, read, run_graph, write
+from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.adding import (
+    Input,
+    Progress,
+    Tally,
+    input_of,
+    read_again,
+    read_episode,
+    read_inputs,
+    received_inputs,
+    saved_result,
+)
+from kg_memory.models.graph import Episode, EpisodeStatus
+from kg_memory.models.operations import AddResult, Stats
+from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.telemetry import log_failure
 from kg_memory.settings import OFFLINE, PLANS, Settings
-from kg_memory.temporal.interval import instant, micros
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count
 
 PAGE = 1000
 """How many unread episodes are listed at once."""
 READ_ALL = IngestionContext(read_all=True)
 """The context of a run that also reads what would be skipped."""
-UNREADABLE = (ModelError, EmbeddingError)
-"""Errors that the content of one episode may cause."""
 UNREAD = (EpisodeStatus.SAVED, EpisodeStatus.WAITING, EpisodeStatus.WORKING)
 """The states of episodes that are still to be read."""
 DEEPER = PLANS[PLANS.index("standard") :]
@@ -52,25 +44,6 @@ UNKNOWN_PLAN = ""
 """The plan of what was read before plans were noted: it counts as the cheapest."""
 
 Status = EpisodeStatus | Iterable[EpisodeStatus] | None
-Input = EpisodeInput | dict[str, Any] | str
-"""An episode as a user gives it; a string is the content of a message."""
-State = dict[str, Any]
-"""An input as the ingestion graph takes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a long ingestion is; `total` is ``None`` when the length of the input is not known.
-
-    `added` is the result for the last episode.
-    """
-
-    done: int
-    total: int | None
-    new: int
-    facts: int
-    seconds: float
-    added: AddResult
 
 
 class Episodes(Group):
@@ -99,7 +72,7 @@ class Episodes(Group):
         """
         tally = Tally()
         for state in received_inputs(episodes, namespace, self._engine.driver.clock):
-            tally.count(_result_unread((yield from accept(state, self._engine.settings))))
+            tally.count(saved_result((yield from accept(state, self._engine.settings))))
         return tally.added
 
     save, asave = verb(_save)
@@ -134,7 +107,7 @@ class Episodes(Group):
         tally = Tally(len(reopened), progress)
         for episode in reopened:
             context = READ_ALL if skipped else None
-            tally.count((yield from _read_again(self._engine, input_of(episode), namespace, context)))
+            tally.count((yield from read_again(self._engine, input_of(episode), namespace, context)))
         return tally.added
 
     retry, aretry = verb(_retry)
@@ -164,247 +137,12 @@ class Episodes(Group):
         for result in listed:
             episode = yield from shallow.reopen(result.episode)
             if episode is not None:
-                again = _read_again(self._engine, input_of(episode), namespace, shallow.context)
+                again = read_again(self._engine, input_of(episode), namespace, shallow.context)
                 tally.count((yield from again))
         yield from refresh(since=0, before=(yield from now()))
         return tally.added
 
     deepen, adeepen = verb(_deepen)
-
-
-class Tally:
-    """Counts what was added, of *total* if that is known, and reports it to *progress*."""
-
-    def __init__(self, total: int | None = None, progress: Callable[[Progress], None] | None = None) -> None:
-        self.added: list[AddResult] = []
-        self.waiting = 0
-        """How many are to be read later."""
-        self._total = total
-        self._progress = progress
-        self._new = self._facts = 0
-        self._began = time.monotonic()
-
-    def count(self, added: AddResult) -> None:
-        """Count one more."""
-        self.added.append(added)
-        self.waiting += added.status is EpisodeStatus.WAITING
-        self._new += added.new
-        self._facts += len(added.facts)
-        if self._progress:
-            seconds = time.monotonic() - self._began
-            self._progress(Progress(len(self.added), self._total, self._new, self._facts, seconds, added))
-
-
-# Inputs: an episode as a user gives it becomes a state of the ingestion graph
-
-
-def count_inputs(episodes: Iterable[Input]) -> int | None:
-    """Return how many *episodes* there are, if that is known.
-
-    Errors: `InputError` when it is no collection of them.
-    """
-    if isinstance(episodes, str | bytes | Mapping | EpisodeInput) or not isinstance(episodes, Iterable):
-        raise InputError(f"episodes must be a list, got one {type(episodes).__name__}; put it into a list")
-    return len(episodes) if isinstance(episodes, Sized) else None
-
-
-def input_state(episode: EpisodeInput | Mapping[str, Any] | str) -> State:
-    """Return one input as the ingestion graph takes it.
-
-    Errors: `InputError`.
-    """
-    if isinstance(episode, str):
-        episode = {"content": episode}
-    if isinstance(episode, EpisodeInput):
-        episode = dict(episode)
-    if not isinstance(episode, Mapping):
-        raise InputError(f"an episode must be an EpisodeInput, a dict or a string, got {type(episode).__name__}")
-    unknown = episode.keys() - EpisodeInput.model_fields.keys()
-    if unknown:
-        raise InputError(f"an episode has unknown fields {sorted(unknown)}; use {sorted(EpisodeInput.model_fields)}")
-    return {
-        **episode,
-        "kind": str(episode.get("kind") or EpisodeKind.MESSAGE),
-        "at": iso_or_text(episode.get("at")),
-        "expires_at": iso_or_text(episode.get("expires_at")),
-    }
-
-
-def dated_input(episode: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int]) -> State:
-    """Return one input as the ingestion graph takes it, with a date, so that its id is known before it is saved."""
-    state = input_state(episode)
-    return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
-
-
-def received_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Yield each of *episodes* as the first step of the ingestion graph takes it.
-
-    Errors: `InputError` when it is no collection of them.
-    """
-    count_inputs(episodes)
-    return ({**dated_input(episode, clock), "namespace": namespace} for episode in episodes)
-
-
-def input_of(episode: Episode) -> State:
-    """Return the input that gave the stored *episode*: it is read only if the episode is there still."""
-    return {**input_state(episode.model_dump(include=set(EpisodeInput.model_fields))), "saved_id": episode.id}
-
-
-def iso_or_text(at: Any) -> Any:
-    """Return *at* in ISO 8601 if it is a datetime, else as it is."""
-    return at.isoformat() if isinstance(at, datetime) else at
-
-
-# Adding
-
-
-def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Add one episode; by the plan ``economy`` it waits to be read with others of its thread."""
-    if engine.settings.plan == "economy":
-        result = yield from _add_later(engine, state, namespace)
-    else:
-        result = _result((yield from run_graph(engine.ingestion, {**state, "namespace": namespace})))
-    yield from refresh_if_due(engine, namespace)
-    return result
-
-
-def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Add dated inputs after what waits, and return all results that the *tally* has."""
-    if engine.settings.plan == "economy":  # what comes next does not wait, and is not to be read before it
-        waiting = yield from all_waiting()
-        yield from read_inputs(engine, map(input_of, waiting), namespace, Tally())
-    yield from read_inputs(engine, states, namespace, tally)
-    yield from refresh_if_due(engine, namespace)
-    return tally.added
-
-
-def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Read dated inputs, window by window, and count each; those before one that is refused are read first."""
-    window = Window(engine.settings.parallel)
-    try:
-        for state in states:
-            try:
-                received = yield from _receive(engine, state, namespace)
-            except InputError as error:
-                yield from _read_window(engine, window.take(), namespace, tally)
-                tally.count((yield from _result_of_failure(engine, state, (yield from now()), error)))
-                continue
-            if window.holds(received):
-                yield from _read_window(engine, window.take(), namespace, tally)
-                received = yield from _receive(engine, state, namespace)
-            if window.is_full_for(received):
-                yield from _read_window(engine, window.take(), namespace, tally)
-            window.put(received)
-    except Exception:
-        yield from _read_window(engine, window.take(), namespace, tally)
-        raise
-    yield from _read_window(engine, window.take(), namespace, tally)
-
-
-def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save an episode to be read with others of its thread, and read them if they are due."""
-    whole = {**state, "namespace": namespace}
-    saved, due = yield from wait(whole, engine.settings)
-    tally = Tally()
-    yield from read_inputs(engine, map(input_of, due), namespace, tally)
-    result = _result_unread(saved)
-    same = (added for added in tally.added if added.episode == result.episode)
-    return next((added.model_copy(update={"new": result.new}) for added in same), result)
-
-
-def _receive(engine: Engine, state: State, namespace: str) -> Flow[State]:
-    whole = {**state, "namespace": namespace}
-    began = time.perf_counter()
-    try:
-        update = yield from telemetry.span_flow(
-            "ingestion", "receive", namespace, on_state(receive)(whole, engine.settings)
-        )
-    except KGMemoryError as error:
-        log_failure(namespace, whole, StepUsage(step="receive", seconds=time.perf_counter() - began), error, None)
-        raise
-    return {**whole, **update}
-
-
-def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
-    if not window:
-        return
-    prefetch = ask_ahead(window, engine.settings, engine.driver.model_name)
-    *others, last = yield from telemetry.span_flow("ingestion", "ahead", namespace, prefetch)
-    for state in others:
-        tally.count((yield from _finish(engine, state)))
-    result = yield from _finish(engine, last)
-    summaries = yield from _summarise(namespace)
-    tally.count(result.model_copy(update={"steps": (*result.steps, summaries)}))
-
-
-def _finish(engine: Engine, state: State) -> Flow[AddResult]:
-    """Run a received episode through the other steps."""
-    try:
-        return _result((yield from run_graph(engine.received_ingestion, state)))
-    except KGMemoryError as error:
-        began = state["episode"]["created_at"] + (not state["new"])
-        return (yield from _result_of_failure(engine, {"saved_id": state["episode"]["id"]}, began, error))
-
-
-def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Refresh the outdated summaries, and return what that took."""
-    asking, began = CachedAnswers(namespace, MemoryCache()), time.perf_counter()
-    outdated = refresh(since=0, before=(yield from now()))
-    yield from telemetry.span_flow("ingestion", "summarise", namespace, asking.through(outdated))
-    return asking.usage("summarise", began)
-
-
-def _read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    state, began = {**state, "namespace": namespace}, (yield from now())
-    try:
-        return _result((yield from run_graph(engine.ingestion, state, context)))
-    except KGMemoryError as error:
-        return (yield from _result_of_failure(engine, state, began, error))
-
-
-# Results
-
-
-def _result(state: Mapping[str, Any]) -> AddResult:
-    """Return the result of an episode that went through the ingestion graph."""
-    revision = state.get("revision") or {}
-    return AddResult(
-        episode=state["episode"]["id"],
-        new=state["new"],
-        entities=tuple(entity["name"] for entity in state["entities"]),
-        facts=tuple(fact["sentence"] for fact in state["facts"]),
-        ended=tuple(revision.get("ended", ())),
-        pending=tuple(revision.get("waiting", ())),
-        status=EpisodeStatus(state["status"]),
-        skipped=state.get("skipped"),
-        steps=tuple(StepUsage(**step) for step in state.get("steps", ())),
-    )
-
-
-def _result_unread(state: Mapping[str, Any]) -> AddResult:
-    """Return the result of an episode that was received, and is to be read later."""
-    return AddResult(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
-
-
-def _result_of_failure(engine: Engine, state: Mapping[str, Any], began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result of a dated input that failed with *error* after it was saved, perhaps before *began*.
-
-    One that is `known`, as an earlier call saved it, may also fail by its input, as when a limit was lowered meanwhile.
-    Errors: *error* itself when it is not about this episode, or nothing was saved.
-    """
-    known = state.get("saved_id")
-    about_it = isinstance(error, UNREADABLE) or (known is not None and isinstance(error, InputError))
-    if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):
-        raise error
-    if known is not None and isinstance(error, InputError):  # met before the first step knew the episode
-        yield from mark_failed(known, "receive", error)
-    episode = yield from read_episode(known or validate_episode(state, engine.settings, began).id)
-    if episode is None and known is not None:
-        return AddResult(episode=known, new=False, skipped=str(error))
-    if episode is None:
-        raise error
-    new = micros(episode.created_at, default=0) >= began
-    return AddResult(episode=episode.id, new=new, status=episode.status, error=str(error), steps=error.steps)
 
 
 # Stored episodes
@@ -424,12 +162,6 @@ def read_episodes(limit: int, skip: int, status: Status = None) -> Flow[list[Epi
     else:
         episodes = yield from read(queries.EPISODES_BY_STATUS, statuses=_statuses(status), **page)
     return [rows.to_episode(row["episode"]) for row in episodes]
-
-
-def read_episode(id_: str) -> Flow[Episode | None]:
-    """Return the episode with that id, if there is one."""
-    stored = yield from read(EPISODES_BY_ID, ids=[id_])
-    return rows.to_episode(stored[0]["episode"]) if stored else None
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:

@@ -16,11 +16,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.memory import open as opening
 from kg_memory.memory._verb import Engine, Graphs, Group, verb
-from kg_memory.memory.communities import Communities
-from kg_memory.memory.data import Data
-from kg_memory.memory.entities import Entities
-from kg_memory.memory.episodes import (
-    Episodes,
+from kg_memory.memory.adding import (
     Input,
     Progress,
     Tally,
@@ -30,8 +26,11 @@ from kg_memory.memory.episodes import (
     dated_input,
     input_state,
     iso_or_text,
-    read_stats,
 )
+from kg_memory.memory.communities import Communities
+from kg_memory.memory.data import Data
+from kg_memory.memory.entities import Entities
+from kg_memory.memory.episodes import Episodes, read_stats
 from kg_memory.memory.facts import During, Facts, Time
 from kg_memory.memory.open import Reranker
 from kg_memory.memory.predicates import Predicates

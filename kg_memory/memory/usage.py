@@ -21,7 +21,7 @@ from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.episodes import Input, received_inputs
+from kg_memory.memory.adding import Input, received_inputs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.graph import Value
 from kg_memory.models.operations import DailyUsage, Usage
