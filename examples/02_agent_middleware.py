@@ -1,6 +1,6 @@
-"""An agent with memory, by middleware: what a user told in one conversation, the agent knows in the next one.
+"""An agent with memory, by middleware: it knows on Tuesday what the user said on Monday.
 
-It asks a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
+It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
 ``pip install "langchain>=1.2.18"``. Then: ``python examples/02_agent_middleware.py``
 """
 
@@ -16,7 +16,7 @@ from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware
 if not os.environ.get("OPENAI_API_KEY"):
     sys.exit("This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's).")
 
-# The memory reads by rules here, which costs nothing. Leave `model` out, and a chat model reads for it too.
+# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as background:
     remembering = KGMemoryMiddleware(memory, "example-agent/{user_id}", background=background)
     agent = create_agent(init_chat_model("openai:gpt-4.1-mini"), middleware=[remembering])
@@ -27,6 +27,6 @@ with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory) as ba
         print(f"{user}, {thread}: {text}\n    {state['messages'][-1].content}")
 
     say("ann@example.com", "monday", "I live in Oslo and work at Fjord Labs.")
-    background.flush()  # a turn is saved at once and read behind the answer: this waits until it is
+    background.flush()  # a turn is saved at once and read in the background: wait for that
     say("ann@example.com", "tuesday", "Where do I live?")
     say("bo@example.com", "tuesday", "Where do I live?")

@@ -1,6 +1,6 @@
-"""Memory in a graph of your own: one node recalls before the model is asked, one remembers behind it.
+"""Memory in your own graph: one node recalls before the model call, one remembers after it.
 
-It asks a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's).
+It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's).
 Then: ``python examples/03_nodes_in_a_graph.py``
 """
 
@@ -20,14 +20,14 @@ model = ChatOpenAI(model="gpt-4.1-mini")
 
 
 class State(MessagesState):
-    memory_context: str  # what `recall` writes
+    memory_context: str  # written by `recall`
 
 
 def answer(state: State) -> dict:
     return {"messages": [model.invoke(with_memory(state["messages"], state["memory_context"]))]}
 
 
-# The memory reads by rules here, which costs nothing. Leave `model` out, and a chat model reads for it too.
+# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory:
     recall = recall_node(memory, "example-nodes/{user_id}")
     remember = remember_node(memory, "example-nodes/{user_id}", user="Ann")

@@ -1,4 +1,4 @@
-"""A LangGraph store that lasts, and that also understands: facts are found beside the items that were put.
+"""A LangGraph store that persists, and that returns facts beside the items that you put.
 
 Runs offline, without a key: ``python examples/04_store_in_a_graph.py``
 """
@@ -17,7 +17,7 @@ def keep(state: MessagesState, runtime: Runtime) -> None:
     runtime.store.put(NOTES, message.id, {"text": message.content})
 
 
-# `remember` says whose texts become facts: here of all items below ("users",). Without it, this is a store and no more.
+# `remember` selects the items that are read into facts: here all below ("users",). Without it, this is a plain store.
 with GraphMemory.open(model="offline") as memory, KGStore(memory, name="example", remember=[("users",)]) as store:
     graph = StateGraph(MessagesState)
     graph.add_node(keep)

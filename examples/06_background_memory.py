@@ -1,4 +1,4 @@
-"""Remember in the background: messages are safe at once, the answer waits for nothing, facts come when it is quiet.
+"""Remember in the background: messages are saved at once and read later, so no answer waits for the memory.
 
 Runs offline, without a key: ``python examples/06_background_memory.py``
 """
@@ -14,9 +14,9 @@ with GraphMemory.open(model="offline") as memory, BackgroundMemory(memory, after
     print(f"saved: 2, still to be read: {later.pending}")
     print("found by its words already:", memory.search("Oslo", **WHERE).episodes[0].content)
 
-    later.flush()  # else five seconds after the last message of the thread, and at the exit of the process
+    later.flush()  # without it: five seconds after the last message of the thread, or at exit
     print(
         f"still to be read: {later.pending}, failed: {len(later.failures)}"
-    )  # what failed stays saved: memory.resume()
+    )  # failed messages stay saved: memory.episodes.resume()
     for fact in memory.facts.about("Ann", namespace=WHERE["namespace"]):
         print(fact.sentence)

@@ -1,6 +1,6 @@
-"""Several users at once in one asyncio process: each has a memory that no other one sees.
+"""Several users in one asyncio process: each has a memory that no other user sees.
 
-The namespace is a template, which each run of the graph fills in from its context.
+The namespace is a template; each run of the graph fills it in from its context.
 Runs offline, without a key: ``python examples/07_several_users.py``
 """
 
@@ -35,7 +35,7 @@ async def main() -> None:
 
         await asyncio.gather(*(say(user, text) for user, text in SAID.items()))
         for user in SAID:
-            print(f"What is recalled for {user}:\n{await say(user, 'Where do I live?')}\n")
+            print(f"The context for {user}:\n{await say(user, 'Where do I live?')}\n")
 
 
 asyncio.run(main())

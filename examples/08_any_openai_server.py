@@ -1,7 +1,7 @@
-"""Let any server that speaks OpenAI's protocol read for the memory: Ollama, vLLM, llama.cpp, LiteLLM ...
+"""Read messages with any OpenAI-compatible server: Ollama, vLLM, llama.cpp, LiteLLM ...
 
 ``python examples/08_any_openai_server.py http://localhost:11434/v1 qwen3:8b [EMBEDDING_MODEL]``
-Without an embedding model, a small one inside the package embeds. A key, if the server wants one, is OPENAI_API_KEY.
+Without an embedding model, a small one in the package is used. If the server needs a key, set OPENAI_API_KEY.
 """
 
 import sys
@@ -13,7 +13,7 @@ if len(sys.argv) < 3:
 
 url, model, *others = sys.argv[1:]
 settings = Settings.from_env().with_(base_url=url, model=model, embedding_model=others[0] if others else "offline")
-namespace = f"example-{settings.embedding_model}"  # vectors of two models do not compare; `memory.reembed` changes over
+namespace = f"example-{settings.embedding_model}"  # vectors of two models cannot be compared: see memory.data.reembed
 
 with GraphMemory.open(settings=settings) as memory:
     added = memory.add("Lisa lives in Oslo.", speaker="Ann", namespace=namespace)

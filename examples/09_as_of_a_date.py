@@ -1,4 +1,4 @@
-"""What was so on a day, and how did we come to believe it? The messages come out of order, and one takes another back.
+"""What was true on a day, and how did we come to believe it? Messages come out of order; one corrects another.
 
 Runs offline, without a key: ``python examples/09_as_of_a_date.py``
 """
@@ -32,7 +32,7 @@ with GraphMemory.open(model="offline") as memory:
     found = memory.search("Where did Ann live before she moved to Oslo?", limit=1, namespace="example-time")
     show(f"Asked in words, read as {found.time.reading}", found.facts)
 
-    print("\nHow this came to be believed")
+    print("\nHow we came to believe this")
     for change in memory.facts.changes("2000", namespace="example-time"):
         fact = change.after or change.before
         print(f"    {change.kind}: {fact.predicate} {', '.join(fact.objects)}")

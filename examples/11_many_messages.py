@@ -1,7 +1,7 @@
-"""Remember a file of messages with progress, and list what became known. Run it twice: what is known is skipped.
+"""Import a file of messages, with progress, and list the entities. Run it twice: known messages are skipped.
 
 A file may be JSON Lines, an OpenAI or LangChain message list, a LoCoMo or BEAM file, or a plain text chat.
-OpenAI's model reads if there is an OPENAI_API_KEY, else rules do: ``python examples/11_many_messages.py [FILE]``
+With OPENAI_API_KEY, OpenAI's model reads it; without, built-in rules do: ``python examples/11_many_messages.py [FILE]``
 """
 
 import sys

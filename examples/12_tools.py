@@ -1,6 +1,6 @@
-"""An agent that decides by itself what to remember and when to look: memory as tools.
+"""An agent that decides for itself when to remember and when to search: memory as tools.
 
-It asks a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
+It calls a chat model: set OPENAI_API_KEY (OPENAI_BASE_URL for another server than OpenAI's) and
 ``pip install "langchain>=1.2.18"``. Then: ``python examples/12_tools.py``
 """
 
@@ -16,7 +16,7 @@ from kg_memory.adapters import memory_tools
 if not os.environ.get("OPENAI_API_KEY"):
     sys.exit("This example asks a chat model: set OPENAI_API_KEY (and OPENAI_BASE_URL, if it is not one of OpenAI's).")
 
-# The memory reads by rules here, which costs nothing. Leave `model` out, and a chat model reads for it too.
+# Built-in rules read the messages here, at no cost. Leave `model` out to use a chat model.
 with GraphMemory.open(model="offline") as memory:
     agent = create_agent(init_chat_model("openai:gpt-4.1-mini"), memory_tools(memory, "example-tools/{user_id}"))
 

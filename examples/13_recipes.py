@@ -1,4 +1,4 @@
-"""One question, searched and ranked in several ways; only what somebody said; why each fact stands where it does.
+"""One question with several recipes, a filter, and an explanation of each result.
 
 Runs offline, without a key: ``python examples/13_recipes.py``
 """
