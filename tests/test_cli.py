@@ -232,7 +232,7 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
         (["ingest", "no-such-file.json"], "does not exist"),
         (["ask", " "], "empty"),
         (["facts", "x", "--on", "?"], "is not a time: give a date such as"),
-        (["ask", "x", "--during", "2020..2019"], "ends before it begins"),
+        (["ask", "x", "--during", "2020..2019"], "during must end after it begins"),
         (["history", " "], "empty"),
         (["evolution", "nothing"], "namespace has no fact 'nothing'"),
         (["around", "Ann", "--steps", "7"], "steps must be at most 6"),

@@ -49,7 +49,7 @@ SHOWN = {
         "Tom: I live in Oslo and I work at Acme.",
         "[knowledge graph]\n- Ann: I play chess",
         "found by words ",
-        "place 1",
+        "rank 1",
         "not among the first 2",
     ],
 }

@@ -82,7 +82,7 @@ def serve(url: str, models: str) -> None:
         for verb in VERBS.values():
             verb(first)
     memory = GraphMemory(settings)
-    memory._adding  # noqa: B018 - made once, for all children
+    memory.graphs.ingestion  # noqa: B018 - made once, for all children
     gc.freeze()
     served(lambda verb: [VERBS[each](memory) for each in verb.split("+")])
 

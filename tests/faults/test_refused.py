@@ -143,7 +143,7 @@ def test_after_a_restart_the_memory_waits_for_the_indices_and_goes_on(tmp_path: 
     with keeping(tmp_path, port) as node:
         memory = opened(node.url())
         add(memory, OSLO)
-        memory._run(write(MANY), "default")
+        memory.driver.run(write(MANY), "default")
     with pytest.raises(DatabaseUnavailable, match="check that the server runs"):
         homes(memory)
     with keeping(tmp_path, port) as node:
