@@ -29,4 +29,4 @@ with GraphMemory.open(model="offline", settings=Settings.from_env().with_(auto_t
 
     print("Believed:", *(fact.sentence for fact in memory.facts.about("Ann", namespace=NAMESPACE)), sep="\n    ")
     decided = memory.reviews.list(decided=True, namespace=NAMESPACE)
-    print("To undo:", *(f"memory.undo({each.id!r}, namespace={NAMESPACE!r})" for each in decided))
+    print("To undo:", *(f"memory.reviews.undo({each.id!r}, namespace={NAMESPACE!r})" for each in decided))

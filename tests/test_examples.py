@@ -35,7 +35,7 @@ SHOWN = {
         "by Bo, 2024-03-02",
         "Decided: reject Ann lives in Oslo",
         "Believed:\n    Ann lives in Bergen",
-        "memory.undo(",
+        "memory.reviews.undo(",
     ],
     "11_many_messages": ["2 messages, 2 new", "(Place)", "Ann lives in Oslo: I moved to Oslo!"],
     "12_tools": ["calls remember({'content': 'I live in Oslo.'})", "calls search_memory(", OSLO],

@@ -349,9 +349,9 @@ def _to_usage(counts: Iterable[float]) -> Usage:
 def _describe_limit(scope: Scope, measure: str, limit: float, before: float, more: float) -> str:
     variable = f"{ENV_PREFIX}{scope.upper()}_{measure.upper()}"
     owner = {"episode": "an episode", "day": "the day", "namespace": "the namespace"}[scope]
-    remedy = f"raise {variable}, and run `kg-memory resume`"
+    remedy = f"raise {variable}, and call `memory.episodes.resume()`"
     if scope == "day":
-        remedy = f"raise {variable}, or run `kg-memory resume` tomorrow"
+        remedy = f"raise {variable}, or call `memory.episodes.resume()` tomorrow"
     number = ",.4g" if measure == "money" else ",.0f"
     return (
         f"the budget of {owner} is spent ({before:{number}} of {limit:,} {measure}, and this needs about "
