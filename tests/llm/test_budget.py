@@ -30,7 +30,7 @@ def test_what_there_is_no_room_for_is_not_asked_and_the_episode_waits(
 ) -> None:
     memory = opened(budget)
     with pytest.raises(
-        BudgetSpent, match=r"the budget of .* is spent .*: raise KG_MEMORY_BUDGET_\w+, .*kg-memory resume"
+        BudgetSpent, match=r"the budget of .* is spent .*: raise KG_MEMORY_BUDGET_\w+, .*memory\.episodes\.resume"
     ):
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert paid.count() == 0
