@@ -66,7 +66,7 @@ def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled
         ("Meaning", "name", "Friend3"),
     ):
         query = NEAREST.format(label=label, name=name)
-        [row] = database.query(graph_key(filled), query, {"v": other.embeddings.embed_query(text)}, write=False)
+        [row] = database.query(graph_key(filled), query, {"v": other.embedder.embeddings.embed_query(text)}, write=False)
         assert row["name"] in (text, text.removeprefix("Ann: "))
     said = {"content": "I know Friend9.", "speaker": "Ann", "at": "2024-02-01", "namespace": filled}
     assert build(other, settings).compile().invoke(said)["done"]
@@ -142,7 +142,7 @@ def test_after_it_the_former_model_is_refused(database, filled, other):
 
 def test_the_texts_are_embedded_as_they_were_when_they_were_saved(filled, other, embeddings):
     reembed(other, filled)
-    texts = set(other.embeddings.embedded) - {"dimension"}
+    texts = set(other.embedder.embeddings.embedded) - {"dimension"}
     assert texts <= set(embeddings.embedded)
     assert {"I know Friend0.", "Ann: I know Friend1."} <= texts
 

@@ -34,7 +34,7 @@ DRIVER = {
     " driver.py flow.py effects.py course.py nodes.py asking.py contexts.py forms.py scopes.py clock.py",
     "model": "llm/*.py llm/budget/*.py"
     " budgets.py purse.py ledger.py ask_cost.py pace.py retries.py embeddings.py cross_encoders/*.py chat/*.py",
-    "database": "falkor/connect*.py falkor/embedded*.py falkor/decode.py falkor/parameters.py falkor/pipeline_reads.py"
+    "database": "falkor/graph_store.py falkor/wire.py falkor/connect*.py falkor/embedded*.py falkor/decode.py falkor/parameters.py falkor/pipeline_reads.py"
     " falkor/replica.py falkor/schema.py falkor/migrations.py falkor/index_lock.py falkor/watchdog.py falkor/errors.py"
     " falkor/launch.py falkor/replies.py falkor/lanes.py falkor/making.py falkor/keeper.py falkor/refusals.py",
 }
@@ -75,7 +75,7 @@ def follow(root: Path) -> dict[str, dict[str, list[str]]]:
     package = importlib.import_module("kg_memory")
     model, embeddings = map(_make_scripted, SCRIPTED)
     recorder = Recorder(Path(str(package.__file__)).parent)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ |= {"KG_MEMORY_DATA_DIR": folder, "KG_MEMORY_IDLE_SECONDS": "0", "KG_MEMORY_PLAN": "standard"}
         os.environ |= {"KG_MEMORY_MERGE_THRESHOLD": "0.98", "KG_MEMORY_ASK_THRESHOLD": "0.6"}  # hashes are no meanings
         with package.GraphMemory.open(model=model, embeddings=embeddings) as memory:
