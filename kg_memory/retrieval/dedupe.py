@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Mapping, Sequence
 
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import midnight, period_in_words
 from kg_memory.text.tokenise import terms
 
-V = TypeVar("V")
 Group = tuple[Value, ...]
 """Values that say the same, the best first."""
 Repeats = Mapping[tuple[Kind, str], frozenset[str]]
@@ -27,16 +25,14 @@ _DENIAL = re.compile(r"\b(?:not|no|never|nor|cannot|without)\b|n['’]t\b|[不�
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
-    """Return the results, with those in one group that have the same words, of the same time and speaker."""
-    return {kind: group_by(getattr(results, kind), _key) for kind in KINDS}
-
-
-def group_by(values: Iterable[V], key: Callable[[V], Hashable]) -> list[tuple[V, ...]]:
-    """Return *values* in groups that share a *key*, each at the place of its first."""
-    groups: dict[Hashable, list[V]] = {}
-    for value in values:
-        groups.setdefault(key(value), []).append(value)
-    return [tuple(group) for group in groups.values()]
+    """Return the results in groups of the same words, time and speaker, each at the place of its first."""
+    grouped: dict[Kind, list[Group]] = {}
+    for kind in KINDS:
+        groups: dict[Hashable, list[Value]] = {}
+        for value in getattr(results, kind):
+            groups.setdefault(_key(value), []).append(value)
+        grouped[kind] = list(map(tuple, groups.values()))
+    return grouped
 
 
 def fold(text: str) -> tuple[str, ...]:
