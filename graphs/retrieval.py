@@ -3,4 +3,4 @@
 from graphs.memory import memory
 from kg_memory.retrieval.graph import build
 
-graph = build(memory.driver.reading(), memory.settings)
+graph = build(memory.driver.for_reads(), memory.settings)

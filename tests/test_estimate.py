@@ -56,7 +56,7 @@ def talk(count: int) -> list[dict[str, Any]]:
 def test_an_estimate_asks_nobody_and_stores_nothing(opened: Open, model: Honest, namespace: str) -> None:
     memory = opened(budget=Budget(**PRICES))
     told = memory.usage.estimate(talk(5), namespace=namespace)
-    assert (told.episodes, told.to_read, told.known, told.skipped, told.past) == (5, 5, 0, 0, 0)
+    assert (told.episodes, told.to_read, told.finished, told.skipped, told.past) == (5, 5, 0, 0, 0)
     assert (told.calls.low, told.seconds) == (5, None)
     assert told.money
     assert 0 < told.money.low < told.money.likely < told.money.high
@@ -78,7 +78,7 @@ def test_what_is_read_already_and_what_is_skipped_costs_nothing(opened: Open, na
     memory.episodes.save(talk(3)[2:], namespace=namespace)
     said = [*talk(4), *talk(4), {"content": "Thanks!", "speaker": "Bob", "at": "2024-03-01"}]
     told = memory.usage.estimate(said, namespace=namespace)
-    assert (told.episodes, told.to_read, told.known, told.skipped) == (5, 2, 2, 1)
+    assert (told.episodes, told.to_read, told.finished, told.skipped) == (5, 2, 2, 1)
     nothing = memory.usage.estimate(talk(2), namespace=namespace)
     assert (nothing.to_read, nothing.calls.high, nothing.input_tokens.high) == (0, 0, 0)
     assert memory.usage.estimate([], namespace=namespace).episodes == 0

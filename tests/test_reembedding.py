@@ -66,7 +66,9 @@ def test_every_vector_is_replaced_and_searched_by_the_new_model(database, filled
         ("Meaning", "name", "Friend3"),
     ):
         query = NEAREST.format(label=label, name=name)
-        [row] = database.query(graph_key(filled), query, {"v": other.embedder.embeddings.embed_query(text)}, write=False)
+        [row] = database.query(
+            graph_key(filled), query, {"v": other.embedder.embeddings.embed_query(text)}, write=False
+        )
         assert row["name"] in (text, text.removeprefix("Ann: "))
     said = {"content": "I know Friend9.", "speaker": "Ann", "at": "2024-02-01", "namespace": filled}
     assert build(other, settings).compile().invoke(said)["done"]

@@ -34,7 +34,8 @@ DRIVER = {
     " driver.py flow.py effects.py course.py nodes.py asking.py contexts.py forms.py scopes.py clock.py",
     "model": "llm/*.py llm/budget/*.py"
     " budgets.py purse.py ledger.py ask_cost.py pace.py retries.py embeddings.py cross_encoders/*.py chat/*.py",
-    "database": "falkor/graph_store.py falkor/wire.py falkor/connect*.py falkor/embedded*.py falkor/decode.py falkor/parameters.py falkor/pipeline_reads.py"
+    "database": "falkor/graph_store.py falkor/wire.py"
+    " falkor/connect*.py falkor/embedded*.py falkor/decode.py falkor/parameters.py falkor/pipeline_reads.py"
     " falkor/replica.py falkor/schema.py falkor/migrations.py falkor/index_lock.py falkor/watchdog.py falkor/errors.py"
     " falkor/launch.py falkor/replies.py falkor/lanes.py falkor/making.py falkor/keeper.py falkor/refusals.py",
 }

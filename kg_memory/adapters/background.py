@@ -21,7 +21,7 @@ from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
 from kg_memory.llm.retry import RetryPolicy, is_shutdown
-from kg_memory.memory.adding import Tally, add_inputs, count_inputs, dated_input, input_of
+from kg_memory.memory.adding import Tally, add_inputs, count_inputs, date_input, input_of
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
@@ -114,12 +114,12 @@ class BackgroundMemory(Closing):
         """Whether new episodes are refused."""
         self._ended = False
         """Whether reading has ended."""
-        self.forked()
+        self.renew()
         renew_in_children(self)
         memory.before_close.append(WeakMethod(self._close_with_memory))
         _unfinished.add(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Start afresh in a child process; the parent reads the pending episodes."""
         self._changed = threading.Condition()
         self._threads: dict[tuple[str, object], _Thread] = {}
@@ -225,7 +225,7 @@ class BackgroundMemory(Closing):
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
         """Return *episodes* as a task; they are dated here, so that saving and reading give them the same id."""
         count_inputs(episodes)
-        dated = (dated_input(episode, self.memory.driver.clock) for episode in episodes)
+        dated = (date_input(episode, self.memory.driver.clock) for episode in episodes)
         inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
         return _Task(validate_namespace(namespace), inputs=inputs)
 

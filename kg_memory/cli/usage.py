@@ -73,8 +73,8 @@ def _shares(budget: Budget, today: list[DailyUsage]) -> str:
 
 def _summary(estimate: Estimate) -> str:
     parts = [f"{estimate.to_read} to read"]
-    if estimate.known:
-        parts.append(f"{estimate.known} there already")
+    if estimate.finished:
+        parts.append(f"{estimate.finished} there already")
     if estimate.skipped:
         parts.append(f"{estimate.skipped} with nothing in them to read")
     return f"{count_noun(estimate.episodes, 'episode')}: {', '.join(parts)}"

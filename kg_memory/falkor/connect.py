@@ -92,7 +92,7 @@ class Database:
         """Incremented with each new connection to a server."""
         renew_in_children(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Drop the parent's connections without finalising them, which would remove them from its event loops."""
         self._opening = threading.Lock()
         if self._link is not None:

@@ -77,10 +77,10 @@ class Account:
         self._read_at = _NEVER
         self._written: list[tuple[int, Usage]] = []
         self._episodes: OrderedDict[str, EpisodeSpending] = OrderedDict()
-        self.forked()
+        self.renew()
         renew_in_children(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Replace the lock, which a thread of the parent may hold, and forget what the parent will write."""
         self._lock = Lock()
         self._unwritten = self._reserved = NOTHING
@@ -166,10 +166,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self._accounts: OrderedDict[str, Account] = OrderedDict()
-        self.forked()
+        self.renew()
         renew_in_children(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Replace the lock, which a thread of the parent may hold."""
         self._lock = Lock()
 

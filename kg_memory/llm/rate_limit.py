@@ -151,10 +151,10 @@ class RateLimiter:
         self._announced: dict[int, VirtualQueue] = {}
         self._learned = LearnedRate()
         self._resume_at = -math.inf
-        self.forked()
+        self.renew()
         renew_in_children(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Replace the lock, which a thread of the parent may hold, and forget the parent's requests."""
         self._lock = Lock()
         self._queued = self._in_flight = Cost()

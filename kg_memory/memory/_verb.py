@@ -43,7 +43,7 @@ class Engine:
     @cached_property
     def retrieval(self) -> Pipeline:
         """The retrieval pipeline."""
-        return retrieval_pipeline(self.driver.reading(), self.settings)
+        return retrieval_pipeline(self.driver.for_reads(), self.settings)
 
     @cached_property
     def communities(self) -> Any:

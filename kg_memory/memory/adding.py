@@ -1,4 +1,4 @@
-"""How episodes are added: one, or many that are received one by one and read in windows.
+"""Adding episodes: one, or many that are received one by one and read in windows.
 
 Each of many is durable once it is received, and knows what was said before it. The questions about a window of them are
 asked ahead, side by side; then each goes through the ingestion graph in its turn, and the summaries follow.
@@ -43,7 +43,7 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long ingestion is; `total` is ``None`` when the length of the input is not known.
+    """The progress of a long ingestion; `total` is ``None`` when the length of the input is not known.
 
     `added` is the result for the last episode.
     """
@@ -62,7 +62,7 @@ class Tally:
     def __init__(self, total: int | None = None, progress: Callable[[Progress], None] | None = None) -> None:
         self.added: list[AddResult] = []
         self.waiting = 0
-        """How many are to be read later."""
+        """The number of episodes that are to be read later."""
         self._total = total
         self._progress = progress
         self._new = self._facts = 0
@@ -114,19 +114,19 @@ def input_state(episode: EpisodeInput | Mapping[str, Any] | str) -> State:
     }
 
 
-def dated_input(episode: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int]) -> State:
+def date_input(episode: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int]) -> State:
     """Return one input as the ingestion graph takes it, with a date, so that its id is known before it is saved."""
     state = input_state(episode)
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
 
 
-def received_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
+def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
     """Yield each of *episodes* as the first step of the ingestion graph takes it.
 
     Errors: `InputError` when it is no collection of them.
     """
     count_inputs(episodes)
-    return ({**dated_input(episode, clock), "namespace": namespace} for episode in episodes)
+    return ({**date_input(episode, clock), "namespace": namespace} for episode in episodes)
 
 
 def input_of(episode: Episode) -> State:
@@ -191,7 +191,7 @@ def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
     saved, due = yield from wait(whole, engine.settings)
     tally = Tally()
     yield from read_inputs(engine, map(input_of, due), namespace, tally)
-    result = saved_result(saved)
+    result = result_of_saving(saved)
     same = (added for added in tally.added if added.episode == result.episode)
     return next((added.model_copy(update={"new": result.new}) for added in same), result)
 
@@ -266,7 +266,7 @@ def _result(state: Mapping[str, Any]) -> AddResult:
     )
 
 
-def saved_result(state: Mapping[str, Any]) -> AddResult:
+def result_of_saving(state: Mapping[str, Any]) -> AddResult:
     """Return the result of an episode that was received, and is to be read later."""
     return AddResult(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
 

@@ -24,7 +24,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_nam
 
 MAX_STEPS = 6
 CARD_FACTS = 1000
-"""How many facts a card looks at for the neighbours."""
+"""The number of facts that a card looks at for the neighbours."""
 
 
 class Entities(Group):

@@ -18,12 +18,12 @@ from kg_memory.memory.adding import (
     Input,
     Progress,
     Tally,
+    date_inputs,
     input_of,
     read_again,
     read_episode,
     read_inputs,
-    received_inputs,
-    saved_result,
+    result_of_saving,
 )
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import AddResult, Stats
@@ -33,7 +33,7 @@ from kg_memory.settings import OFFLINE, PLANS, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count
 
 PAGE = 1000
-"""How many unread episodes are listed at once."""
+"""The number of unread episodes that are listed at once."""
 READ_ALL = IngestionContext(read_all=True)
 """The context of a run that also reads what would be skipped."""
 UNREAD = (EpisodeStatus.SAVED, EpisodeStatus.WAITING, EpisodeStatus.WORKING)
@@ -71,8 +71,8 @@ class Episodes(Group):
         `add_many` of the same episodes reads them, and so does `resume`. Errors: `InputError`, `DatabaseError`.
         """
         tally = Tally()
-        for state in received_inputs(episodes, namespace, self._engine.driver.clock):
-            tally.count(saved_result((yield from accept(state, self._engine.settings))))
+        for state in date_inputs(episodes, namespace, self._engine.driver.clock):
+            tally.count(result_of_saving((yield from accept(state, self._engine.settings))))
         return tally.added
 
     save, asave = verb(_save)

@@ -24,7 +24,7 @@ from kg_memory.text.predicates import canonical_predicate, predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
 
 MAX_CHAIN = 64
-"""How many periods an evolution has at most (C53)."""
+"""The number of periods that an evolution has at most (C53)."""
 NAME_HINT = "an entity's name or one of its aliases"
 
 Time = datetime | str
@@ -34,7 +34,7 @@ Row = Mapping[str, Any]
 
 
 class Facts(Group):
-    """What is known about an entity, at any time.
+    """Facts about an entity, at any time.
 
     Times are datetimes (naive ones are UTC), ISO 8601 text or plain words, English or Chinese. ``"last March"`` is its
     first instant, and in `during` its whole length. `as_of` and `during` ask about the world, `believed_at` about what
@@ -143,9 +143,9 @@ def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]
     end = (yield from now()) + 1 if until is None else until
     # A change is made of at most two beliefs.
     changed = yield from read(queries.CHANGED_FACTS, since=since, until=end, limit=2 * limit)
-    told = yield from read(queries.TELL_FACTS, ids=[row["id"] for row in changed], past=True, sources=SOURCES)
+    stated = yield from read(queries.TELL_FACTS, ids=[row["id"] for row in changed], past=True, sources=SOURCES)
     beliefs: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in told:
+    for row in stated:
         if _is_reviewed(row):
             beliefs[row["fact"]["id"]].append(row)
     changes: list[Change] = []
@@ -165,7 +165,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
     history = yield from read_history([replace_unstorable(fact)])
     if fact not in history.sentences:
         raise InputError(f"namespace has no fact {fact!r}; give the id of one that a search found")
-    linked = sorted(_superseding_chain(history, fact))
+    linked = sorted(_find_chain(history, fact))
     beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES)
     periods = [row for row in beliefs if _is_reviewed(row)]
     periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
@@ -235,7 +235,7 @@ def _sentence(change: Change) -> str:
     return fact.sentence if fact else ""
 
 
-def _superseding_chain(history: History, fact: str) -> set[str]:
+def _find_chain(history: History, fact: str) -> set[str]:
     """Return the facts that superseding links to *fact*, through any number of others."""
     linked = rivals_by(history.verdicts.values(), "supersedes")
     chain, edge = {fact}, {fact}

@@ -23,7 +23,7 @@ from kg_memory.memory.adding import (
     add_input,
     add_inputs,
     count_inputs,
-    dated_input,
+    date_input,
     input_state,
     iso_or_text,
 )
@@ -55,7 +55,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_nam
 
 MIN_LINES = 10
 TOKENS_A_LINE = 60
-"""What a line of one kind takes of a context, with its share of those of the others."""
+"""Tokens that a line of one kind takes of a context, with its share of the lines of the others."""
 
 
 class GraphMemory(Group, Closing):
@@ -165,7 +165,7 @@ class GraphMemory(Group, Closing):
 
     @property
     def driver(self) -> FalkorDriver:
-        """What performs the I/O of this memory."""
+        """The driver that performs the I/O of this memory."""
         return self._engine.driver
 
     @property
@@ -236,7 +236,7 @@ class GraphMemory(Group, Closing):
         """
         tally = Tally(count_inputs(episodes), progress)
         clock = self.driver.clock
-        return add_inputs(self._engine, (dated_input(episode, clock) for episode in episodes), namespace, tally)
+        return add_inputs(self._engine, (date_input(episode, clock) for episode in episodes), namespace, tally)
 
     add_many, aadd_many = verb(_add_many)
 

@@ -1,4 +1,4 @@
-"""What `GraphMemory.open` opens: the server, the model and the embedding model that the settings name."""
+"""Opening the server, the model and the embedding model that the settings name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NEAR, LOCAL_NEAR = 0.85, 0.95
 
 
 Reranker = CrossEncoder | BaseCrossEncoder | BaseChatModel | str
-"""What a memory may be given to score texts with."""
+"""The kinds of rerankers that a memory takes."""
 
 
 class NamedServer:
@@ -111,18 +111,18 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
     return Replicated(primary, NamedServer(settings.replica_url), allow_old=old)
 
 
-def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Model:
+def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:
     """Return what answers questions: the given model, the one that the settings name, else the default.
 
     The default is OpenAI's when there is a key, or the server at `base_url`; else the offline reader.
     """
-    if isinstance(given, BaseChatModel):
-        return _chat(given, settings)
-    if isinstance(given, Model):
-        return given
-    if given is not None and not isinstance(given, str):
-        raise SettingsError(f"the model is a {type(given).__name__}: pass a LangChain chat model, a name or 'offline'")
-    name = given or settings.model
+    if isinstance(option, BaseChatModel):
+        return _chat(option, settings)
+    if isinstance(option, Model):
+        return option
+    if option is not None and not isinstance(option, str):
+        raise SettingsError(f"the model is a {type(option).__name__}: pass a LangChain chat model, a name or 'offline'")
+    name = option or settings.model
     if name is None and (settings.api_key or settings.base_url):
         name = OPENAI_MODEL
     if name is None or name == OFFLINE:
@@ -132,35 +132,35 @@ def model(given: BaseChatModel | Model | str | None, settings: Settings) -> Mode
     return _chat(name, settings)
 
 
-def _chat(given: BaseChatModel | str, settings: Settings) -> Model:
+def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
     # OpenAI's client takes half a second to import, and reading offline does without it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
-    if isinstance(given, str):
+    if isinstance(option, str):
         server = (settings.base_url, settings.api_key, settings.model_timeout, settings.max_answer_tokens)
-        given = open_chat_model(given, *server)
-    chat = ChatModel(given)
+        option = open_chat_model(option, *server)
+    chat = ChatModel(option)
     chat.limiter.limit(settings.requests_per_minute, settings.tokens_per_minute)
     return chat
 
 
-def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
+def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
     """Return the cross-encoder: the given one, the one that the settings name, else *model*.
 
     A text is the URL of a rerank endpoint, or the name of a chat model.
     """
-    if isinstance(given, BaseChatModel):
-        return ModelCrossEncoder(_chat(given, settings))
-    if isinstance(given, BaseCrossEncoder):
-        return LangChainCrossEncoder(given)
-    if isinstance(given, CrossEncoder):
-        return given
-    if given is not None and not isinstance(given, str):
+    if isinstance(option, BaseChatModel):
+        return ModelCrossEncoder(_chat(option, settings))
+    if isinstance(option, BaseCrossEncoder):
+        return LangChainCrossEncoder(option)
+    if isinstance(option, CrossEncoder):
+        return option
+    if option is not None and not isinstance(option, str):
         raise SettingsError(
-            f"the reranker is a {type(given).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
+            f"the reranker is a {type(option).__name__}: pass the URL of a rerank endpoint, a LangChain chat model "
             "or cross-encoder, a name, or an object with name, scores and ascores"
         )
-    named = given or settings.rerank_url or settings.rerank_model
+    named = option or settings.rerank_url or settings.rerank_model
     if named is None:
         return ModelCrossEncoder(model)
     if named.startswith(("http://", "https://")):
@@ -170,23 +170,23 @@ def scorer(given: Reranker | None, settings: Settings, model: Model) -> CrossEnc
     return ModelCrossEncoder(RULES if named == OFFLINE else _chat(named, settings))
 
 
-def embeddings(given: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
+def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
     """Return the embedding model: the given one, the one that the settings name, else what goes with *model*."""
-    if isinstance(given, Embeddings):
-        return _limited(make_reliable(given), settings)
-    if given is not None and not isinstance(given, str):
-        raise SettingsError(f"embeddings is a {type(given).__name__}: pass a LangChain Embeddings object or 'offline'")
-    name = given or settings.embedding_model
+    if isinstance(option, Embeddings):
+        return _limit_rate(make_reliable(option), settings)
+    if option is not None and not isinstance(option, str):
+        raise SettingsError(f"embeddings is a {type(option).__name__}: pass a LangChain Embeddings object or 'offline'")
+    name = option or settings.embedding_model
     if name is None:
         name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and model.name != OFFLINE else OFFLINE
     if name == OFFLINE:
         return make_reliable(LocalEmbeddings())
     url = settings.embedding_base_url or settings.base_url
     opened = open_embedding_model(name, url, settings.api_key, settings.embedding_dimensions, settings.model_timeout)
-    return _limited(opened, settings)
+    return _limit_rate(opened, settings)
 
 
-def _limited(model: ReliableEmbeddings, settings: Settings) -> ReliableEmbeddings:
+def _limit_rate(model: ReliableEmbeddings, settings: Settings) -> ReliableEmbeddings:
     model.limiter.limit(settings.requests_per_minute, settings.tokens_per_minute)
     return model
 

@@ -19,7 +19,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 
 
 class Privacy(Group):
-    """What is removed from a memory, and the proof of it."""
+    """Removal from a memory, and the proof of it."""
 
     group = "privacy"
 

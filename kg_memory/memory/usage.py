@@ -21,7 +21,7 @@ from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.adding import Input, received_inputs
+from kg_memory.memory.adding import Input, date_inputs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.graph import Value
 from kg_memory.models.operations import DailyUsage, Usage
@@ -47,7 +47,7 @@ GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) f
 
 
 class Range(Value):
-    """Between which a figure will probably lie, and where."""
+    """The range of a figure, and its likely value."""
 
     low: float
     likely: float
@@ -61,16 +61,16 @@ NOTHING = Range(low=0, likely=0, high=0)
 
 
 class Estimate(Value):
-    """What reading some `episodes` will take: only those `to_read` cost anything.
+    """The cost of reading some `episodes`: only those `to_read` cost anything.
 
-    `known` were read before, `skipped` have nothing in them that is read. `seconds`, where it is known, is from all
-    asked at once to one after the other. `past` is how many episodes of the namespace it was learnt from: with 20 or
+    `finished` were read before, `skipped` have nothing in them that is read. `seconds`, where it is known, is from all
+    asked at once to one after the other. `past` is how many episodes of the namespace it comes from: with 20 or
     more, that is what is likely; else a measured conversation is.
     """
 
     episodes: int
     to_read: int
-    known: int
+    finished: int
     skipped: int
     calls: Range
     input_tokens: Range
@@ -81,7 +81,7 @@ class Estimate(Value):
 
     def __add__(self, other: Estimate) -> Estimate:
         """Return what both take; what is not known of one is not known of both."""
-        counts = ("episodes", "to_read", "known", "skipped", "calls", "input_tokens", "output_tokens", "past")
+        counts = ("episodes", "to_read", "finished", "skipped", "calls", "input_tokens", "output_tokens", "past")
         whole = {name: getattr(self, name) + getattr(other, name) for name in counts}
         money = self.money + other.money if self.money and other.money else None
         seconds = None
@@ -103,7 +103,7 @@ class UsageReports(Group):
         stored.
         """
         driver = self._engine.driver
-        states = received_inputs(episodes, namespace, driver.clock)
+        states = date_inputs(episodes, namespace, driver.clock)
         return estimate_inputs(states, self._engine.settings, driver.model_name)
 
     estimate, aestimate = verb(_estimate)
@@ -130,9 +130,9 @@ MEASURED = {
     "standard": FollowUps(0.8, 1_700, 100),
     "thorough": FollowUps(1.0, 1_600, 100),
 }
-"""What followed in a conversation of 150 messages, by each plan."""
+"""The follow-ups in a conversation of 150 messages, by plan."""
 MOST = FollowUps(2.5, 5_000, 400)
-"""What follows for an episode on average, at most."""
+"""The most that follows for an episode on average."""
 
 
 def estimate_inputs(states: Iterable[Mapping[str, Any]], settings: Settings, model: str) -> Flow[Estimate]:
@@ -141,53 +141,60 @@ def estimate_inputs(states: Iterable[Mapping[str, Any]], settings: Settings, mod
     Errors: `InputError` where one could not be stored.
     """
     created_at = yield from now()
-    episodes = {each.id: each for each in (validate_episode(one, settings, created_at) for one in states)}
-    known = yield from _known(list(episodes))
+    valid = [validate_episode(state, settings, created_at) for state in states]
+    episodes = {episode.id: episode for episode in valid}
+    finished = yield from _find_finished(list(episodes))
     past = yield from _past(settings)
-    costs = yield from work(lambda: list(_costs(episodes.values(), known, settings)))
+    costs = yield from work(lambda: list(_costs(episodes.values(), finished, settings)))
     to_read = sum(1 for cost in costs if cost != Usage())
     amounts = dict.fromkeys(AMOUNTS, NOTHING)
     if to_read and model != OFFLINE:
         amounts = _amounts(sum(costs, Usage()), to_read, past, MEASURED[settings.plan])
     seconds = past["seconds"] * to_read if past else None
     return Estimate(
-        episodes=len(episodes), to_read=to_read, known=len(known), skipped=len(costs) - to_read,
-        **amounts, money=_money(amounts, settings.budget), past=past["episodes"] if past else 0,
+        episodes=len(episodes),
+        to_read=to_read,
+        finished=len(finished),
+        skipped=len(costs) - to_read,
+        **amounts,
+        money=_money(amounts, settings.budget),
+        past=past["episodes"] if past else 0,
         seconds=None if seconds is None else (seconds / max(1, min(settings.parallel, to_read)), seconds),
-    )  # fmt: skip
+    )
 
 
 def _past(settings: Settings) -> Flow[dict[str, Any] | None]:
     """Return what reading an episode took so far by the plan that is set, if there were enough."""
-    found = yield from read(queries.AVERAGE_COST, plan=settings.plan, limit=LATEST)
-    return found[0] if found and found[0]["episodes"] >= ENOUGH else None
+    averages = yield from read(queries.AVERAGE_COST, plan=settings.plan, limit=LATEST)
+    return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
-def _known(ids: Sequence[str]) -> Flow[set[str]]:
-    known: set[str] = set()
+def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
+    """Return those of *ids* that were read before."""
+    finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
         rows = yield from read(queries.EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
-        known |= {row["id"] for row in rows}
-    return known
+        finished |= {row["id"] for row in rows}
+    return finished
 
 
-def _costs(episodes: Iterable[EpisodeRecord], known: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield what is asked in any case about each of *episodes* that is not *known*: nothing if it is skipped."""
+def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
+    """Yield what is asked in any case about each of *episodes* that is not *finished*: nothing if it is skipped."""
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
-        if draft.episode.id in known:
+        if draft.episode.id in finished:
             continue
         asks = _sure(draft, settings)
         cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
             thread = draft.episode.thread_key
             if together[thread] % settings.window:  # it is told in the question about one before it
-                cost = _told_along(draft)
+                cost = _cost_along(draft)
             together[thread] += 1
         yield cost
 
 
-def _told_along(draft: Draft) -> Usage:
+def _cost_along(draft: Draft) -> Usage:
     tokens = LINE + estimate_tokens(draft.episode.content)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
@@ -218,9 +225,9 @@ def _first(flow: Flow[Any]) -> list[Ask]:
     except StopIteration:
         return []
     flows = effect.flows if isinstance(effect, Every) else ()
-    asks = [next(each) for each in flows]
-    for each in (flow, *flows):
-        each.close()
+    asks = [next(inner) for inner in flows]
+    for opened in (flow, *flows):
+        opened.close()
     return asks
 
 
@@ -230,8 +237,8 @@ def _amounts(sure: Usage, count: int, past: Mapping[str, Any] | None, follow_ups
     if past:
         follow_ups = FollowUps(*(whole - first for whole, first in zip(past["all"], past["reading"], strict=True)))
         output = sure.calls * past["reading"][2] / max(past["reading"][0], 1)
-    calls, input_tokens, output_tokens = (count * each for each in follow_ups)
-    most = FollowUps(*(count * max(each, like) for each, like in zip(MOST, follow_ups, strict=True)))
+    calls, input_tokens, output_tokens = (count * amount for amount in follow_ups)
+    most = FollowUps(*(count * max(pair) for pair in zip(MOST, follow_ups, strict=True)))
     return {
         "calls": Range(low=sure.calls, likely=round(sure.calls + calls), high=round(sure.calls + most.calls)),
         "input_tokens": _range(sure.input_tokens, LIKELY_INPUT * sure.input_tokens, input_tokens, most.input_tokens),

@@ -23,7 +23,7 @@ from kg_memory.runtime.flow import Every, Flow, T, through
 from kg_memory.runtime.lifecycle import BoundedCache
 
 CACHED_ANSWERS = 1000
-"""How many answers of failed runs are cached, at most; the oldest go first."""
+"""The number of answers of failed runs that are cached, at most; the oldest go first."""
 
 StoreAnswer = Callable[[str, str], Flow[Any]]
 """Stores an answer, as JSON, by its key."""
@@ -82,7 +82,7 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """One run of a step on *namespace*; *edited* are the texts of prompts by their names."""
+    """The answers of one run of a step on *namespace*; *edited* are the texts of prompts by their names."""
 
     namespace: str
     cache: MemoryCache
@@ -92,7 +92,7 @@ class CachedAnswers:
     answered: list[tuple[Ask, BaseModel]] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
     spent: list[Usage] = field(default_factory=list)
-    """What each request to the model took."""
+    """The usage of each request to the model."""
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:

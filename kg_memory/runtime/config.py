@@ -1,4 +1,4 @@
-"""What a run may be given besides its input: settings and prompts of its own, as LangGraph's runtime context.
+"""Settings and prompts of one run, given as LangGraph's runtime context.
 
 A field is named like the setting that it changes, or ``<prompt>_prompt`` like the prompt whose text it is. Studio
 shows each on its nodes, and lets the prompts be edited there.
@@ -19,7 +19,7 @@ from kg_memory.settings import Settings
 
 PROMPT = "_prompt"
 LONGEST_NAME = 100
-"""How much of an unknown name an error tells."""
+"""Characters of an unknown name that an error shows."""
 
 
 class ValidatedModel(BaseModel):
@@ -30,9 +30,9 @@ class ValidatedModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **values: Any) -> None:
         try:
-            super().__init__(**given)
+            super().__init__(**values)
         except ValidationError as error:
             raise InputError(_describe_error(type(self), error)) from None
 
@@ -72,13 +72,13 @@ class RunConfig(ValidatedModel):
         name = field.field_name or ""
         if _is_setting(name):
             return value
-        text, known = Template(value), Template(cls.model_fields[name].default).get_identifiers()
-        names = ", ".join(f"${each}" for each in sorted(known))
+        text, allowed = Template(value), Template(cls.model_fields[name].default).get_identifiers()
+        names = ", ".join(f"${identifier}" for identifier in sorted(allowed))
         if not value.strip():
             raise ValueError("is empty: leave it out to ask as before")
         if not text.is_valid():
             raise ValueError(f"has a $ that begins no name: write $$ for a dollar sign, or one of {names}")
-        if unknown := sorted(set(text.get_identifiers()) - set(known)):
+        if unknown := sorted(set(text.get_identifiers()) - set(allowed)):
             raise ValueError(
                 f"has the unknown name ${unknown[0][:LONGEST_NAME]}: use {names}, and $$ for a dollar sign"
             )
@@ -111,7 +111,7 @@ def _is_setting(name: str) -> bool:
 def _describe_error(schema: type[BaseModel], error: ValidationError) -> str:
     """Return what is wrong with the context, in one sentence."""
     errors = error.errors()
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    first = next((detail for detail in errors if detail["type"] == "extra_forbidden"), errors[0])
     name = ".".join(map(str, first["loc"]))[:LONGEST_NAME]
     if first["type"] == "extra_forbidden":
         return f"the context has the unknown key {name!r}: use {', '.join(schema.model_fields)}"

@@ -79,7 +79,7 @@ class Meter(Protocol):
     def __call__(self, flow: Flow[T], namespace: str) -> Flow[T]: ...
 
 
-def unmetered(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a `Meter`
+def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a `Meter`
     """Return *flow* as it is."""
     return flow
 
@@ -156,7 +156,7 @@ class Driver(Generic[S]):
         store: S,
         scorer: Scorer,
         *,
-        meter: Meter = unmetered,
+        meter: Meter = without_meter,
         clock: Callable[[], int] | None = None,
         side_by_side: int = SIDE_BY_SIDE,
     ) -> None:
@@ -166,12 +166,12 @@ class Driver(Generic[S]):
         self.tables = BoundedCache[tuple[str, str], tuple[int, Any]](CACHED_TABLES)
         self._meter = meter
         self._side_by_side = side_by_side
-        """How many flows run at once, at most."""
+        """The number of flows that run at once, at most."""
         self._closed = False
-        self.forked()
+        self.renew()
         renew_in_children(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Have threads again, in a child: its parent's do not run there."""
         # None starts before there is work.
         self._pool = ThreadPoolExecutor(self._side_by_side, thread_name_prefix="kg-memory")
@@ -201,7 +201,7 @@ class Driver(Generic[S]):
         perform = partial(self._aperform, self.key(namespace))
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
-    def reading(self) -> Driver[S] | Reading:
+    def for_reads(self) -> Driver[S] | Reading:
         """Return what drives flows whose reads may be some moments old: a replica's, where there is one."""
         return Reading(self) if self.store.has_replica else self
 
@@ -217,14 +217,14 @@ class Driver(Generic[S]):
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query() | Reads():
-                cached = self._cached_rows(key, effect)
-                return self._cache_rows(key, effect, self.store.perform(key, effect)) if cached is None else cached
+                cached = self._find_rows(key, effect)
+                return self._keep_rows(key, effect, self.store.perform(key, effect)) if cached is None else cached
             case Embed(texts, role):
                 return self.embedder.embed(texts, role)
             case Score(question, texts):
-                scores, missing = self._cached_scores(question, texts)
+                scores, missing = self._find_scores(question, texts)
                 if missing:
-                    scores |= self._cache_scores(question, missing, self.scorer.scores(question, missing))
+                    scores |= self._keep_scores(question, missing, self.scorer.scores(question, missing))
                 return [scores[text] for text in texts]
             case Ask():
                 return self.model.answer(effect)
@@ -239,16 +239,16 @@ class Driver(Generic[S]):
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query() | Reads():
-                cached = self._cached_rows(key, effect)
+                cached = self._find_rows(key, effect)
                 if cached is None:
-                    return self._cache_rows(key, effect, await self.store.aperform(key, effect))
+                    return self._keep_rows(key, effect, await self.store.aperform(key, effect))
                 return cached
             case Embed(texts, role):
                 return await self.embedder.aembed(texts, role)
             case Score(question, texts):
-                scores, missing = self._cached_scores(question, texts)
+                scores, missing = self._find_scores(question, texts)
                 if missing:
-                    scores |= self._cache_scores(question, missing, await self.scorer.ascores(question, missing))
+                    scores |= self._keep_scores(question, missing, await self.scorer.ascores(question, missing))
                 return [scores[text] for text in texts]
             case Ask():
                 return await self.model.aanswer(effect)
@@ -268,25 +268,25 @@ class Driver(Generic[S]):
                 return self.clock()
         raise TypeError(f"no such effect: {effect!r}")
 
-    def _cached_rows(self, key: str, query: Query | Reads) -> Any:
+    def _find_rows(self, key: str, query: Query | Reads) -> Any:
         """Return the rows of *query*, if they were read when nothing had changed since."""
         if isinstance(query, Reads) or query.as_of is None:
             return None
         as_of, rows = self.tables.get([(key, query.cypher)]).get((key, query.cypher), (None, None))
         return rows if as_of == query.as_of else None
 
-    def _cache_rows(self, key: str, query: Query | Reads, rows: Any) -> Any:
+    def _keep_rows(self, key: str, query: Query | Reads, rows: Any) -> Any:
         if isinstance(query, Query) and query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, rows)})
         return rows
 
-    def _cached_scores(self, question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+    def _find_scores(self, question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[str]]:
         """Return the cached scores by text, and the texts that have none, once each."""
         cached = self.scores.get((self.scorer.name, question, text) for text in texts)
         scores = {text: score for (_, _, text), score in cached.items()}
         return scores, [text for text in dict.fromkeys(texts) if text not in scores]
 
-    def _cache_scores(self, question: str, texts: list[str], scores: Sequence[float]) -> dict[str, float]:
+    def _keep_scores(self, question: str, texts: list[str], scores: Sequence[float]) -> dict[str, float]:
         by_text = dict(zip(texts, scores, strict=True))
         self.scores.put({(self.scorer.name, question, text): score for text, score in by_text.items()})
         return by_text

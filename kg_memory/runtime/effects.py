@@ -21,7 +21,7 @@ Vector = list[float]
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Generic[Answer]):
-    """What is asked: prose with ``$names``, and the typed answer that it must get.
+    """A question to a model: prose with ``$names``, and the typed answer that it must get.
 
     One that asks several questions at once has the prompts of these as its `parts`, and `join` makes it of them.
     """
@@ -37,7 +37,7 @@ class Prompt(Generic[Answer]):
 Meter = Callable[[Usage], None]
 
 
-def unmetered(_: Usage) -> None:
+def ignore_usage(_: Usage) -> None:
     """Count nothing."""
 
 
@@ -57,14 +57,14 @@ class Ask:
 
     prompt: Prompt[Any]
     fields: Mapping[str, Any]
-    meter: Meter = field(default=unmetered, compare=False, repr=False)
+    meter: Meter = field(default=ignore_usage, compare=False, repr=False)
     episode: str | None = field(default=None, compare=False)
     again: Callable[[], bool] = field(default=always, compare=False, repr=False)
 
 
 @runtime_checkable
 class Model(Protocol):
-    """What answers an `Ask`: a chat model, or the offline reader."""
+    """Answers an `Ask`: a chat model, or the offline reader."""
 
     @property
     def name(self) -> str: ...
@@ -84,7 +84,7 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """Which model embeds; answered by its name."""
+    """Ask for the embedding model; answered by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What time it is; answered in microseconds since the epoch, never twice the same."""
+    """Read the clock; answered in microseconds since the epoch, never twice the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +225,14 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
     while answers:
-        asked: dict[int, Query] = {}
+        queries: dict[int, Query] = {}
         for place, answer in answers.items():
             try:
-                asked[place] = running[place].send(answer)
+                queries[place] = running[place].send(answer)
             except StopIteration as stop:
                 results[place] = stop.value
-        rows = (yield Reads(tuple(asked.values()))) if asked else []
-        answers = dict(zip(asked, rows, strict=True))
+        rows = (yield Reads(tuple(queries.values()))) if queries else []
+        answers = dict(zip(queries, rows, strict=True))
     return results
 
 

@@ -24,7 +24,7 @@ APerform = Callable[[Any], Awaitable[Any]]
 NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
 """Whether no thread starts any more once the main one has come to its end (python/cpython#113964)."""
 SIDE_BY_SIDE = 8
-"""How many flows run at once, unless said otherwise: a long text must not become two hundred requests in one moment."""
+"""The number of flows that run at once by default: a long text must not become two hundred requests in one moment."""
 
 
 @dataclass(frozen=True, slots=True)

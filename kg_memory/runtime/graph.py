@@ -49,7 +49,7 @@ It returns the status of the episode, if it notes one.
 
 
 class PipelineNode(Runnable[Any, dict[str, Any]]):
-    """What LangGraph calls: nothing else, as the graph itself traces its nodes. `take` and `atake` do without it."""
+    """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it."""
 
     def __init__(self, name: str, take: Take[dict[str, Any]], atake: Take[Awaitable[dict[str, Any]]]) -> None:
         self.name = name
@@ -78,20 +78,20 @@ class Pipeline:
         """Run the graph on *input* and return the state in which it ends; by LangGraph where its steps can be seen."""
         if are_steps_seen():
             return self._compiled.invoke(input, context=context)  # type: ignore[no-any-return]
-        state, name = dict(input), self._following(START, input)
+        state, name = dict(input), self._next_node(START, input)
         while name != END:
             state = self._reduce(state, self._node(name).take(state, context, ignore_event))
-            name = self._following(name, state)
+            name = self._next_node(name, state)
         return state
 
     async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> dict[str, Any]:  # noqa: A002
         """`invoke`, for asyncio."""
         if are_steps_seen():
             return await self._compiled.ainvoke(input, context=context)  # type: ignore[no-any-return]
-        state, name = dict(input), self._following(START, input)
+        state, name = dict(input), self._next_node(START, input)
         while name != END:
             state = self._reduce(state, await self._node(name).atake(state, context, ignore_event))
-            name = self._following(name, state)
+            name = self._next_node(name, state)
         return state
 
     @cached_property
@@ -103,7 +103,7 @@ class Pipeline:
     def _node(self, name: str) -> PipelineNode:
         return self.graph.nodes[name].runnable  # type: ignore[return-value]
 
-    def _following(self, name: str, state: State) -> str:
+    def _next_node(self, name: str, state: State) -> str:
         """Return the node after *name*, by its edge or its branch."""
         branch = self._branches.get(name)
         if branch is None:
@@ -129,9 +129,15 @@ def ignore_event(_: State) -> None:
 
 
 def make_node(
-    step: Step, driver: Driver, settings: Settings, *, metered: bool = False, on_failure: OnFailure | None = None,
-    find_cache: FindCache | None = None, decode: Decode = dict,
-) -> PipelineNode:  # fmt: skip
+    step: Step,
+    driver: Driver,
+    settings: Settings,
+    *,
+    metered: bool = False,
+    on_failure: OnFailure | None = None,
+    find_cache: FindCache | None = None,
+    decode: Decode = dict,
+) -> PipelineNode:
     """Return the node that runs *step*, sync and async.
 
     A *metered* one adds a `usage.StepUsage` to the state's `steps`. What *on_failure* makes of the state, the name of

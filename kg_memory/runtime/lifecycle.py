@@ -1,4 +1,4 @@
-"""What belongs to one event loop, one process or one ``with`` block, and is made anew in the next, or closed."""
+"""Values that belong to one event loop, one process or one ``with`` block; the bounded cache, and the clock."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class PerLoop(Generic[T]):
         """Return the value of the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._values:
-            for other in list(self._values):
-                if other.is_closed():
-                    self._values.pop(other, None)
+            for known_loop in list(self._values):
+                if known_loop.is_closed():
+                    self._values.pop(known_loop, None)
             self._values[loop] = self._make()
         return self._values[loop]
 
@@ -45,7 +45,7 @@ class PerLoop(Generic[T]):
 
 
 class Closing(ABC):
-    """What a ``with`` block closes at its end, sync or async."""
+    """Closed by a ``with`` block at its end, sync or async."""
 
     @abstractmethod
     def close(self) -> None:
@@ -69,22 +69,22 @@ class Closing(ABC):
 
 
 class Forkable(Protocol):
-    """What cannot be used by a forked child as it is: locks may be held there for ever, and threads are dead."""
+    """Cannot be used by a forked child as it is: locks may be held there for ever, and threads are dead."""
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Make anew what the child cannot share with its parent."""
 
 
 _forkable: WeakSet[Forkable] = WeakSet()
 
 
-def renew_in_children(each: Forkable) -> None:
-    """See that `forked` is called in every child that this process forks, while *each* is alive."""
-    _forkable.add(each)
+def renew_in_children(value: Forkable) -> None:
+    """See that `forked` is called in every child that this process forks, while *value* is alive."""
+    _forkable.add(value)
 
 
 class Cache(Protocol):
-    """What keeps texts of users at hand."""
+    """Keeps texts of users at hand."""
 
     def clear(self) -> None:
         """Keep none of them any more."""
@@ -93,24 +93,24 @@ class Cache(Protocol):
 _caches: WeakSet[Cache] = WeakSet()
 
 
-def clear_with_all(each: Cache) -> None:
-    """See that *each* is cleared when something is forgotten, while it is alive."""
-    _caches.add(each)
+def clear_with_all(cache: Cache) -> None:
+    """Have *cache* cleared when something is forgotten, while it is alive."""
+    _caches.add(cache)
 
 
 def clear_caches() -> None:
     """Clear all that this process keeps at hand of users' texts."""
-    for each in list(_caches):
-        each.clear()
+    for cache in list(_caches):
+        cache.clear()
 
 
-def _renew() -> None:
-    for each in list(_forkable):
-        each.forked()
+def _renew_all() -> None:
+    for value in list(_forkable):
+        value.renew()
 
 
 if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_renew_all)
 
 
 class BoundedCache(Generic[K, V]):
@@ -119,11 +119,11 @@ class BoundedCache(Generic[K, V]):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._values: OrderedDict[K, V] = OrderedDict()
-        self.forked()
+        self.renew()
         renew_in_children(self)
         clear_with_all(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
 
@@ -163,10 +163,10 @@ class Clock:
 
     def __init__(self) -> None:
         self._last = 0
-        self.forked()
+        self.renew()
         renew_in_children(self)
 
-    def forked(self) -> None:
+    def renew(self) -> None:
         """Have a lock that no thread of the parent holds."""
         self._lock = Lock()
 

@@ -110,14 +110,14 @@ def drive(request, driver, database, namespace):
 
     async def once(flow):
         try:
-            return await driver.reading().arun(flow, namespace)
+            return await driver.for_reads().arun(flow, namespace)
         finally:
             on_this_loop = database._replica._link
             if on_this_loop is not None and (client := on_this_loop.loops.pop()):
                 await client.aclose()
 
     if request.param == "sync":
-        return lambda flow: driver.reading().run(flow, namespace)
+        return lambda flow: driver.for_reads().run(flow, namespace)
     return lambda flow: asyncio.run(once(flow))
 
 
@@ -226,11 +226,11 @@ def test_a_replica_that_is_not_there_does_not_keep_anybody_from_reading(primary,
         database = Replicated(primary, Node(taken.getsockname()[1]))
         driver = open_driver(Scripted(), HashEmbeddings(), database)
         driver.run(write(MAKE), namespace)
-        assert driver.reading().run(every([read(COUNT), in_step([read(COUNT)])]), namespace) == [
+        assert driver.for_reads().run(every([read(COUNT), in_step([read(COUNT)])]), namespace) == [
             [{"n": 1}],
             [[{"n": 1}]],
         ]
-        assert asyncio.run(driver.reading().arun(embed(["x"]), namespace))
+        assert asyncio.run(driver.for_reads().arun(embed(["x"]), namespace))
         assert "cannot be reached" in caplog.text
         driver.close()
         database.close()
@@ -241,9 +241,9 @@ async def test_closing_closes_both(primary, replica, namespace):
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     before = await asyncio.to_thread(lambda: len(replica.redis.client_list()))
     await driver.arun(write(MAKE), namespace)
-    await driver.reading().arun(read(COUNT), namespace)
+    await driver.for_reads().arun(read(COUNT), namespace)
     await database.aclose()
     await asyncio.to_thread(until, lambda: len(replica.redis.client_list()) <= before)
     with pytest.raises(DatabaseClosed):
-        await driver.reading().arun(read(COUNT), namespace)
+        await driver.for_reads().arun(read(COUNT), namespace)
     driver.close()

@@ -69,7 +69,7 @@ def test_what_was_written_counts_until_the_graph_tells_of_it_and_never_twice() -
 def test_a_child_does_not_write_what_its_parent_spent() -> None:
     account = Account()
     account.spend(Usage(calls=2), None)
-    account.forked()
+    account.renew()
     assert account.take_unwritten() == Usage()
 
 

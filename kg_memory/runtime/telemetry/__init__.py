@@ -30,13 +30,21 @@ OWN_WORDS = (DatabaseClosed, DatabaseUnavailable, InputError)
 log = logging.getLogger("kg_memory.episodes")
 
 FIELDS = (
-    "namespace", "episode", "status", "step", "reason", "seconds", "calls", "input_tokens", "output_tokens",
+    "namespace",
+    "episode",
+    "status",
+    "step",
+    "reason",
+    "seconds",
+    "calls",
+    "input_tokens",
+    "output_tokens",
     "cached_tokens",
-)  # fmt: skip
+)
 
 
 class Recorder(Protocol):
-    """What is told about something under way: called with its result, it notes what is to be known, and returns it."""
+    """Records the result of an operation under way on its span, and returns it."""
 
     def __call__(self, result: T) -> T: ...
 
@@ -166,7 +174,7 @@ def error_kind(error: BaseException) -> str:
 def describe_error(error: BaseException) -> str:
     """Return what may be written into a log about *error*: its kind, and that of its cause.
 
-    One of `OWN_WORDS` is told in full.
+    One of `OWN_WORDS` is details in full.
     """
     if isinstance(error, OWN_WORDS):
         return str(error)
@@ -186,23 +194,26 @@ def log_failure(
 ) -> None:
     """Tell that a step *failed* by *error*, and the episode came to *status*; ``None`` if it stays as it is."""
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
-    told = {"status": status, "step": failed.step, "reason": describe_error(error)}
-    _tell(logging.WARNING, "episode not read", {**_about(namespace, state, failed), **told})
+    details = {"status": status, "step": failed.step, "reason": describe_error(error)}
+    _tell(logging.WARNING, "episode not read", {**_about(namespace, state, failed), **details})
     log.debug("what the error says, which may quote the message", exc_info=error)
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
     """Return what is known of the episode, and what all steps took until now."""
-    steps = [*(StepUsage(**each) for each in state.get("steps") or ()), last]
+    steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     episode = state.get("episode") or {}
     return {
-        "namespace": namespace, "episode": episode.get("id"), "status": state.get("status"),
-        "seconds": round(sum(each.seconds for each in steps), 3), **sum(steps, Usage()).model_dump(),
-    }  # fmt: skip
+        "namespace": namespace,
+        "episode": episode.get("id"),
+        "status": state.get("status"),
+        "seconds": round(sum(step.seconds for step in steps), 3),
+        **sum(steps, Usage()).model_dump(),
+    }
 
 
-def _tell(level: int, what: str, told: Mapping[str, Any]) -> None:
-    fields = {name: told[name] for name in FIELDS if told.get(name) is not None}
+def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
+    fields = {name: details[name] for name in FIELDS if details.get(name) is not None}
     line = " ".join(f"{name}={_plain(value)}" for name, value in fields.items())
     log.log(level, "%s %s", what, line, extra=fields)
 

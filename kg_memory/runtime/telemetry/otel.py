@@ -1,4 +1,4 @@
-"""What the hooks do once telemetry is on: the one place that knows OpenTelemetry.
+"""Spans and metrics, once telemetry is on: the one place that knows OpenTelemetry.
 
 Names are those of OpenTelemetry's semantic conventions where these have one (``db.*``, ``gen_ai.*``, ``error.type``,
 ``server.*``), else begin with ``kg_memory``.
@@ -26,7 +26,7 @@ from kg_memory.runtime.telemetry import error_kind
 SCOPE = "kg_memory"
 LOOK_AGAIN = 1.0
 SILENT = ("Proxy", "NoOp")
-"""How the names of the API's own providers begin, which do nothing."""
+"""The beginnings of the names of the API's own providers, which do nothing."""
 LONGEST_TEXT = 100_000
 """Characters of a text that a span takes, where texts are wanted."""
 SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
@@ -71,9 +71,11 @@ class Instruments:
         self._requests = seconds("gen_ai.client.operation.duration", "Seconds of each request", MODEL_SECONDS)
         self._commands = seconds("db.client.operation.duration", "Seconds of each command of the database")
         self._tokens = meter.create_histogram(
-            "gen_ai.client.token.usage", "{token}", "Tokens of each request",
+            "gen_ai.client.token.usage",
+            "{token}",
+            "Tokens of each request",
             explicit_bucket_boundaries_advisory=TOKENS,
-        )  # fmt: skip
+        )
         self._cached = meter.create_counter(
             "kg_memory.cached_tokens", "{token}", "Input tokens that the server had read before"
         )
@@ -88,21 +90,30 @@ class Instruments:
         if not self._heard and now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
             providers = trace.get_tracer_provider(), metrics.get_meter_provider()
-            self._heard = not all(type(each).__name__.strip("_").startswith(SILENT) for each in providers)
+            self._heard = not all(type(provider).__name__.strip("_").startswith(SILENT) for provider in providers)
         return self._heard
 
     @contextmanager
     def _under_way(
-        self, name: str, attributes: Attributes, dimensions: Attributes, *,
-        measure: Histogram, describe: Describe, kind_of_span: SpanKind = SpanKind.INTERNAL,
-    ) -> Iterator[_Recorder]:  # fmt: skip
+        self,
+        name: str,
+        attributes: Attributes,
+        dimensions: Attributes,
+        *,
+        measure: Histogram,
+        describe: Describe,
+        kind_of_span: SpanKind = SpanKind.INTERNAL,
+    ) -> Iterator[_Recorder]:
         """Have a span while it is under way, with *attributes*, and measure it by the few *dimensions*."""
         began = perf_counter()
         # What an error says may quote what people said: only its kind is noted.
         with self._tracer.start_as_current_span(
-            name, kind=kind_of_span, attributes={**dimensions, **attributes},
-            record_exception=self._text, set_status_on_exception=False,
-        ) as span:  # fmt: skip
+            name,
+            kind=kind_of_span,
+            attributes={**dimensions, **attributes},
+            record_exception=self._text,
+            set_status_on_exception=False,
+        ) as span:
             try:
                 yield _Recorder(span, describe)
             except BaseException as error:
@@ -132,63 +143,75 @@ class Instruments:
 
     def chat(self, model: Any, sent: Any) -> Any:
         """Return a span of one request to a chat model, each attempt its own."""
-        asked = _asked("chat", model)
-        told = {"gen_ai.prompt.name": sent.prompt.name, "gen_ai.output.type": "json", **_server(_base_url(model))}
+        dimensions = _describe_model("chat", model)
+        attributes = {"gen_ai.prompt.name": sent.prompt.name, "gen_ai.output.type": "json", **_server(_base_url(model))}
         if self._text:
-            told["gen_ai.input.messages"] = as_messages(sent.messages)[:LONGEST_TEXT]
-        return self._request(told, asked, self._reply)
+            attributes["gen_ai.input.messages"] = as_messages(sent.messages)[:LONGEST_TEXT]
+        return self._request(attributes, dimensions, self._reply)
 
     def embeddings(self, model: Any, texts: Sequence[str]) -> Any:
         """Return a span of one request to an embedding model."""
-        told = {"kg_memory.texts": len(texts), **_server(_base_url(model))}
-        return self._request(told, _asked("embeddings", model), _vectors)
+        attributes = {"kg_memory.texts": len(texts), **_server(_base_url(model))}
+        return self._request(attributes, _describe_model("embeddings", model), _vectors)
 
     def rerank(self, name: str, url: str) -> Any:
         """Return a span of one request to a reranker."""
-        asked = {"gen_ai.operation.name": "rerank", "gen_ai.provider.name": SCOPE, "gen_ai.request.model": name}
-        return self._request(_server(url), asked, _nothing)
+        dimensions = {"gen_ai.operation.name": "rerank", "gen_ai.provider.name": SCOPE, "gen_ai.request.model": name}
+        return self._request(_server(url), dimensions, _nothing)
 
-    def _request(self, told: Attributes, asked: Attributes, describe: Describe) -> Any:
-        name = f"{asked['gen_ai.operation.name']} {asked['gen_ai.request.model']}"
+    def _request(self, attributes: Attributes, dimensions: Attributes, describe: Describe) -> Any:
+        name = f"{dimensions['gen_ai.operation.name']} {dimensions['gen_ai.request.model']}"
         return self._under_way(
-            name, told, asked, measure=self._requests, describe=describe, kind_of_span=SpanKind.CLIENT
+            name, attributes, dimensions, measure=self._requests, describe=describe, kind_of_span=SpanKind.CLIENT
         )
 
     def _reply(self, reply: Any) -> Attributes:
         usage: Usage = reply.usage
         ended = "length" if reply.cut_off else "content_filter" if reply.refusal else "stop"
-        found = {"gen_ai.response.finish_reasons": (ended,), "gen_ai.usage.input_tokens": usage.input_tokens,
-                 "gen_ai.usage.output_tokens": usage.output_tokens,
-                 "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens}  # fmt: skip
-        return {**found, "gen_ai.output.messages": reply.text[:LONGEST_TEXT]} if self._text else found
+        reply_attributes = {
+            "gen_ai.response.finish_reasons": (ended,),
+            "gen_ai.usage.input_tokens": usage.input_tokens,
+            "gen_ai.usage.output_tokens": usage.output_tokens,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        }
+        return (
+            {**reply_attributes, "gen_ai.output.messages": reply.text[:LONGEST_TEXT]}
+            if self._text
+            else reply_attributes
+        )
 
     def command(self, url: str, key: str, cyphers: Sequence[str], *, write: bool) -> Any:
         """Return a span of one command of the database, or of a batch of them."""
         operation = command_name(len(cyphers), write=write)
-        summary = "; ".join(dict.fromkeys(name for each in cyphers if (name := query_name(each))))[:255]
-        told: Attributes = _server(url)
+        summary = "; ".join(dict.fromkeys(name for cypher in cyphers if (name := query_name(cypher))))[:255]
+        attributes: Attributes = _server(url)
         if len(cyphers) > 1:
-            told["db.operation.batch.size"] = len(cyphers)
+            attributes["db.operation.batch.size"] = len(cyphers)
         if self._namespaces:
-            told["db.namespace"] = key
+            attributes["db.namespace"] = key
         if self._text:
-            told["db.query.text"] = ";\n".join(cyphers)[:LONGEST_TEXT]
-        asked = {"db.system.name": "falkordb", "db.operation.name": operation}
+            attributes["db.query.text"] = ";\n".join(cyphers)[:LONGEST_TEXT]
+        dimensions = {"db.system.name": "falkordb", "db.operation.name": operation}
         if summary:
-            asked["db.query.summary"] = summary
+            dimensions["db.query.summary"] = summary
         return self._under_way(
-            summary or operation, told, asked, measure=self._commands, describe=_rows, kind_of_span=SpanKind.CLIENT
+            summary or operation,
+            attributes,
+            dimensions,
+            measure=self._commands,
+            describe=_rows,
+            kind_of_span=SpanKind.CLIENT,
         )
 
     def count_retry(self, reason: str, seconds: float) -> None:
         """Count a request that is made again, and note it on the span under way."""
         self._retries.add(1, {"kg_memory.reason": reason})
-        told: Attributes = {"kg_memory.reason": reason, "kg_memory.wait": seconds}
-        trace.get_current_span().add_event("kg_memory.retry", told)
+        attributes: Attributes = {"kg_memory.reason": reason, "kg_memory.wait": seconds}
+        trace.get_current_span().add_event("kg_memory.retry", attributes)
 
     def count_tokens(self, model: Any, usage: Usage) -> None:
         """Measure the tokens of a request."""
-        of = _asked("chat", model)
+        of = _describe_model("chat", model)
         self._tokens.record(usage.input_tokens, {**of, "gen_ai.token.type": "input"})
         self._tokens.record(usage.output_tokens, {**of, "gen_ai.token.type": "output"})
         if usage.cached_tokens:
@@ -206,8 +229,8 @@ def _records(result: Any) -> Attributes:
     return {"gen_ai.memory.record.count": len(result)} if isinstance(result, (list, tuple)) else {}
 
 
-def _counts(told: Mapping[str, Any]) -> Attributes:
-    return {f"kg_memory.{name}": value for name, value in told.items() if isinstance(value, int)}
+def _counts(summary: Mapping[str, Any]) -> Attributes:
+    return {f"kg_memory.{name}": value for name, value in summary.items() if isinstance(value, int)}
 
 
 def _vectors(vectors: Sequence[Sequence[float]]) -> Attributes:
@@ -215,15 +238,15 @@ def _vectors(vectors: Sequence[Sequence[float]]) -> Attributes:
 
 
 def _rows(rows: Sequence[Any]) -> Attributes:
-    found = sum(map(len, rows)) if rows and isinstance(rows[0], list) else len(rows)
-    return {"db.response.returned_rows": found}
+    count = sum(map(len, rows)) if rows and isinstance(rows[0], list) else len(rows)
+    return {"db.response.returned_rows": count}
 
 
 def _nothing(_: Any) -> Attributes:
     return {}
 
 
-def _asked(operation: str, model: Any) -> Attributes:
+def _describe_model(operation: str, model: Any) -> Attributes:
     return {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": provider(model),
@@ -260,9 +283,12 @@ MEMORY_OPERATIONS = {
 }
 """The operations of the conventions that verbs are."""
 _PROVIDERS = {
-    "aws": "aws.bedrock", "google_genai": "gcp.gemini", "google_vertexai": "gcp.vertex_ai", "mistralai": "mistral_ai",
+    "aws": "aws.bedrock",
+    "google_genai": "gcp.gemini",
+    "google_vertexai": "gcp.vertex_ai",
+    "mistralai": "mistral_ai",
     "xai": "x_ai",
-}  # fmt: skip
+}
 _names: dict[str, str] = {}
 """The names of the known queries."""
 
@@ -274,9 +300,12 @@ def provider(model: Any) -> str:
 
 
 def model_name(model: Any) -> str:
-    """Return *model*'s own name, as far as it tells one."""
-    told = (getattr(model, each, None) for each in ("model_name", "model", "model_id", "name"))
-    return next((each for each in told if isinstance(each, str) and each), type(model).__name__)
+    """Return *model*'s own name, else that of its class."""
+    for attribute in ("model_name", "model", "model_id", "name"):
+        name = getattr(model, attribute, None)
+        if isinstance(name, str) and name:
+            return name
+    return type(model).__name__
 
 
 def command_name(count: int, *, write: bool) -> str:
@@ -313,8 +342,8 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 def as_messages(messages: Sequence[Any]) -> str:
     """Return LangChain *messages* in the JSON of the conventions."""
-    told = [
-        {"role": _ROLES.get(each.type, each.type), "parts": [{"type": "text", "content": str(each.content)}]}
-        for each in messages
+    parts = [
+        {"role": _ROLES.get(message.type, message.type), "parts": [{"type": "text", "content": str(message.content)}]}
+        for message in messages
     ]
-    return json.dumps(told, ensure_ascii=False)
+    return json.dumps(parts, ensure_ascii=False)
