@@ -72,9 +72,9 @@ def test_a_filter_a_center_and_a_recipe_reach_the_search(run: Run, told: str) ->
     [
         (["--where", "{speaker: Nora}"], "is no JSON"),
         (["--where", "[" * 100_000], "is no JSON"),
-        (["--where", "[]"], "give a dict"),
+        (["--where", "[]"], "must be a dict"),
         (["--where", '{"speeker": "Nora"}'], "did you mean speaker?"),
-        (["--where", '{"trust": {"$gte": "high"}}'], "give a number"),
+        (["--where", '{"trust": {"$gte": "high"}}'], "must be a number"),
         (["--recipe", "no such"], "invalid choice: 'no such'"),
         (["--template", "no such"], "invalid choice: 'no such'"),
         (["--template", "zep", "--context"], "not allowed with"),
