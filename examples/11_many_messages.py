@@ -6,9 +6,10 @@ With OPENAI_API_KEY, OpenAI's model reads it; without, built-in rules do: ``pyth
 
 import sys
 
-from kg_memory import GraphMemory, Progress
+from kg_memory import GraphMemory
 from kg_memory.cli.demo import read_story
 from kg_memory.cli.readers import read
+from kg_memory.memory.adding import Progress
 
 
 def show(progress: Progress) -> None:

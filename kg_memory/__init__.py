@@ -5,118 +5,50 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg_memory.errors import KGMemoryError
-    from kg_memory.memory.adding import Progress
     from kg_memory.memory.memory import GraphMemory
-    from kg_memory.memory.usage import Estimate
     from kg_memory.models.budget import Budget, Limits
-    from kg_memory.models.graph import (
-        Change,
-        Community,
-        Decision,
-        Entity,
-        Episode,
-        EpisodeInput,
-        EpisodeKind,
-        EpisodeStatus,
-        Fact,
-        Review,
-        Source,
-        TimelineEvent,
-    )
-    from kg_memory.models.operations import (
-        AddResult,
-        AuditEntry,
-        AuditReport,
-        CommunityRefresh,
-        DailyUsage,
-        EvictionResult,
-        ExportResult,
-        ForgetReceipt,
-        ImportResult,
-        Residue,
-        Stats,
-        StepUsage,
-        Usage,
-    )
-    from kg_memory.models.results import CommunityCard, Context, Explanation, Hit, Neighbourhood, SearchResults
+    from kg_memory.models.graph import Community, Entity, Episode, EpisodeInput, EpisodeKind, EpisodeStatus, Fact
+    from kg_memory.models.operations import AddResult, Usage
+    from kg_memory.models.results import Context, SearchResults
     from kg_memory.retrieval.context.templates import Template
     from kg_memory.retrieval.recipe import Recipe
     from kg_memory.settings import EntityType, FactType, Settings
 
 __all__ = [
     "AddResult",
-    "AuditEntry",
-    "AuditReport",
     "Budget",
-    "Change",
     "Community",
-    "CommunityCard",
-    "CommunityRefresh",
     "Context",
-    "DailyUsage",
-    "Decision",
     "Entity",
     "EntityType",
     "Episode",
     "EpisodeInput",
     "EpisodeKind",
     "EpisodeStatus",
-    "Estimate",
-    "EvictionResult",
-    "Explanation",
-    "ExportResult",
     "Fact",
     "FactType",
-    "ForgetReceipt",
     "GraphMemory",
-    "Hit",
-    "ImportResult",
     "KGMemoryError",
     "Limits",
-    "Neighbourhood",
-    "Progress",
     "Recipe",
-    "Residue",
-    "Review",
     "SearchResults",
     "Settings",
-    "Source",
-    "Stats",
-    "StepUsage",
     "Template",
-    "TimelineEvent",
     "Usage",
 ]
 
 _HOMES = {
     "AddResult": "models.operations",
-    "AuditEntry": "models.operations",
-    "AuditReport": "models.operations",
     "Budget": "models.budget",
-    "CommunityCard": "models.results",
-    "CommunityRefresh": "models.operations",
     "Context": "models.results",
-    "DailyUsage": "models.operations",
     "EntityType": "settings",
-    "Estimate": "memory.usage",
-    "EvictionResult": "models.operations",
-    "Explanation": "models.results",
-    "ExportResult": "models.operations",
     "FactType": "settings",
-    "ForgetReceipt": "models.operations",
     "GraphMemory": "memory.memory",
-    "Hit": "models.results",
-    "ImportResult": "models.operations",
     "KGMemoryError": "errors",
     "Limits": "models.budget",
-    "Neighbourhood": "models.results",
-    "Progress": "memory.adding",
     "Recipe": "retrieval.recipe",
-    "Residue": "models.operations",
     "SearchResults": "models.results",
     "Settings": "settings",
-    "Stats": "models.operations",
-    "StepUsage": "models.operations",
     "Template": "retrieval.context.templates",
     "Usage": "models.operations",
 }

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory import Budget, Estimate, GraphMemory, Settings, Usage
+from kg_memory import Budget, GraphMemory, Settings, Usage
 from kg_memory.errors import InputError
 from kg_memory.falkor.embedded import Server
 from kg_memory.llm.budget import estimate_cost
+from kg_memory.memory.usage import Estimate
 from kg_memory.runtime.effects import Ask
 from tests.scripted import HashEmbeddings, Scripted
 

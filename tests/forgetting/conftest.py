@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import ForgetReceipt, GraphMemory
+from kg_memory import GraphMemory
 from kg_memory.maintenance.forgetting import forget as forgetting
+from kg_memory.models.operations import ForgetReceipt
 from tests.bound import Verbs
 from tests.review import World
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory import AuditReport, GraphMemory
+from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting import audit, cypher
 from kg_memory.maintenance.forgetting import forget as forgetting
+from kg_memory.models.operations import AuditReport
 from tests.review import World
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kg_memory import AddResult, GraphMemory, Settings, StepUsage, Usage
+from kg_memory import AddResult, GraphMemory, Settings, Usage
 from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.embedded import Server
 from kg_memory.ingestion.graph import STEPS
+from kg_memory.models.operations import StepUsage
 from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, Scripted
 
