@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -293,12 +294,14 @@ def to_plain(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if kind is tuple or kind is list:
-        return [to_plain(item) for item in value]
+        return [item if type(item) in _PLAIN else to_plain(item) for item in value]
     if kind is dict:
-        return {name: to_plain(item) for name, item in value.items()}
-    if is_dataclass(value):
-        return {name: to_plain(getattr(value, name)) for name in _names(kind)}  # type: ignore[arg-type]
-    return value
+        pairs: Iterable[tuple[Any, Any]] = value.items()
+    elif is_dataclass(value):
+        pairs = zip(_names(kind), _values(kind)(value), strict=True)  # type: ignore[arg-type]
+    else:
+        return value
+    return {name: item if type(item) in _PLAIN else to_plain(item) for name, item in pairs}
 
 
 def pick(record: Any, *names: str) -> JSON:
@@ -353,6 +356,12 @@ def _same(value: Any) -> Any:
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
+
+
+@cache
+def _values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    names = _names(kind)
+    return attrgetter(*names) if len(names) > 1 else lambda record: (getattr(record, names[0]),)
 
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))

@@ -49,19 +49,24 @@ It returns the status of the episode, if it notes one.
 
 
 class PipelineNode(Runnable[Any, dict[str, Any]]):
-    """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it."""
+    """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it.
 
-    def __init__(self, name: str, take: Take[dict[str, Any]], atake: Take[Awaitable[dict[str, Any]]]) -> None:
+    *decode* mends the states that LangGraph brings, from checkpoints and from Studio.
+    """
+
+    def __init__(
+        self, name: str, take: Take[dict[str, Any]], atake: Take[Awaitable[dict[str, Any]]], decode: Decode
+    ) -> None:
         self.name = name
-        self.take, self.atake = take, atake
+        self.take, self.atake, self.decode = take, atake, decode
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return self.take(input, runtime.context, runtime.stream_writer)
+        return self.take(self.decode(input), runtime.context, runtime.stream_writer)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
-        return await self.atake(input, runtime.context, runtime.stream_writer)
+        return await self.atake(self.decode(input), runtime.context, runtime.stream_writer)
 
 
 class Pipeline:
@@ -166,7 +171,7 @@ def make_node(
     def begin(state: State, context: Any, write: Write) -> tuple[Flow[dict[str, Any]], str]:
         config = context if isinstance(context, RunConfig) else UNCHANGED  # a graph around it has a context of its own
         namespace = validate_namespace(state.get("namespace"))
-        return run(decode(state), config, namespace, write), namespace
+        return run(state, config, namespace, write), namespace
 
     def take(state: State, context: Any, write: Write) -> dict[str, Any]:
         return driver.run(*begin(state, context, write))
@@ -174,7 +179,7 @@ def make_node(
     async def atake(state: State, context: Any, write: Write) -> dict[str, Any]:
         return await driver.arun(*begin(state, context, write))
 
-    return PipelineNode(name, take, atake)
+    return PipelineNode(name, take, atake, decode)
 
 
 def _report(step: str, write: Write, done: int, total: int) -> None:
