@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -48,7 +48,11 @@ _PASSWORD = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,256}:)[^\s@/]{1,256}(?=@)", re.IGNORECASE | re.ASCII)
-_DIGITS = re.compile(r"(?<![\d.,])\d(?:[ -]?\d){12,18}(?![\d]|[.,]\d)", re.ASCII)
+_NUMBERS = re.compile(r"(?<![\d.])\d+(?:[ -]\d+)*(?!\d|\.\d)", re.ASCII)
+"""Groups of digits: one number, or several that follow each other."""
+_GROUP = re.compile(r"\d+", re.ASCII)
+MOST_GROUPS = 5
+"""Groups in which a card's number is written: the longest has 19 digits."""
 _CARDS = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|22[2-9]|2[3-6]\d|27[01]|2720)\d*|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
     r"|35\d{14}|6(?:011|5\d\d|4[4-9]\d|2\d\d)\d{12,15}"
@@ -69,7 +73,7 @@ def redact_secrets(text: str) -> str:
     text = _TOKEN.sub(SECRET, _PEM.sub(PRIVATE_KEY, text))
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
         text = pattern.sub(lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
-    return _DIGITS.sub(lambda match: CARD if _is_card(match[0]) else match[0], text)
+    return _NUMBERS.sub(lambda match: _redact_cards(match[0]), text)
 
 
 def redact_personal(text: str) -> str:
@@ -147,6 +151,35 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str | None) -> Any:
         case int() | float() if not isinstance(value, bool):
             return value if (redacted := redact(str(value), setting)) == str(value) else redacted
     return value
+
+
+def _redact_cards(numbers: str) -> str:
+    """Replace the cards in *numbers*: all of it, or the parts in groups of four digits or more but for the last."""
+    groups = [match.span() for match in _GROUP.finditer(numbers)]
+    parts: list[str] = []
+    end = 0
+    for first, (start, _) in enumerate(groups):
+        stop = _end_of_card(numbers, groups[first : first + MOST_GROUPS])
+        if start >= end and stop > start:
+            parts += _redact_card(numbers[end:start]), CARD
+            end = stop
+    return "".join((*parts, _redact_card(numbers[end:])))
+
+
+def _redact_card(numbers: str) -> str:
+    """Replace *numbers* if they are one card, however it is divided into groups."""
+    return numbers.replace(numbers.strip(" -"), CARD) if _is_card(numbers) else numbers
+
+
+def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
+    """Return the end of the longest card that begins with the first of *groups*; 0 if none does."""
+    end = 0
+    for start, stop in groups:
+        if _is_card(numbers[groups[0][0] : stop]):
+            end = stop
+        if stop - start < 4:
+            break
+    return end
 
 
 def _is_card(digits: str) -> bool:

@@ -36,6 +36,11 @@ SECRETS = [
     ("-----BEGIN PRIVATE KEY-----\nMIIE and it breaks off", "[private key]"),
     ("Card 4111 1111 1111 1111, valid to 2027", "Card [card number], valid to 2027"),
     ("5500-0000-0000-0004", "[card number]"),
+    ("Card 12 4111 1111 1111 1111", "Card 12 [card number]"),
+    ("Card 4111111111111111 123, then 2026-4111-1111-1111-1111 12", "Card [card number] 123, then 2026-[card number] 12"),
+    ("ann,7,4111111111111111,12/27", "ann,7,[card number],12/27"),
+    ("3782 822463 10005 5500 0000 0000 0004", "[card number] [card number]"),
+    ("41 11 11 11 11 11 11 11 5500000000000004", "[card number] [card number]"),
 ]
 PERSONAL = [
     ("Write to ann.lee+x@mail.example.com!", "Write to [e-mail]!"),
@@ -51,7 +56,7 @@ KEPT = [
     "I changed my password yesterday.", "password = request.json['password']", "<b>Password:</b>", "The password is wrong.", "Set max_tokens: 1024.", "My secret: I love cake.",
     "Order 4111111111111112 of 2024-05-01T10:00:00Z", "1234567890123456", "Pi is 3.14159265358979323846",
     "at 2024-05-14 12:30:00, room 101", "call me at 5", "12,345,678,901,234", "@ann said: a@b", "192.168.100.200",
-    "sk-learn is a library", "the token is valid", "Basic internationalization", "ISBN 978-3-16-148410-0", "😀" * 50,
+    "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20", "sk-learn is a library", "the token is valid", "Basic internationalization", "ISBN 978-3-16-148410-0", "😀" * 50,
 ]  # fmt: skip
 
 
