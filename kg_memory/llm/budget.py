@@ -1,12 +1,11 @@
 """Enforce a budget: each question is checked before it is asked, and its cost is stored with the next write.
 
 A question over budget follows `kg_memory.models.budget.LADDER`: the offline rules answer it, or it raises `BudgetSpent`
-and the caller does without an answer. A process keeps one `Account` per namespace, in its `Ledger`.
+and the caller does without an answer. A memory keeps one `Account` per namespace.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +21,7 @@ from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTI
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask, Model, Query, now, work
 from kg_memory.runtime.flow import Every, Flow, T, through
-from kg_memory.runtime.lifecycle import renew_in_children
+from kg_memory.runtime.lifecycle import BoundedCache, renew_in_children
 from kg_memory.text.tokenise import estimate_tokens
 
 MIN_ANSWER_TOKENS = 200
@@ -76,7 +75,7 @@ class Account:
         self._stored = Spending()
         self._read_at = _NEVER
         self._written: list[tuple[int, Usage]] = []
-        self._episodes: OrderedDict[str, EpisodeSpending] = OrderedDict()
+        self._episodes = BoundedCache[str, EpisodeSpending](MAX_EPISODES, texts=False)
         self.renew()
         renew_in_children(self)
 
@@ -132,9 +131,9 @@ class Account:
     ) -> None:
         """Reserve *cost* unless *check* of the present spending raises; it returns the episode's new spending."""
         with self._lock:
-            spending = check(self._total_at(at), self._episodes.get(episode or "", EpisodeSpending()))
+            spending = check(self._total_at(at), self._spending_of(episode))
             if episode is not None:
-                self._episodes[episode] = spending
+                self._episodes.put({episode: spending})
             self._reserved += cost
             self._add(cost, episode)
 
@@ -145,13 +144,12 @@ class Account:
             self._add(NOTHING - cost, episode)
 
     def _add(self, usage: Usage, episode: str | None) -> None:
-        if episode is None:
-            return
-        spending = self._episodes.get(episode, EpisodeSpending())
-        self._episodes[episode] = replace(spending, spent=spending.spent + usage)
-        self._episodes.move_to_end(episode)
-        while len(self._episodes) > MAX_EPISODES:
-            self._episodes.popitem(last=False)
+        if episode is not None:
+            spending = self._spending_of(episode)
+            self._episodes.put({episode: replace(spending, spent=spending.spent + usage)})
+
+    def _spending_of(self, episode: str | None) -> EpisodeSpending:
+        return EpisodeSpending() if episode is None else self._episodes.get_or_make(episode, EpisodeSpending)
 
     def _total_at(self, at: int) -> Spending:
         pending = self._unwritten + self._reserved
@@ -159,28 +157,6 @@ class Account:
         written_today = (usage for written_at, usage in self._written if written_at // DAY == at // DAY)
         written = (usage for _, usage in self._written)
         return Spending(sum(written_today, day + pending), sum(written, self._stored.namespace + pending))
-
-
-class Ledger:
-    """The accounts of a process, by namespace."""
-
-    def __init__(self) -> None:
-        self._accounts: OrderedDict[str, Account] = OrderedDict()
-        self.renew()
-        renew_in_children(self)
-
-    def renew(self) -> None:
-        """Replace the lock, which a thread of the parent may hold."""
-        self._lock = Lock()
-
-    def account(self, namespace: str) -> Account:
-        """Return the account of *namespace*."""
-        with self._lock:
-            account = self._accounts.setdefault(namespace, Account())
-            self._accounts.move_to_end(namespace)
-            while len(self._accounts) > MAX_ACCOUNTS:
-                self._accounts.popitem(last=False)
-            return account
 
 
 @dataclass(slots=True)
@@ -321,6 +297,8 @@ class BudgetMeter:
             self.account.put_back(unwritten)
             raise
         if unwritten != NOTHING:
+            # A reading of the graph that begins before this note may include the write already. It then counts twice
+            # until the next reading: a question may wait that there is a budget for, but none is asked without one.
             self.account.note_written(unwritten, (yield from now()))
         if self.budget and rows and "ledger" in rows[0]:
             ledger = rows[0]["ledger"]

@@ -114,14 +114,15 @@ if sys.platform != "win32":
 
 
 class BoundedCache(Generic[K, V]):
-    """The latest values by key, *limit* at most; cleared when something is forgotten."""
+    """The latest values by key, *limit* at most; cleared when something is forgotten, if they are *texts* of users."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, texts: bool = True) -> None:
         self._limit = limit
         self._values: OrderedDict[K, V] = OrderedDict()
         self.renew()
         renew_in_children(self)
-        clear_with_all(self)
+        if texts:
+            clear_with_all(self)
 
     def renew(self) -> None:
         """Have a lock that no thread of the parent holds."""
@@ -145,6 +146,15 @@ class BoundedCache(Generic[K, V]):
                 self._values.move_to_end(key)
             return values
 
+    def get_or_make(self, key: K, make: Callable[[], V]) -> V:
+        """Return the value of *key*, which *make* makes if there is none."""
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            self._drop_oldest()
+            return self._values[key]
+
     def pop(self, key: K) -> V | None:
         """Drop the value of *key* and return it."""
         with self._lock:
@@ -154,8 +164,11 @@ class BoundedCache(Generic[K, V]):
         """Keep *values*, and drop the oldest above the limit."""
         with self._lock:
             self._values.update(values)
-            while len(self._values) > self._limit:
-                self._values.popitem(last=False)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        while len(self._values) > self._limit:
+            self._values.popitem(last=False)
 
 
 class Clock:
