@@ -169,7 +169,7 @@ class Texts:
         self.facts = [tokenise.count_terms(each["sentence"]) for each in data.facts]
         self.episodes = [self._episode(number) for number in range(len(data.episodes))]
         self.entities = [
-            tokenise.count_terms(name, NAME_WEIGHT) + tokenise.count_terms(summary)
+            _as_summed(tokenise.count_terms(name, NAME_WEIGHT)) + tokenise.count_terms(summary)
             for name, summary in zip(data.names, self.summaries, strict=True)
         ]
         self.communities = [
@@ -197,6 +197,11 @@ class Texts:
         return reduce(add, parts)
 
 
+def _as_summed(counts: Counter[str]) -> Counter[str]:
+    """Return *counts* as the query that saves names has them: its sums are of floating point."""
+    return Counter({term: float(count) for term, count in counts.items()})  # type: ignore[misc]
+
+
 def _times(counts: Counter[str], weight: int) -> Counter[str]:
     return Counter({term: weight * frequency for term, frequency in counts.items()})
 
@@ -215,7 +220,7 @@ def _entities(data: Data, texts: Texts) -> Iterator[Row]:
             "node": {
                 "id": identifier(3, place), "key": entity_key(name, "Person"), "name": name, "type": "Person",
                 "aliases": [], "summary": texts.summaries[place], "first_seen": at, "last_seen": at, "created_at": at,
-                "n": texts.entities[place].total(), "revision": 1,
+                "n": int(texts.entities[place].total()), "revision": 1,
             },
         }  # fmt: skip
 
@@ -226,6 +231,7 @@ def _episodes(data: Data, texts: Texts) -> Iterator[Row]:
         node |= {
             "kind": "message", "offset": 0, "created_at": each["at"], "trust": 1.0, "source": "chat", "status": "done",
             "thread_key": thread_key(each["thread"]), "source_id": f"line {place}", "n": texts.episodes[place].total(),
+            "attempts": 1, "flags": [], "plan": "standard", "took": [2, 1800, 200, 1.5, 1, 1200, 150],
         }  # fmt: skip
         yield {"node": node, "entities": [identifier(3, entity) for entity in each["entities"]]}
 
@@ -274,5 +280,5 @@ def _statements(data: Data) -> Iterator[Row]:
 def _communities(data: Data, texts: Texts) -> Iterator[Row]:
     for place, each in enumerate(data.communities):
         node = {name: each[name] for name in ("id", "name", "summary")}
-        node |= {"fingerprint": each["id"], "n": texts.communities[place].total()}
+        node |= {"fingerprint": each["id"], "n": texts.communities[place].total(), "level": 0}
         yield {"node": node, "members": [identifier(3, entity) for entity in each["members"]]}
