@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from inspect import signature
@@ -42,6 +42,8 @@ from kg_memory.falkor.wire import (
 )
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.driver import CLOSED
+from kg_memory.runtime.effects import Call, both, in_thread
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import PerLoop, renew_in_children
 
 KEY_PREFIX = "kg:"
@@ -108,41 +110,31 @@ class Database:
         """Return a value that changes when cached knowledge of the graph *key* may be outdated."""
         return self.generation, self._absences[key]
 
-    def query(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]:
+    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
         """Run *cypher* on the graph *key* and return its rows; reading a missing graph returns none.
 
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
-        link = self._connect()
-        with telemetry.command(link.url, key, ((cypher, params),), write=write) as record, self._map_errors(link, key):
-            words = query_command(key, cypher, params, write=write)
-            return record(decode_rows(link.client.connection.execute_command(*words)))
-        return []
+        link = yield from self.connect()
+        span = partial(self._span, link, key, ((cypher, params),), write=write)
+        words = query_command(key, cypher, params, write=write)
+        rows: list[Row] | None = yield link.call(words, read=decode_rows, span=span)
+        return rows or []
 
-    async def aquery(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]:
-        """`query` on the running event loop."""
-        link = await self._aconnect()
-        with telemetry.command(link.url, key, ((cypher, params),), write=write) as record, self._map_errors(link, key):
-            words = query_command(key, cypher, params, write=write)
-            return record(decode_rows(await (await link.loops.get().client()).connection.execute_command(*words)))
-        return []
+    query, aquery = both(query_flow)
 
-    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
+    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
         """Run reading *queries* on the graph *key* at once and return the rows of each; else as `query`."""
-        link = self._connect()
-        with telemetry.command(link.url, key, queries) as record:
-            with self._map_errors(link):
-                answers = link.reads.run(link.client.connection, key, queries)
-            return record([self._to_rows(link, key, answer) for answer in answers])
+        link = yield from self.connect()
+        rows: list[list[Row]] = yield Call(
+            partial(link.reads.run, link.client.connection, key, queries),
+            partial(link.gather, key, queries),
+            read=lambda answers: [self._to_rows(link, key, answer) for answer in answers],
+            span=partial(self._span, link, key, queries),
+        )
+        return rows
 
-    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
-        """`read_all` on the running event loop."""
-        link = await self._aconnect()
-        with telemetry.command(link.url, key, queries) as record:
-            with self._map_errors(link):
-                loop_client = link.loops.get()
-                answers = await loop_client.reads.arun((await loop_client.client()).connection, key, queries)
-            return record([self._to_rows(link, key, answer) for answer in answers])
+    read_all, aread_all = both(read_all_flow)
 
     def _to_rows(self, link: _Link, key: str, answer: Any) -> list[Row]:
         with self._map_errors(link, key):
@@ -151,17 +143,13 @@ class Database:
             return decode_rows(answer)
         return []
 
-    def command(self, *words: str | int) -> Any:
+    def command_flow(self, *words: str | int) -> Flow[Any]:
         """Do a command of the server itself and return its reply; errors as `query`."""
-        link = self._connect()
+        link = yield from self.connect()
         with self._map_errors(link):
-            return link.client.connection.execute_command(*words)
+            return (yield link.call(words))
 
-    async def acommand(self, *words: str | int) -> Any:
-        """`command` on the running event loop."""
-        link = await self._aconnect()
-        with self._map_errors(link):
-            return await (await link.loops.get().client()).connection.execute_command(*words)
+    command, acommand = both(command_flow)
 
     def map_errors(self) -> AbstractContextManager[None]:
         """Raise errors of redis and of the network inside as ours."""
@@ -194,11 +182,12 @@ class Database:
         """Return the sync client, connecting first if necessary."""
         return self._connect().client
 
-    async def aclient(self) -> AsyncFalkorDB:
-        """Return the client of the running event loop, connecting first if necessary."""
-        link = await self._aconnect()
-        with self._map_errors(link):
-            return await link.loops.get().client()
+    def connect(self) -> Flow[_Link]:
+        """Connect if necessary; an event loop is not kept waiting."""
+        link = self._link
+        if link is None:
+            link = yield in_thread(self._connect)
+        return link
 
     def _connect(self) -> _Link:
         link = self._link
@@ -219,10 +208,6 @@ class Database:
         self.generation += 1
         return link
 
-    async def _aconnect(self) -> _Link:
-        link = self._link
-        return link if link is not None else await asyncio.to_thread(self._connect)
-
     def _check_version(self, client: FalkorDB) -> None:
         modules = client.connection.execute_command("MODULE", "LIST")
         modules = (m if isinstance(m, Mapping) else dict(zip(m[::2], m[1::2], strict=True)) for m in modules)  # redis<8
@@ -236,6 +221,11 @@ class Database:
                 f"the server's FalkorDB is version {versions[0]}, below {OLDEST_MODULE} (4.22.1), and may lose data at "
                 "a restart; upgrade it, or set allow_old_falkordb to use it all the same"
             )
+
+    @contextmanager
+    def _span(self, link: _Link, key: str, queries: QueryBatch, *, write: bool = False) -> Iterator[telemetry.Recorder]:
+        with telemetry.command(link.url, key, queries, write=write) as record, self._map_errors(link, key):
+            yield record
 
     @contextmanager
     def _map_errors(self, link: _Link | None = None, key: str = "") -> Iterator[None]:
@@ -285,6 +275,20 @@ class _Link:
         self.client = FalkorDB(connection_pool=redis.BlockingConnectionPool.from_url(url, **_POOL))
         self.reads = PipelinedReads(CONNECTIONS)
         self.loops: PerLoop[_LoopClient] = PerLoop(partial(_LoopClient, url))
+
+    def call(self, words: Sequence[str | int], **options: Any) -> Call:
+        """Return the call of a command; *options* are those of `Call`."""
+        return Call(partial(self.client.connection.execute_command, *words), partial(self._execute, words), **options)
+
+    async def _execute(self, words: Sequence[str | int]) -> Any:
+        client = await self.loops.get().client()
+        return await client.connection.execute_command(*words)
+
+    async def gather(self, key: str, queries: QueryBatch) -> list[Any]:
+        """Return the answers to *queries* on the running event loop; see `PipelinedReads`."""
+        loop_client = self.loops.get()
+        client = await loop_client.client()
+        return await loop_client.reads.gather(client.connection, key, queries)
 
     def close(self) -> None:
         self.client.connection.close()

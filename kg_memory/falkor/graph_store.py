@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from kg_memory.errors import DatabaseError, EmbeddingMismatch, QueryError
@@ -13,10 +13,11 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.wire import QueryRunner
 from kg_memory.runtime.driver import Driver
-from kg_memory.runtime.effects import Query, Reads
+from kg_memory.runtime.effects import Query, Reads, in_thread
+from kg_memory.runtime.flow import Flow
 
 READY_SECONDS = 60.0
-"""How long a graph counts as ready: another process may have embedded all of it with another model."""
+"""Seconds for which a graph counts as ready: another process may have embedded all of it with another model."""
 VECTOR_SEARCH = "db.idx.vector"
 REFUSALS = (QueryError, EmbeddingMismatch)
 """Errors of a query whose graph is not what it was when it was ready."""
@@ -55,37 +56,22 @@ class GraphStore:
         """Return the Redis key of the graph of *namespace*."""
         return graph_key(namespace)
 
-    def perform(self, key: str, query: Query | Reads) -> Any:
+    def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Run *query* on the graph *key*, and return its rows."""
         first = query.queries[0] if isinstance(query, Reads) else query
-        self._prepare(key, write=first.write)
-        try:
-            return _send(self._runner(first), key, query)
-        except REFUSALS as error:
-            self._prepare_again(key, first, error)
-        with _require_vector_index():
-            return _send(self.database, key, query)
-
-    async def aperform(self, key: str, query: Query | Reads) -> Any:
-        """`perform`, for asyncio."""
-        first = query.queries[0] if isinstance(query, Reads) else query
-        await self.database.aclient()  # first, as it tells whether the server is still the one that was ready
+        yield from self.database.connect()  # first, as it tells whether the server is still the one that was ready
         if not self._is_ready(key, write=first.write):
-            await asyncio.to_thread(self._prepare, key, write=first.write)
+            yield in_thread(partial(self._prepare, key, write=first.write))
         try:
-            return await _asend(self._runner(first), key, query)
+            return (yield from _send(self.database.stale if first.stale else self.database, key, query))
         except REFUSALS as error:
-            await asyncio.to_thread(self._prepare_again, key, first, error)
+            yield in_thread(partial(self._prepare_again, key, first, error))
         with _require_vector_index():
-            return await _asend(self.database, key, query)
+            return (yield from _send(self.database, key, query))
 
-    def command(self, *words: str | int) -> Any:
+    def command(self, *words: str | int) -> Flow[Any]:
         """Run a command of the server itself."""
-        return self.database.command(*words)
-
-    async def acommand(self, *words: str | int) -> Any:
-        """`command`, for asyncio."""
-        return await self.database.acommand(*words)
+        return self.database.command_flow(*words)
 
     def fit(self, key: str, *, write: bool) -> bool:
         """Return whether the graph *key* exists, made before the first *write*; a read of a missing one finds nothing.
@@ -101,16 +87,12 @@ class GraphStore:
         """Return what changes when the graph *key* must be made ready again."""
         return self.database.state(key)
 
-    def _runner(self, query: Query) -> QueryRunner:
-        return self.database.stale if query.stale else self.database
-
     def _is_ready(self, key: str, *, write: bool) -> bool:
         state, until = self._ready.get((key, write), (None, 0.0))
         return state == self.state(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """Make the graph *key* ready."""
-        self.database.client()
         # A read does not ask the embedding model for its dimension, so a write is prepared anew after it.
         if not self._is_ready(key, write=write) and self.fit(key, write=write):
             self._ready[key, write] = self.state(key), time.monotonic() + READY_SECONDS
@@ -132,16 +114,10 @@ class GraphStore:
 FalkorDriver = Driver[GraphStore]
 
 
-def _send(runner: QueryRunner, key: str, query: Query | Reads) -> Any:
+def _send(runner: QueryRunner, key: str, query: Query | Reads) -> Flow[Any]:
     if isinstance(query, Reads):
-        return runner.read_all(key, [(part.cypher, part.params) for part in query.queries])
-    return runner.query(key, query.cypher, query.params, write=query.write)
-
-
-async def _asend(runner: QueryRunner, key: str, query: Query | Reads) -> Any:
-    if isinstance(query, Reads):
-        return await runner.aread_all(key, [(part.cypher, part.params) for part in query.queries])
-    return await runner.aquery(key, query.cypher, query.params, write=query.write)
+        return runner.read_all_flow(key, [(part.cypher, part.params) for part in query.queries])
+    return runner.query_flow(key, query.cypher, query.params, write=query.write)
 
 
 @contextmanager

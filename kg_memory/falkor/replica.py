@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor.connect import Database, Host
 from kg_memory.falkor.wire import Params, QueryBatch, QueryRunner, Row
+from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.telemetry import describe_error
 
 RETRY_AFTER = 30.0
@@ -58,53 +57,32 @@ class _ReplicaFirst:
         self._retry_at = 0.0
         """When the replica gets queries again, by the monotonic clock."""
 
-    def query(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]:
-        if self._is_due(write=write):
-            with self._tolerate():
-                state = self._replica.state(key)
-                rows = self._replica.query(key, cypher, params, write=False)
-                if self._has_graph(key, state):
-                    return rows
-        return self._primary.query(key, cypher, params, write=write)
+    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
+        if not write:
+            rows = yield from self._try_replica(key, self._replica.query_flow(key, cypher, params, write=False))
+            if rows is not None:
+                return rows
+        return (yield from self._primary.query_flow(key, cypher, params, write=write))
 
-    async def aquery(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]:
-        if self._is_due(write=write):
-            with self._tolerate():
-                state = self._replica.state(key)
-                rows = await self._replica.aquery(key, cypher, params, write=False)
-                if self._has_graph(key, state):
-                    return rows
-        return await self._primary.aquery(key, cypher, params, write=write)
+    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
+        results = yield from self._try_replica(key, self._replica.read_all_flow(key, queries))
+        if results is not None:
+            return results
+        return (yield from self._primary.read_all_flow(key, queries))
 
-    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
-        if self._is_due(write=False):
-            with self._tolerate():
-                state = self._replica.state(key)
-                results = self._replica.read_all(key, queries)
-                if self._has_graph(key, state):
-                    return results
-        return self._primary.read_all(key, queries)
-
-    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]:
-        if self._is_due(write=False):
-            with self._tolerate():
-                state = self._replica.state(key)
-                results = await self._replica.aread_all(key, queries)
-                if self._has_graph(key, state):
-                    return results
-        return await self._primary.aread_all(key, queries)
-
-    def _is_due(self, *, write: bool) -> bool:
-        return not write and time.monotonic() >= self._retry_at
+    def _try_replica(self, key: str, flow: Flow[T]) -> Flow[T | None]:
+        """Return the result of *flow* on the replica; None if it fails, or is not asked at present."""
+        if time.monotonic() < self._retry_at:
+            return None
+        state = self._replica.state(key)
+        try:
+            result = yield from flow
+        except REPLICA_ERRORS as error:
+            self._retry_at = time.monotonic() + RETRY_AFTER
+            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))
+            return None
+        return result if self._has_graph(key, state) else None
 
     def _has_graph(self, key: str, before: tuple[int, int]) -> bool:
         """Return whether the replica has the graph *key*: whether it was absent no oftener than in state *before*."""
         return self._replica.state(key)[1] == before[1]
-
-    @contextmanager
-    def _tolerate(self) -> Iterator[None]:
-        try:
-            yield
-        except REPLICA_ERRORS as error:
-            self._retry_at = time.monotonic() + RETRY_AFTER
-            log.warning("the replica is not asked for %g s: %s", RETRY_AFTER, describe_error(error))

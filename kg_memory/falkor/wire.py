@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
 from types import MappingProxyType, NoneType
@@ -15,6 +16,7 @@ import redis.asyncio
 from falkordb.helpers import quote_string, stringify_param_value
 
 from kg_memory.errors import DatabaseUnavailable, EmbeddingMismatch, KGMemoryError, QueryError
+from kg_memory.runtime.flow import Flow
 
 Row = dict[str, Any]
 """The values of one row by column."""
@@ -27,13 +29,9 @@ QueryBatch = Sequence[tuple[str, Params]]
 class QueryRunner(Protocol):
     """Runs queries on graphs: a database, or its replica. See `kg_memory.falkor.connect.Database`."""
 
-    def query(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]: ...
+    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]: ...
 
-    async def aquery(self, key: str, cypher: str, params: Params, *, write: bool) -> list[Row]: ...
-
-    def read_all(self, key: str, queries: QueryBatch) -> list[list[Row]]: ...
-
-    async def aread_all(self, key: str, queries: QueryBatch) -> list[list[Row]]: ...
+    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]: ...
 
 
 # Commands
@@ -216,29 +214,31 @@ class PipelinedReads:
             pipeline = _fill(client.pipeline(transaction=False), key, queries)
             answers: list[Any] = pipeline.execute(raise_on_error=False)
             return answers
-        if len(queries) < 2 or not self._batches.acquire(blocking=False):
-            return _run_lanes(pool, key, [queries])
-        try:
-            return _run_lanes(pool, key, _deal(queries))
-        finally:
-            self._batches.release()
+        with self._deal(queries) as lanes:
+            return _run_lanes(pool, key, lanes)
 
-    async def arun(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
+    async def gather(self, client: redis.asyncio.Redis, key: str, queries: QueryBatch) -> list[Any]:
         """`run` on the running event loop."""
-        if len(queries) < 2 or not self._batches.acquire(blocking=False):
-            pipeline = _fill(client.pipeline(transaction=False), key, queries)
-            answers: list[Any] = await pipeline.execute(raise_on_error=False)
-            return answers
-        try:
-            pipelines = [_fill(client.pipeline(transaction=False), key, lane) for lane in _deal(queries)]
+        with self._deal(queries) as lanes:
+            pipelines = [_fill(client.pipeline(transaction=False), key, lane) for lane in lanes]
             running = [pipeline.execute(raise_on_error=False) for pipeline in pipelines]
-            lanes = await asyncio.gather(*running, return_exceptions=True)
+            answers = await asyncio.gather(*running, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return _interleave(answers)
+
+    @contextmanager
+    def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
+        """Yield the parts of *queries* that may run at once; `_interleave` undoes it."""
+        if len(queries) < 2 or not self._batches.acquire(blocking=False):
+            yield [queries]
+            return
+        try:
+            count = min(LANES, len(queries))
+            yield [queries[place::count] for place in range(count)]
         finally:
             self._batches.release()
-        for lane in lanes:
-            if isinstance(lane, BaseException):
-                raise lane
-        return _interleave(lanes)
 
 
 def _fill(pipeline: Any, key: str, queries: QueryBatch) -> Any:
@@ -276,12 +276,7 @@ def _read_answer(connection: Any) -> Any:
         return error
 
 
-def _deal(queries: QueryBatch) -> list[QueryBatch]:
-    count = min(LANES, len(queries))
-    return [queries[place::count] for place in range(count)]
-
-
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Return the answers of *lanes* in the order of the queries that `_deal` dealt."""
+    """Return the answers of *lanes* in the order of their queries, which were dealt to the lanes in turn."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
     return [answer for answer in answers if answer is not _MISSING]

@@ -53,13 +53,11 @@ class Store(Protocol):
 
     def key(self, namespace: str) -> str: ...
 
-    def perform(self, key: str, query: Query | Reads) -> Any: ...
+    def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
+        """Run *query* on the graph *key* by calls, and return its rows."""
 
-    async def aperform(self, key: str, query: Query | Reads) -> Any: ...
-
-    def command(self, *words: str | int) -> Any: ...
-
-    async def acommand(self, *words: str | int) -> Any: ...
+    def command(self, *words: str | int) -> Flow[Any]:
+        """Run a command of the server itself by calls, and return its reply."""
 
 
 class Scorer(Protocol):
@@ -217,8 +215,7 @@ class Driver(Generic[S]):
     def _perform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query() | Reads():
-                cached = self._find_rows(key, effect)
-                return self._keep_rows(key, effect, self.store.perform(key, effect)) if cached is None else cached
+                return run(self._read_rows(key, effect), Call.run)
             case Embed(texts, role):
                 return self.embedder.embed(texts, role)
             case Score(question, texts):
@@ -229,9 +226,9 @@ class Driver(Generic[S]):
             case Ask():
                 return self.model.answer(effect)
             case Command(words):
-                return self.store.command(*words)
-            case Call(function):
-                return function()
+                return run(self.store.command(*words), Call.run)
+            case Call():
+                return effect.run()
             case Work(task):
                 return task()
         return self._perform_locally(effect)
@@ -239,10 +236,7 @@ class Driver(Generic[S]):
     async def _aperform(self, key: str, effect: Any) -> Any:
         match effect:
             case Query() | Reads():
-                cached = self._find_rows(key, effect)
-                if cached is None:
-                    return self._keep_rows(key, effect, await self.store.aperform(key, effect))
-                return cached
+                return await arun(self._read_rows(key, effect), Call.arun)
             case Embed(texts, role):
                 return await self.embedder.aembed(texts, role)
             case Score(question, texts):
@@ -253,9 +247,9 @@ class Driver(Generic[S]):
             case Ask():
                 return await self.model.aanswer(effect)
             case Command(words):
-                return await self.store.acommand(*words)
-            case Call(_, coroutine):
-                return await coroutine()
+                return await arun(self.store.command(*words), Call.arun)
+            case Call():
+                return await effect.arun()
             case Work(task):
                 return await asyncio.to_thread(task)
         return self._perform_locally(effect)
@@ -268,16 +262,15 @@ class Driver(Generic[S]):
                 return self.clock()
         raise TypeError(f"no such effect: {effect!r}")
 
-    def _find_rows(self, key: str, query: Query | Reads) -> Any:
-        """Return the rows of *query*, if they were read when nothing had changed since."""
+    def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
+        """Return the rows of *query*, which are cached if it says when they changed last."""
         if isinstance(query, Reads) or query.as_of is None:
-            return None
-        as_of, rows = self.tables.get([(key, query.cypher)]).get((key, query.cypher), (None, None))
-        return rows if as_of == query.as_of else None
-
-    def _keep_rows(self, key: str, query: Query | Reads, rows: Any) -> Any:
-        if isinstance(query, Query) and query.as_of is not None:
-            self.tables.put({(key, query.cypher): (query.as_of, rows)})
+            return (yield from self.store.perform(key, query))
+        place = (key, query.cypher)
+        as_of, rows = self.tables.get([place]).get(place, (None, None))
+        if as_of != query.as_of:
+            rows = yield from self.store.perform(key, query)
+            self.tables.put({place: (query.as_of, rows)})
         return rows
 
     def _find_scores(self, question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[str]]:

@@ -5,16 +5,20 @@ Steps yield them; `kg_memory.runtime.driver` performs them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.flow import Flow, T
+from kg_memory.runtime.flow import Flow, T, arun, run
 
+P = ParamSpec("P")
+S = TypeVar("S")
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]
 
@@ -139,10 +143,53 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call *function*, or on an event loop *coroutine*, which does the same; answered by what it returns."""
+    """Call *function*, or on an event loop *coroutine*, which does the same; answered by what it returns.
+
+    `read` turns the result into the answer. `span` opens a context around both that is called with the answer.
+    """
 
     function: Callable[[], Any]
     coroutine: Callable[[], Awaitable[Any]]
+    read: Callable[[Any], Any] | None = None
+    span: Callable[[], AbstractContextManager[Any]] | None = None
+
+    def run(self) -> Any:
+        """Call the function."""
+        if self.span is None:
+            return self._answer(self.function())
+        with self.span() as record:
+            return record(self._answer(self.function()))
+
+    async def arun(self) -> Any:
+        """Call the coroutine."""
+        if self.span is None:
+            return self._answer(await self.coroutine())
+        with self.span() as record:
+            return record(self._answer(await self.coroutine()))
+
+    def _answer(self, result: Any) -> Any:
+        return result if self.read is None else self.read(result)
+
+
+def in_thread(task: Callable[[], Any]) -> Call:
+    """Return a call of *task*, which blocks: an event loop has it done in a thread."""
+    return Call(task, partial(asyncio.to_thread, task))
+
+
+def both(
+    flow: Callable[Concatenate[S, P], Flow[T]],
+) -> tuple[Callable[Concatenate[S, P], T], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]]:
+    """Return the sync and the async form of the method *flow*, which yields only calls, and flows of calls."""
+
+    @wraps(flow)
+    def run_calls(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return run(flow(self, *args, **kwargs), Call.run)
+
+    @wraps(flow)
+    async def arun_calls(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await arun(flow(self, *args, **kwargs), Call.arun)
+
+    return run_calls, arun_calls
 
 
 class Graph(Protocol):

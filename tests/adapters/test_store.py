@@ -42,7 +42,7 @@ def sent(store, monkeypatch):
     """The queries that are sent, by round trip."""
     trips = []
     database = store.memory.driver.store.database
-    for verb in ("query", "read_all"):
+    for verb in ("query_flow", "read_all_flow"):
         monkeypatch.setattr(database, verb, _kept(trips, getattr(database, verb)))
     return trips
 
@@ -199,13 +199,13 @@ async def test_threads_and_event_loops_share_a_store(store):
 async def test_callers_at_once_are_served_together_and_a_bad_one_alone_is_refused(store, monkeypatch):
     await store.aput(("a",), "0", {"n": 0})
     writes = []
-    aquery = store.memory.driver.store.database.aquery
+    query_flow = store.memory.driver.store.database.query_flow
 
-    async def counted(key, cypher, params, *, write):
+    def count(key, cypher, params, *, write):
         writes.append(write)
-        return await aquery(key, cypher, params, write=write)
+        return query_flow(key, cypher, params, write=write)
 
-    monkeypatch.setattr(store.memory.driver.store.database, "aquery", counted)
+    monkeypatch.setattr(store.memory.driver.store.database, "query_flow", count)
     puts = [store.aput(("a",), str(each), {"n": each}) for each in range(400)]
     results = await asyncio.gather(*puts, store.aput(("a",), "bad", {"n": object()}), return_exceptions=True)
     assert isinstance(results[-1], InputError)

@@ -38,7 +38,7 @@ def live(url: str, namespace: str, most: int, *, sent: bool) -> None:
     def dying(key: str, asked: Any) -> Any:
         writes = isinstance(asked, Query) and asked.write
         if not writes or sent:
-            rows = perform(key, asked)
+            rows = yield from perform(key, asked)
         if writes:
             os.kill(os.getpid(), 9)
         return rows

@@ -54,7 +54,7 @@ def sweep_before(monkeypatch):
     """What has a world evict what is over once, right before a query; it returns what is left to be done."""
 
     def begin(world, query):
-        database, ask, sweeps = world.memory._database, world.memory._database.query, ["one"]
+        database, ask, sweeps = world.memory._database, world.memory._database.query_flow, ["one"]
 
         def sweeping(key, text, params, *, write):
             if text == query and sweeps:
@@ -62,7 +62,7 @@ def sweep_before(monkeypatch):
                 world.privacy.evict(expired_days=0)
             return ask(key, text, params, write=write)
 
-        monkeypatch.setattr(database, "query", sweeping)
+        monkeypatch.setattr(database, "query_flow", sweeping)
         return sweeps
 
     return begin
@@ -118,7 +118,7 @@ def test_what_is_told_anew_is_found_again_with_its_past(moved, rows):
 
 def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_sweep(moved, rows, monkeypatch):
     moved.privacy.evict(expired_days=0)
-    database, ask = moved.memory._database, moved.memory._database.query
+    database, ask = moved.memory._database, moved.memory._database.query_flow
 
     def killed(key, text, params, *, write):
         if text == ingestion.REVIVE:
@@ -126,7 +126,7 @@ def test_what_held_again_when_its_reader_was_killed_is_found_after_the_next_swee
         return ask(key, text, params, write=write)
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "query", killed)
+        patch.setattr(database, "query_flow", killed)
         with pytest.raises(DatabaseUnavailable):
             moved.moves("Oslo", "2023-01-01")
     assert "Ann lives in Oslo" in {each.sentence for each in moved.facts.about("Ann", as_of="2024")}
@@ -202,7 +202,7 @@ def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_res
     monkeypatch.setattr(eviction, "AT_ONCE", 1)
     monkeypatch.setattr(eviction, "BELIEFS_AT_ONCE", 1)
     names = ["Ann", "Bob", *(place for place, _ in MOVES)]
-    database, ask = memory._database, memory._database.query
+    database, ask = memory._database, memory._database.query_flow
     ends = []
     for last in (0, 1, 3, 4, 6):
         space, left = f"{namespace} {last}", [last or 1000]
@@ -217,14 +217,14 @@ def test_a_run_that_is_killed_after_any_write_is_whole_and_the_next_does_the_res
             return ask(key, text, params, write=write)
 
         with monkeypatch.context() as patch:
-            patch.setattr(database, "query", dying)
+            patch.setattr(database, "query_flow", dying)
             try:
                 memory.privacy.evict(expired_days=0, orphans=True, namespace=space)
             except DatabaseUnavailable:
                 assert last
         assert told(memory, space, names) == before
         memory.privacy.evict(expired_days=0, orphans=True, namespace=space)
-        ends.append(whole(lambda query, space=space: ask(graph_key(space), query, {}, write=False)))
+        ends.append(whole(lambda query, space=space: database.query(graph_key(space), query, {}, write=False)))
     assert all(each == ends[0] for each in ends)
 
 

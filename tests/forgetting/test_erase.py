@@ -87,14 +87,14 @@ def test_a_copy_that_a_killed_export_left_goes_too(memory, namespace):
 @pytest.mark.parametrize("refused", ["BGREWRITEAOF", "INFO"])
 def test_a_server_that_refuses_is_told_with_what_to_do(memory, namespace, monkeypatch, refused):
     database = memory.driver.store.database.__class__
-    real = database.command
+    real = database.command_flow
 
     def command(self: Any, *words: str) -> Any:
         if words[0] == refused:
             raise QueryError("FalkorDB refused a query: NOPERM this user has no permissions")
         return real(self, *words)
 
-    monkeypatch.setattr(database, "command", command)
+    monkeypatch.setattr(database, "command_flow", command)
     added = memory.add(SAID, speaker="Ann", namespace=namespace)
     done = memory.privacy.forget(episode=added.episode, erase=True, namespace=namespace)
     assert (done.erased, "NOPERM" in done.advice, "BGREWRITEAOF" in done.advice) == (False, True, True)

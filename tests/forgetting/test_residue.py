@@ -49,15 +49,15 @@ def broken(world, database, monkeypatch) -> Callable[..., Any]:
     """Forget while something is put back in the moment in which all is removed."""
 
     def forget(episode: str, *queries: str, **params: Any) -> Any:
-        real = database.__class__.query
+        real = database.__class__.query_flow
 
         def planting(self, key, text, given, *, write):
-            found = real(self, key, text, given, write=write)
+            rows = yield from real(self, key, text, given, write=write)
             for query in queries if text == cypher.FORGET else ():
-                real(self, key, query, params, write=True)
-            return found
+                yield from real(self, key, query, params, write=True)
+            return rows
 
-        monkeypatch.setattr(database.__class__, "query", planting)
+        monkeypatch.setattr(database.__class__, "query_flow", planting)
         return world.privacy.forget(episode=episode)
 
     return forget

@@ -78,14 +78,14 @@ def test_a_run_that_waited_at_a_breakpoint_meanwhile_is_read_anew(world, rows, g
 def test_an_episode_that_is_saved_meanwhile_borrows_no_words(world, rows, monkeypatch):
     first = world.add("zebulon here", speaker="Ann", at="2024-01-01")
     database = world.memory._database
-    ask, waiting = database.query, [first.episode]
+    ask, waiting = database.query_flow, [first.episode]
 
     def query(key: str, text: str, params: Any, *, write: bool) -> Any:
         if text == episodes.SAVE_EPISODE and waiting:
             world.privacy.forget(episode=waiting.pop())
         return ask(key, text, params, write=write)
 
-    monkeypatch.setattr(database, "query", query)
+    monkeypatch.setattr(database, "query_flow", query)
     world.add("hello all", speaker="Ann", at="2024-01-01T00:01")
     assert residue(rows, "zebulon", first.episode) == []
 

@@ -34,17 +34,17 @@ def test_what_another_forgets_while_it_is_looked_at_is_looked_at_again(world, ro
         world.moves("Oslo", f"2024-01-01T00:0{minute}", f" zebulon{minute}") for minute in (1, 2, 3)
     )
     database = world.memory._database
-    ask, waiting = database.query, [second.episode, third.episode]
+    ask, waiting = database.query_flow, [second.episode, third.episode]
 
     def looking(key, text, params, *, write):
-        found = ask(key, text, params, write=write)
+        rows = yield from ask(key, text, params, write=write)
         if text == query and len(waiting) == 2:
             waiting.pop(0)
             world.privacy.forget(episode=second.episode)
             world.privacy.forget(episode=third.episode)
-        return found
+        return rows
 
-    monkeypatch.setattr(database, "query", looking)
+    monkeypatch.setattr(database, "query_flow", looking)
     assert world.privacy.forget(episode=first.episode).episodes == (first.episode,)
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
 
