@@ -37,7 +37,10 @@ SECRETS = [
     ("Card 4111 1111 1111 1111, valid to 2027", "Card [card number], valid to 2027"),
     ("5500-0000-0000-0004", "[card number]"),
     ("Card 12 4111 1111 1111 1111", "Card 12 [card number]"),
-    ("Card 4111111111111111 123, then 2026-4111-1111-1111-1111 12", "Card [card number] 123, then 2026-[card number] 12"),
+    (
+        "Card 4111111111111111 123, then 2026-4111-1111-1111-1111 12",
+        "Card [card number] 123, then 2026-[card number] 12",
+    ),
     ("ann,7,4111111111111111,12/27", "ann,7,[card number],12/27"),
     ("3782 822463 10005 5500 0000 0000 0004", "[card number] [card number]"),
     ("41 11 11 11 11 11 11 11 5500000000000004", "[card number] [card number]"),
