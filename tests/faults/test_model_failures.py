@@ -1,4 +1,4 @@
-"""Whatever a language model does over HTTP, by both plans: what the caller is told, and what is stored.
+"""Whatever a language model does over HTTP: what the caller is told, and what is stored.
 
 The episode is there in every case, and is finished once the model behaves.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 import pytest
@@ -94,9 +95,13 @@ def remote(serving: Model) -> Iterator[Model]:
     serving.mend()
 
 
-@pytest.fixture(scope="module", params=["standard", "thorough"])
+both_plans = pytest.mark.parametrize("memory", ["standard", "thorough"], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def memory(request: pytest.FixtureRequest, server: Server, serving: Model) -> Iterator[GraphMemory]:
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan=request.param)
+    plan = getattr(request, "param", "standard")
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan=plan)
     policy = RetryPolicy(attempts=3, rejections=3, first=0.01)
     model = ChatModel(open_chat_model("scripted", serving.url, timeout=TIMEOUT), retry_policy=policy)
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
@@ -108,8 +113,11 @@ Add = Callable[..., AddResult]
 
 @pytest.fixture
 def add(memory: GraphMemory, namespace: str) -> Add:
+    minutes = count()
+
     def call(content: str = SAID) -> AddResult:
-        return memory.add(content, speaker="Ann", at=AT, namespace=namespace)
+        at = f"2024-05-01T10:{next(minutes):02}:00Z"
+        return memory.add(content, speaker="Ann", at=at, namespace=namespace)
 
     return call
 
@@ -244,6 +252,7 @@ USEFUL: dict[str, tuple[Any, set[str]]] = {
 }  # fmt: skip
 
 
+@both_plans
 @pytest.mark.parametrize("name", USEFUL)
 def test_what_is_of_use_in_an_odd_answer_is_kept(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
@@ -270,6 +279,7 @@ def test_of_ten_thousand_entities_a_hundred_are_kept_and_the_rest_is_told(
     assert memory.stats(namespace=namespace).entities == len(added.entities)
 
 
+@both_plans
 def test_facts_about_what_is_not_there_are_left_out(
     memory: GraphMemory, remote: Model, add: Add, namespace: str
 ) -> None:
@@ -298,6 +308,7 @@ LATER = {
 }  # fmt: skip
 
 
+@both_plans
 @pytest.mark.parametrize("name", LATER)
 def test_answers_about_ids_that_do_not_exist_change_nothing(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
@@ -313,6 +324,7 @@ def test_answers_about_ids_that_do_not_exist_change_nothing(
     assert {each.name for each in memory.entities.list(namespace=namespace)} >= {"Ann", "Paris", "Oslo"}
 
 
+@both_plans
 @pytest.mark.parametrize("kind", ["FactVerdicts", "Resolutions", "CanonicalPredicates"])
 @pytest.mark.parametrize("name", ["500", "a refusal", "no JSON"])
 def test_a_later_question_that_fails_leaves_nothing_half_written(
@@ -339,6 +351,7 @@ def test_a_later_question_that_fails_leaves_nothing_half_written(
     assert "Ann lives in Oslo" in added.facts
 
 
+@both_plans
 async def test_asyncio_meets_the_same(memory: GraphMemory, remote: Model, namespace: str) -> None:
     for name in ("500", "a timeout", "a refusal"):
         fault, outcome = LASTING[name]

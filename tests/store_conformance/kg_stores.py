@@ -13,12 +13,15 @@ from kg_memory.falkor import binaries, embedded
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from langgraph_store_conformance import StoreConformance, WordCounts
+from langgraph_store_conformance.checks.basic import Batches
+from langgraph_store_conformance.checks.concurrency import Concurrency
+from langgraph_store_conformance.harness import Checks
 from tests.scripted import Scripted
 from tests.store_conformance import tcp
 
 
-class KG(StoreConformance):
-    """On an embedded server, over a unix socket."""
+class Embedded(Checks):
+    """Stores on an embedded server, over a unix socket."""
 
     title = "KGStore"
     shortest_ttl = 0.003
@@ -47,8 +50,12 @@ class KG(StoreConformance):
         return make
 
 
-class KGOverTCP(KG):
-    """On a separate server, over TCP."""
+class KG(Embedded, StoreConformance):
+    """The whole suite."""
+
+
+class KGOverTCP(Embedded, Batches, Concurrency):
+    """What a connection may change, on a separate server, over TCP."""
 
     title = "KGStore over TCP"
     callers = 200

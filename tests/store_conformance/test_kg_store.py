@@ -8,4 +8,4 @@ class TestKGStore(KG):
 
 
 class TestKGStoreOverTCP(KGOverTCP):
-    """The whole suite over TCP."""
+    """What a connection may change, over TCP."""
