@@ -7,6 +7,8 @@ import pytest
 from kg_memory import AddResult
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
+from kg_memory.temporal.interval import OPEN_END
+from kg_memory.text.identity import belief_id, decision_id
 from tests.forgetting import residue
 
 
@@ -52,6 +54,18 @@ def test_what_others_say_too_stays_with_their_words_and_dates(world, rows):
     assert [each.source_id for each in fact.sources] == ["m2"]
     assert (done.facts, done.entities, done.changed) == ((), (), (before.id,))
     assert residue(rows, "secretly", first.episode) == []
+
+
+def test_a_belief_that_follows_from_forgetting_has_it_as_its_cause(world, rows):
+    first = world.moves("Oslo", "2024-01-01", ", secretly")
+    world.add("I still live in Oslo.", speaker="Ann", at="2024-03-01")
+    [fact] = world.facts.about("Ann")
+    world.privacy.forget(episode=first.episode)
+    query = "MATCH (b:Belief {expired_at: $open}) RETURN properties(b) AS belief"
+    [belief] = (row["belief"] for row in rows(query, open=OPEN_END))
+    assert belief["cause"] == decision_id(world.namespace, first.episode, belief["created_at"])
+    times = (belief["valid_at"], belief["invalid_at"], belief["known_from"], 0)
+    assert belief["id"] == belief_id(world.namespace, fact.id, belief["cause"], *times)
 
 
 def test_a_sentence_that_only_a_forgotten_message_gave_is_told_in_other_words(world, rows, model):

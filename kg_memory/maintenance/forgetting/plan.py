@@ -72,8 +72,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     _remove_from_history(history, impact, gone_facts, parameters["unrefuted"])
     causes = impact.forgotten.ids.union(parameters["gone_decisions"])
     cause = decision_id(namespace, " ".join(sorted(impact.forgotten.ids)), time)
-    # The two are in this order in all graphs so far: the removal is in the ids, and the namespace is the cause.
-    recorded_by = (cause, namespace)
+    recorded_by = (namespace, cause)
     beliefs = _plan_beliefs(history, belief_rows, causes, ConflictPolicy.from_settings(settings), recorded_by)
     gone_beliefs = {row["belief"]["id"] for row in belief_rows if row["fact"] in gone_facts}
     retold = (row["id"] for row in parameters["retold"])
@@ -208,8 +207,8 @@ def _plan_beliefs(
 ) -> BeliefPlan:
     """Return what to write so that beliefs follow from *history*, from which what is forgotten was removed.
 
-    *rows* are all beliefs about its facts, ever; those with one of *causes* are removed. *recorded_by* is by what
-    the new ones get their ids, and their cause.
+    *rows* are all beliefs about its facts, ever; those with one of *causes* are removed. The new ones are *recorded_by*
+    a cause in a namespace.
     """
     removed: list[str] = []
     saved = set[int]()
