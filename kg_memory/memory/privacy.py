@@ -8,12 +8,11 @@ from functools import partial
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.eviction import EvictionRequest, evict
 from kg_memory.maintenance.forgetting import audit as log
-from kg_memory.maintenance.forgetting.erase import Checkpointer, adelete_checkpoints, delete_checkpoints
+from kg_memory.maintenance.forgetting.erase import Checkpointer, delete_checkpoints
 from kg_memory.maintenance.forgetting.forget import OnProgress, forget, forget_everything, ignore_progress
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, select_threads
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.operations import AuditEntry, AuditReport, EvictionResult, ForgetReceipt
-from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE
 
@@ -76,9 +75,9 @@ class Privacy(Group):
             receipt = yield from forget_everything(request, engine.settings, namespace, delete)
         else:
             receipt = yield from forget(request, engine.settings, namespace, progress)
-        delete_sync = partial(delete_checkpoints, checkpointer, threads)
-        checkpoints = yield Call(delete_sync, partial(adelete_checkpoints, checkpointer, threads))
-        return receipt.model_copy(update={"checkpoints": checkpoints})
+        if checkpointer is not None:
+            yield from delete_checkpoints(checkpointer, threads)
+        return receipt.model_copy(update={"checkpoints": tuple(threads)})
 
     forget, aforget = verb(_forget)
 

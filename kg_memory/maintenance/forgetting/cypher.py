@@ -115,27 +115,19 @@ RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording A
 ORDER BY id
 """
 
-SAID_OF_FACTS = """
+SAID_OF_FACTS, SAID_OF_ENTITIES = (
+    f"""
 UNWIND $words AS row
-MATCH (f:Fact {id: row.id})
-MATCH (t:Term {s: row.word})
-WITH f, t
-MATCH (t)-[:IN_EPISODE]->(x:Episode)-[:STATES]->(f)
-WITH f, t, x
-WHERE NOT x.id IN $aside
-RETURN DISTINCT f.id AS id, t.s AS word
-"""
-
-SAID_OF_ENTITIES = """
-UNWIND $words AS row
-MATCH (n:Entity {id: row.id})
-MATCH (t:Term {s: row.word})
+MATCH (n:{label} {{id: row.id}})
+MATCH (t:Term {{s: row.word}})
 WITH n, t
-MATCH (t)-[:IN_EPISODE]->(x:Episode)-[:MENTIONS]->(n)
+MATCH (t)-[:IN_EPISODE]->(x:Episode)-[:{link}]->(n)
 WITH n, t, x
 WHERE NOT x.id IN $aside
 RETURN DISTINCT n.id AS id, t.s AS word
 """
+    for label, link in (("Fact", "STATES"), ("Entity", "MENTIONS"))
+)
 """Those of ``$words`` that other episodes about the same have too; those ``$aside`` carry words of what goes."""
 
 BELIEFS = """
@@ -194,93 +186,65 @@ Communities that are being summarised meanwhile, and episodes that are being rea
 goes.
 """
 
-_CORRECT = (
-    """
-CALL {
+
+def _for_each(name: str, body: str, row: str = "row") -> str:
+    """Return the part of a query that does *body* for each *row* of the parameter *name*."""
+    return f"""
+CALL {{
   WITH e
-  UNWIND $links AS row
-  MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after})
-  MERGE (p)-[:NEXT]->(n)
-}
-CALL {
-  WITH e
-  UNWIND $places AS row
-  MATCH (d:Episode {id: row.id})
-  SET d.n = row.n
-  WITH d, row
-  OPTIONAL MATCH (old:Term)-[p:IN_EPISODE]->(d)
+  UNWIND ${name} AS {row}
+  {body.strip()}
+}}"""
+
+
+def _replace_terms(label: str, node: str) -> str:
+    """Return the part of a query that makes ``row.terms`` the words of *node*, which is of *label*."""
+    return f"""WITH {node}, row
+  OPTIONAL MATCH (old:Term)-[p:IN_{label.upper()}]->({node})
   WHERE NOT old.s IN [term IN row.terms | term.term]
   DELETE p
-  WITH DISTINCT d, row
+  WITH DISTINCT {node}, row
   UNWIND row.terms AS term
-  MERGE (t:Term {s: term.term})
-  MERGE (t)-[q:IN_EPISODE]->(d)
-  SET q.f = term.f
-}
-CALL {
-  WITH e
-  UNWIND $evidence AS row
+  MERGE (t:Term {{s: term.term}})
+  MERGE (t)-[q:IN_{label.upper()}]->({node})
+  SET q.f = term.f"""
+
+
+_CORRECT = "".join(
+    (
+        _for_each("links", "MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)"),
+        _for_each("places", f"MATCH (d:Episode {{id: row.id}}) SET d.n = row.n {_replace_terms('Episode', 'd')}"),
+        _for_each(
+            "evidence",
+            """
   MATCH (f:Fact {id: row.id})
   SET f.wording = row.wording, f.confidence = row.confidence, f.said_at = row.said_at, f.told_at = row.told_at,
-    f.told_by = row.told_by, f.told_end = row.told_end
-}
-CALL {
-  WITH e
-  UNWIND $retold AS row
-  MATCH (f:Fact {id: row.id})
+    f.told_by = row.told_by, f.told_end = row.told_end""",
+        ),
+        _for_each(
+            "retold",
+            f"""
+  MATCH (f:Fact {{id: row.id}})
   SET f.sentence = row.sentence, f.embedding = vecf32(row.embedding), f.n = row.n
-  WITH f, row
-  OPTIONAL MATCH (old:Term)-[p:IN_FACT]->(f)
-  WHERE NOT old.s IN [term IN row.terms | term.term]
-  DELETE p
-  WITH DISTINCT f, row
-  UNWIND row.terms AS term
-  MERGE (t:Term {s: term.term})
-  MERGE (t)-[q:IN_FACT]->(f)
-  SET q.f = term.f
-}
-CALL {
-  WITH e
-  UNWIND $unrefuted AS row
-  MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact})
-  SET s.refuted = false
-}
-CALL {
-  WITH e
-  UNWIND $entities AS row
-  MATCH (n:Entity {key: row.key})
+  {_replace_terms("Fact", "f")}""",
+        ),
+        _for_each(
+            "unrefuted",
+            "MATCH (x:Episode {id: row.episode})-[s:STATES]->(f:Fact {id: row.fact}) SET s.refuted = false",
+        ),
+        _for_each(
+            "entities",
+            f"""
+  MATCH (n:Entity {{key: row.key}})
   SET n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen, n.summary = '',
     n.stale = $now, n.revision = coalesce(n.revision, 0) + 1, n.n = row.n
-  WITH n, row
-  OPTIONAL MATCH (old:Term)-[p:IN_ENTITY]->(n)
-  WHERE NOT old.s IN [term IN row.terms | term.term]
-  DELETE p
-  WITH DISTINCT n, row
-  UNWIND row.terms AS term
-  MERGE (t:Term {s: term.term})
-  MERGE (t)-[q:IN_ENTITY]->(n)
-  SET q.f = term.f
-}"""
-    + part.rename_entities("renamed")
-    + """
-CALL {
-  WITH e
-  UNWIND $unnamed AS row
-  MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key})
-  DELETE r
-}
-CALL {
-  WITH e
-  UNWIND $scrubbed AS row
-  MATCH (v:Verdict {id: row.id})
-  SET v.reason = row.reason, v.episode = row.episode
-}
-CALL {
-  WITH e
-  UNWIND $unread AS id
-  MATCH (x:Episode {id: id})
-  SET x.status = 'saved'
-}
+  {_replace_terms("Entity", "n")}""",
+        ),
+        part.rename_entities("renamed"),
+        _for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
+        _for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
+        _for_each("unread", "MATCH (x:Episode {id: id}) SET x.status = 'saved'", "id"),
+        """
 CALL {
   WITH e
   MATCH (x:Episode)
@@ -292,74 +256,54 @@ CALL {
   MATCH (a:Answer)
   WHERE a.key > ''
   DELETE a
-}
-"""
+}""",
+    )
 )
 """The correction of what stays: it has no word of what goes."""
 
 
-def _delete_nodes(label: str, name: str, condition: str = "", key: str = "id") -> str:
-    """Return the part of a query that removes the nodes of *label* whose *key* is in the parameter *name*."""
-    return f"""
-CALL {{
-  WITH e
-  UNWIND ${name} AS id
-  MATCH (gone:{label} {{{key}: id}}){condition}
-  DELETE gone
-}}"""
+def _delete_nodes(label: str, name: str) -> str:
+    """Return the part of a query that removes the nodes of *label* whose ids are in the parameter *name*."""
+    return _for_each(name, f"MATCH (gone:{label} {{id: id}}) DELETE gone", "id")
 
 
-_REMOVE = (
-    _delete_nodes("Decision", "gone_decisions")
-    + _delete_nodes("Verdict", "gone_verdicts")
-    + _delete_nodes("Belief", "gone_beliefs")
-    + _delete_nodes("Fact", "gone_facts")
-    + _delete_nodes("Community", "gone_communities")
-    + """
-CALL {
-  WITH e
-  UNWIND $gone_entities AS id
-  MATCH (:Entity {id: id})-[:MEANS]->(gone)
-  DELETE gone
-}"""
-    + _delete_nodes("Entity", "gone_entities")
-    + _delete_nodes("Episode", "gone_episodes")
-    + _delete_nodes("Alias", "gone_aliases", "\n  WHERE outdegree(gone) = 0", "key")
-    + """
-CALL {
-  WITH e
-  UNWIND $gone_predicates AS name
+_REMOVE = "".join(
+    (
+        _delete_nodes("Decision", "gone_decisions"),
+        _delete_nodes("Verdict", "gone_verdicts"),
+        _delete_nodes("Belief", "gone_beliefs"),
+        _delete_nodes("Fact", "gone_facts"),
+        _delete_nodes("Community", "gone_communities"),
+        _for_each("gone_entities", "MATCH (:Entity {id: id})-[:MEANS]->(gone) DELETE gone", "id"),
+        _delete_nodes("Entity", "gone_entities"),
+        _delete_nodes("Episode", "gone_episodes"),
+        _for_each("gone_aliases", "MATCH (gone:Alias {key: key}) WHERE outdegree(gone) = 0 DELETE gone", "key"),
+        _for_each(
+            "gone_predicates",
+            """
   MATCH (gone:Predicate {name: name})
   OPTIONAL MATCH (f:Fact)
   WHERE f.predicate = name OR f.wording = name
   WITH gone, count(f) AS uses
   WHERE uses = 0
-  DELETE gone
-}"""
+  DELETE gone""",
+            "name",
+        ),
+    )
 )
 
-_BELIEVE = (
+_BELIEVE = _for_each("reopened", "MATCH (b:Belief {id: row.id}) SET b.expired_at = row.until") + part.REVISE
+
+_REDACT = _for_each(
+    "redacted",
     """
-CALL {
-  WITH e
-  UNWIND $reopened AS row
-  MATCH (b:Belief {id: row.id})
-  SET b.expired_at = row.until
-}"""
-    + part.REVISE
-)
-
-_REDACT = """
-CALL {
-  WITH e
-  UNWIND $redacted AS row
   MATCH (x:Episode {id: row.id})
   OPTIONAL MATCH (x)-[link:MENTIONS|STATES]->()
   DELETE link
   WITH DISTINCT x, row
   SET x.id = row.new_id, x.content = row.content, x.flags = row.flags, x.status = 'saved', x.embedding = NULL,
-    x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL
-}"""
+    x.answers = NULL, x.reason = NULL, x.step = NULL, x.plan = NULL, x.took = NULL""",
+)
 """A message of which a part goes is as one that was said without it and has yet to be read."""
 
 FORGET = (

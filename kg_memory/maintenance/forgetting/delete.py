@@ -261,23 +261,13 @@ RETURN name
 """
 
 VECTORS = {
-    "Episode": """
+    label: f"""
 UNWIND $ids AS id
-MATCH (n:Episode {id: id})
-WHERE n.embedding IS NOT NULL
-RETURN n.embedding AS vector
-""",
-    "Fact": """
-UNWIND $ids AS id
-MATCH (n:Fact {id: id})
-WHERE n.embedding IS NOT NULL
-RETURN n.embedding AS vector
-""",
-    "Entity": """
-UNWIND $ids AS id
-MATCH (n:Entity {id: id})
-MATCH (n)-[:MEANS]->(v)
+MATCH (n:{label} {{id: id}})
+{on}
+WHERE v.embedding IS NOT NULL
 RETURN v.embedding AS vector
-""",
+"""
+    for label, on in (("Episode", "WITH n AS v"), ("Fact", "WITH n AS v"), ("Entity", "MATCH (n)-[:MEANS]->(v)"))
 }
 """The vectors of what goes, by labels."""

@@ -6,17 +6,17 @@ checkpointer that is given has checkpoints.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from kg_memory.errors import DatabaseError, QueryError
 from kg_memory.falkor.graph_swap import orphans
 from kg_memory.falkor.rows import Row
-from kg_memory.runtime.effects import command, work
+from kg_memory.runtime.effects import Call, command, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import clear_caches
 
@@ -80,8 +80,7 @@ def rewrite_files(key: str) -> Flow[Erasure]:
 
 def _rewrite(how: str) -> Flow[Row]:
     yield from command(how)
-    state = yield from _wait_until_idle()
-    return state
+    return (yield from _wait_until_idle())
 
 
 def _wait_until_idle() -> Flow[Row]:
@@ -132,7 +131,7 @@ def find_cached_functions() -> list[Any]:
 
 
 def _is_bounded_cache(value: Any) -> bool:
-    parameters: Callable[[], dict[str, Any]] | None = getattr(value, "cache_parameters", None)
+    parameters = getattr(value, "cache_parameters", None)
     return callable(parameters) and parameters()["maxsize"] is not None
 
 
@@ -147,18 +146,7 @@ class Checkpointer(Protocol):
     async def adelete_thread(self, thread_id: str) -> Any: ...
 
 
-def delete_checkpoints(checkpointer: Checkpointer | None, threads: Sequence[str]) -> tuple[str, ...]:
-    """Delete the checkpoints of *threads*, and return the threads."""
-    if checkpointer is None:
-        return ()
+def delete_checkpoints(checkpointer: Checkpointer, threads: Iterable[str]) -> Flow[None]:
+    """Delete the checkpoints of *threads*."""
     for thread in threads:
-        checkpointer.delete_thread(thread)
-    return tuple(threads)
-
-
-async def adelete_checkpoints(checkpointer: Checkpointer | None, threads: Sequence[str]) -> tuple[str, ...]:
-    """`delete_checkpoints`, for asyncio."""
-    if checkpointer is None:
-        return ()
-    await asyncio.gather(*map(checkpointer.adelete_thread, threads))
-    return tuple(threads)
+        yield Call(partial(checkpointer.delete_thread, thread), partial(checkpointer.adelete_thread, thread))

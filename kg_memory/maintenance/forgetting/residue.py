@@ -309,25 +309,18 @@ MATCH (a:Alias {key: key})
 RETURN a.key AS key
 """
 
-
-def _near(label: str, text: str, speaker: str = "null") -> str:
-    return f"""
+NEAR = {
+    label: f"""
 UNWIND $vectors AS vector
-CALL db.idx.vector.queryNodes('{label}', 'embedding', $limit, vecf32(vector)) YIELD node, score
+CALL db.idx.vector.queryNodes('{index}', 'embedding', $limit, vecf32(vector)) YIELD node, score
 WHERE score < $same
-RETURN DISTINCT node.id AS id, node.{text} AS content, {speaker} AS speaker, node.embedding AS vector
+{match}
+RETURN DISTINCT n.id AS id, n.{text} AS content, {speaker} AS speaker, node.embedding AS vector
 """
-
-
-NEAR_EPISODES = _near("Episode", "content", "node.speaker")
-NEAR_FACTS = _near("Fact", "sentence")
-NEAR_ENTITIES = """
-UNWIND $vectors AS vector
-CALL db.idx.vector.queryNodes('Meaning', 'embedding', $limit, vecf32(vector)) YIELD node, score
-WHERE score < $same
-MATCH (n)-[:MEANS]->(node)
-RETURN DISTINCT n.id AS id, n.name AS content, null AS speaker, node.embedding AS vector
-"""
+    for label, index, match, text, speaker in (
+        ("Episode", "Episode", "WITH node, node AS n", "content", "n.speaker"),
+        ("Fact", "Fact", "WITH node, node AS n", "sentence", "null"),
+        ("Entity", "Meaning", "MATCH (n)-[:MEANS]->(node)", "name", "null"),
+    )
+}
 """The nodes with nearly a vector of what went, with the text that theirs must be of."""
-
-NEAR = {"Episode": NEAR_EPISODES, "Fact": NEAR_FACTS, "Entity": NEAR_ENTITIES}

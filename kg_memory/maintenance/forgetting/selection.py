@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -95,23 +95,17 @@ def _is_span(span: Any) -> bool:
 
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
     """Return the ids of the messages that are to go, in the order in which they came."""
-    rows: Sequence[Row]
-    match request.kind:
-        case "episode":
-            rows = yield from read(EPISODE, id=request.target)
-        case "fact":
-            rows = yield from read(EPISODES_STATING, fact=request.target)
-        case "thread":
-            rows = yield from read(EPISODES_OF_THREAD, key=thread_key(request.target))
-        case "speaker":
-            name = canonical_name(request.target)
-            speakers = [row["speaker"] for row in (yield from read(SPEAKERS))]
-            speakers = [speaker for speaker in speakers if canonical_name(speaker) == name]
-            rows = (yield from read(EPISODES_OF_SPEAKERS, speakers=speakers)) if speakers else []
-        case "source":
-            rows = yield from read(EPISODES_OF_SOURCE, source=request.target)
-        case _:
-            rows = yield from _select_about_entity(request.target)
+    if request.kind == "entity":
+        rows = yield from _select_about_entity(request.target)
+        return [row["id"] for row in rows]
+    target: str | list[str] = request.target
+    if request.kind == "thread":
+        target = thread_key(request.target)
+    elif request.kind == "speaker":
+        name = canonical_name(request.target)
+        speakers = yield from read(SPEAKERS)
+        target = [row["speaker"] for row in speakers if canonical_name(row["speaker"]) == name]
+    rows = yield from read(EPISODES_BY_KIND[request.kind], target=target)
     return [row["id"] for row in rows]
 
 
@@ -168,43 +162,27 @@ def _match_words(name: str) -> str:
     return f"{before}{re.escape(name)}{after}"
 
 
-EPISODE = """
-MATCH (e:Episode {id: $id})
-RETURN e.id AS id
-"""
-
-EPISODES_STATING = """
-MATCH (f:Fact {id: $fact})
-MATCH (e:Episode)-[:STATES]->(f)
+EPISODES_BY_KIND = {
+    kind: f"""
+{match}
 WITH DISTINCT e
 RETURN e.id AS id
 ORDER BY e.created_at, id
 """
-
-EPISODES_OF_THREAD = """
-MATCH (e:Episode {thread_key: $key})
-RETURN e.id AS id
-ORDER BY e.created_at, id
-"""
+    for kind, match in (
+        ("episode", "MATCH (e:Episode {id: $target})"),
+        ("fact", "MATCH (f:Fact {id: $target}) MATCH (e:Episode)-[:STATES]->(f)"),
+        ("thread", "MATCH (e:Episode {thread_key: $target})"),
+        ("speaker", "MATCH (e:Episode) WHERE e.speaker IN $target"),
+        ("source", "MATCH (e:Episode) WHERE e.source = $target"),
+    )
+}
+"""The messages of a target, by its kind, in the order in which they came."""
 
 SPEAKERS = """
 MATCH (e:Episode)
 WHERE e.speaker IS NOT NULL
 RETURN DISTINCT e.speaker AS speaker
-"""
-
-EPISODES_OF_SPEAKERS = """
-MATCH (e:Episode)
-WHERE e.speaker IN $speakers
-RETURN e.id AS id
-ORDER BY e.created_at, id
-"""
-
-EPISODES_OF_SOURCE = """
-MATCH (e:Episode)
-WHERE e.source = $source
-RETURN e.id AS id
-ORDER BY e.created_at, id
 """
 
 ENTITY = """
