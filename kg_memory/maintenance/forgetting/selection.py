@@ -96,8 +96,8 @@ def _is_span(span: Any) -> bool:
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
     """Return the ids of the messages that are to go, in the order in which they came."""
     if request.kind == "entity":
-        rows = yield from _select_about_entity(request.target)
-        return [row["id"] for row in rows]
+        about = yield from _select_about_entity(request.target)
+        return [row["id"] for row in about]
     target: str | list[str] = request.target
     if request.kind == "thread":
         target = thread_key(request.target)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
-from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from kg_memory.errors import InputError
@@ -26,7 +25,11 @@ from kg_memory.models.operations import ExportResult
 from kg_memory.temporal.interval import OPEN_END, instant
 
 Value = str | float | bool | list[str]
-Data = Mapping[str, Value]
+Data = dict[str, Value]
+Element = tuple[dict[str, str], Data]
+"""The id of a node, or the id and both ends of an edge; and its data."""
+Render = Callable[["Drawing", str], Iterator[str]]
+"""Yields the parts of a file that has a drawing, of a namespace."""
 
 ENTITIES = """
 MATCH (n:Entity)
@@ -57,62 +60,53 @@ ORDER BY id(n)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An entity, or a fact about more than two of them."""
-
-    id: str
-    data: Data
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A belief about a fact, or one end of it."""
-
-    id: str
-    source: str
-    target: str
-    data: Data
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Drawing:
-    """The nodes and edges of the graph *key*, up to its internal id *last*."""
+    """The nodes and edges of the graph *key*, up to its internal id *last*, with how many were drawn so far."""
 
     database: Database
     key: str
     last: int
+    counts: Counter[str] = field(default_factory=lambda: Counter(node=0, edge=0))
 
-    def nodes(self) -> Iterator[Node]:
-        """Yield the entities, and the facts that are nodes."""
+    def nodes(self) -> Iterator[Element]:
+        """Yield the entities, and the facts about more than two of them."""
         for row in self._read(ENTITIES):
             entity = row["entity"]
             data = _select(entity, "name", "type", "aliases", "summary", *_SEEN)
-            yield Node(entity["id"], {"kind": "entity", **data})
+            yield self._count("node", {"id": entity["id"]}, {"kind": "entity", **data})
         for row in self._read(FACTS):
             if len(row["objects"]) > 1:
                 fact = row["fact"]
-                yield Node(fact["id"], {"kind": "fact", "name": fact["sentence"], **_fact_data(row)})
+                data = {"kind": "fact", "name": fact["sentence"], **_fact_data(row)}
+                yield self._count("node", {"id": fact["id"]}, data)
 
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[Element]:
         """Yield the present beliefs about every fact, one edge a belief, or one a belief and entity."""
-        return chain.from_iterable(map(_to_edges, self._read(FACTS)))
+        for row in self._read(FACTS):
+            for ends, data in _to_edges(row):
+                yield self._count("edge", ends, data)
+
+    def _count(self, kind: str, ends: dict[str, str], data: Data) -> Element:
+        self.counts[kind] += 1
+        return ends, data
 
     def _read(self, query: str) -> Iterator[Row]:
         for first in range(0, self.last + 1, PAGE):
             yield from self.database.query(self.key, query, {"first": first, "end": first + PAGE}, write=False)
 
 
-def _to_edges(row: Row) -> Iterator[Edge]:
-    fact, objects = row["fact"]["id"], row["objects"]
+def _to_edges(row: Row) -> Iterator[Element]:
+    fact, subject, objects = row["fact"]["id"], row["subject"], row["objects"]
     for belief in row["beliefs"]:
+        id_ = belief["id"]
         data = {**_fact_data(row), "reviewed": belief["reviewed"], **_select(belief, *_DATES, "precision")}
         if len(objects) == 1:
-            yield Edge(belief["id"], row["subject"], objects[0], data)
+            yield {"id": id_, "source": subject, "target": objects[0]}, data
             continue
-        yield Edge(f"{belief['id']}/subject", row["subject"], fact, {**data, "role": "subject"})
+        yield {"id": f"{id_}/subject", "source": subject, "target": fact}, {**data, "role": "subject"}
         for place, entity in enumerate(objects):
-            yield Edge(f"{belief['id']}/object/{place}", fact, entity, {**data, "role": "object"})
+            yield {"id": f"{id_}/object/{place}", "source": fact, "target": entity}, {**data, "role": "object"}
 
 
 _SEEN = ("first_seen", "last_seen")
@@ -135,7 +129,7 @@ def _select(properties: Row, *names: str) -> dict[str, Value]:
 
 
 def _export_drawing(
-    write: Callable[[Drawing, str, IO[bytes]], ExportResult],
+    render: Render,
     database: Database,
     options: ExportOptions,
     target: Target,
@@ -151,7 +145,9 @@ def _export_drawing(
                 rows = database.query(key, cypher.LAST, {}, write=False)
                 if not rows or not database.query(key, cypher.META, {}, write=False):
                     raise InputError(f"namespace {namespace!r} is empty or does not exist; check its name")
-                return write(Drawing(database, key, int(rows[0]["last"])), namespace, stream)
+                drawing = Drawing(database, key, int(rows[0]["last"]))
+                size = sum(stream.write(part.encode()) for part in render(drawing, namespace))
+                return ExportResult(namespace=namespace, records=dict(drawing.counts), bytes=size)
 
         return read_snapshot(database, graph_key(namespace), write_snapshot)
 
@@ -170,25 +166,15 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 """
 
 
-def _write_graphml(drawing: Drawing, namespace: str, stream: IO[bytes]) -> ExportResult:
-    counts = {"node": 0, "edge": 0}
-    size = 0
-
-    def put(text: str) -> None:
-        nonlocal size
-        size += stream.write(text.encode())
-
-    put(_GRAPHML_HEAD + "".join(_graphml_keys()))
-    put(f'<graph id={_quote(namespace)} edgedefault="directed">\n')
-    for node in drawing.nodes():
-        put(f"<node id={_quote(node.id)}>{_graphml_data('n', node.data)}</node>\n")
-        counts["node"] += 1
-    for edge in drawing.edges():
-        ends = f"source={_quote(edge.source)} target={_quote(edge.target)}"
-        put(f"<edge id={_quote(edge.id)} {ends}>{_graphml_data('e', edge.data)}</edge>\n")
-        counts["edge"] += 1
-    put("</graph>\n</graphml>\n")
-    return ExportResult(namespace=namespace, records=counts, bytes=size)
+def _render_graphml(drawing: Drawing, namespace: str) -> Iterator[str]:
+    yield _GRAPHML_HEAD
+    yield from _graphml_keys()
+    yield f'<graph id={_quote(namespace)} edgedefault="directed">\n'
+    for kind, elements in (("node", drawing.nodes()), ("edge", drawing.edges())):
+        for ends, data in elements:
+            attributes = " ".join(f"{name}={_quote(value)}" for name, value in ends.items())
+            yield f"<{kind} {attributes}>{_graphml_data(kind[0], data)}</{kind}>\n"
+    yield "</graph>\n</graphml>\n"
 
 
 def _graphml_keys() -> Iterator[str]:
@@ -224,27 +210,21 @@ _CYTOSCAPE_HEAD = {
 }
 
 
-def _write_cytoscape(drawing: Drawing, namespace: str, stream: IO[bytes]) -> ExportResult:
+def _render_cytoscape(drawing: Drawing, namespace: str) -> Iterator[str]:
     head = json.dumps({**_CYTOSCAPE_HEAD, "data": {"name": namespace}})
-    size = stream.write(f'{head[:-1]}, "elements": {{\n"nodes": ['.encode())
-    node_data = ({"id": node.id, "value": node.id, **node.data} for node in drawing.nodes())
-    nodes, written = _write_elements(stream, node_data)
-    size += written + stream.write(b'],\n"edges": [')
-    edge_data = ({"id": edge.id, "source": edge.source, "target": edge.target, **edge.data} for edge in drawing.edges())
-    edges, written = _write_elements(stream, edge_data)
-    size += written + stream.write(b"]\n}}\n")
-    return ExportResult(namespace=namespace, records={"node": nodes, "edge": edges}, bytes=size)
+    yield f'{head[:-1]}, "elements": {{\n"nodes": ['
+    yield from _cytoscape_elements(({**ends, "value": ends["id"]}, data) for ends, data in drawing.nodes())
+    yield '],\n"edges": ['
+    yield from _cytoscape_elements(drawing.edges())
+    yield "]\n}}\n"
 
 
-def _write_elements(stream: IO[bytes], elements: Iterable[Data]) -> tuple[int, int]:
-    """Write *elements* with commas between, and return how many there are, and their bytes."""
-    count = size = 0
-    for data in elements:
-        text = json.dumps({"data": data}, ensure_ascii=False)
-        size += stream.write(((",\n" if count else "\n") + text).encode())
-        count += 1
-    return count, size
+def _cytoscape_elements(elements: Iterable[Element]) -> Iterator[str]:
+    separator = "\n"
+    for ends, data in elements:
+        yield separator + json.dumps({"data": {**ends, **data}}, ensure_ascii=False)
+        separator = ",\n"
 
 
-export_graphml = partial(_export_drawing, _write_graphml)
-export_cytoscape = partial(_export_drawing, _write_cytoscape)
+export_graphml = partial(_export_drawing, _render_graphml)
+export_cytoscape = partial(_export_drawing, _render_cytoscape)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
@@ -124,7 +125,8 @@ class Link(Element):
     target: str
 
 
-class Graph(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Graph:
     """A whole graph of Graphiti."""
 
     entities: list[Entity]
@@ -132,7 +134,19 @@ class Graph(BaseModel):
     edges: list[Edge]
     mentions: list[Link]
     communities: list[Community]
-    members: list[Link] = Field(default_factory=list)
+    members: list[Link] = field(default_factory=list)
+
+    @classmethod
+    def from_rows(cls, rows: Callable[[str], Iterable[Row]], path: Path | None = None) -> Self:
+        """Return the graph that has the *rows* of each label and relation, those of the file *path*."""
+        return cls(
+            entities=_validate(Entity, rows("Entity"), path),
+            episodes=_validate(Episode, rows("Episodic"), path),
+            edges=_validate(Edge, rows("RELATES_TO"), path),
+            mentions=_validate(Link, rows("MENTIONS"), path),
+            communities=_validate(Community, rows("Community"), path),
+            members=_validate(Link, rows("HAS_MEMBER"), path),
+        )
 
 
 def read_database(database: Database, name: str) -> Graph:
@@ -146,19 +160,13 @@ def read_database(database: Database, name: str) -> Graph:
         if not last or last[0]["last"] is None:
             raise InputError(f"there is no graph {name!r} on that server, or it is empty; name Graphiti's (--graph)")
 
-        def rows(query: str) -> Iterator[Row]:
+        def rows(name: str) -> Iterator[Row]:
+            query = NODES.format(label=name) if name in _LABELS else LINKS.format(label=_KINDS[name], kind=name)
             for first in range(0, last[0]["last"] + 1, PAGE):
                 for row in database.query(key, query, {"first": first, "end": first + PAGE}, write=False):
                     yield row["row"]
 
-        return Graph(
-            entities=_validate(Entity, rows(NODES.format(label="Entity"))),
-            episodes=_validate(Episode, rows(NODES.format(label="Episodic"))),
-            edges=_validate(Edge, rows(LINKS.format(label="Entity", kind="RELATES_TO"))),
-            mentions=_validate(Link, rows(LINKS.format(label="Episodic", kind="MENTIONS"))),
-            communities=_validate(Community, rows(NODES.format(label="Community"))),
-            members=_validate(Link, rows(LINKS.format(label="Community", kind="HAS_MEMBER"))),
-        )
+        return Graph.from_rows(rows)
 
     return read_snapshot(database, name, take)
 
@@ -180,18 +188,12 @@ def read_dump(path: Path) -> Graph:
         elif element.get("label") in _KINDS:
             ends = {name: uuids.get(str((element.get(end) or {}).get("id"))) for name, end in _ENDS}
             rows[element["label"]].append({**properties, **ends, "line": number})
-    return Graph(
-        entities=_validate(Entity, rows["Entity"], path),
-        episodes=_validate(Episode, rows["Episodic"], path),
-        edges=_validate(Edge, rows["RELATES_TO"], path),
-        mentions=_validate(Link, rows["MENTIONS"], path),
-        communities=_validate(Community, rows["Community"], path),
-        members=_validate(Link, rows["HAS_MEMBER"], path),
-    )
+    return Graph.from_rows(rows.__getitem__, path)
 
 
 _LABELS = {"Entity", "Episodic", "Community"}
-_KINDS = {"RELATES_TO", "MENTIONS", "HAS_MEMBER"}
+_KINDS = {"RELATES_TO": "Entity", "MENTIONS": "Episodic", "HAS_MEMBER": "Community"}
+"""The relations, with the label of the node at which they start."""
 _ENDS = (("source", "start"), ("target", "end"))
 
 
@@ -209,17 +211,10 @@ def select_group(graph: Graph, group: str | None) -> Graph:
         raise InputError(f"there is no group {group!r}, but {groups[:5]}; choose one of them")
     selected = groups[0] if group is None else group
 
-    def select(elements: list[E]) -> list[E]:
-        return [element for element in elements if (element.group_id or "") == selected]
+    def is_selected(element: Element) -> bool:
+        return (element.group_id or "") == selected
 
-    return Graph(
-        entities=select(graph.entities),
-        episodes=select(graph.episodes),
-        edges=select(graph.edges),
-        mentions=select(graph.mentions),
-        communities=select(graph.communities),
-        members=select(graph.members),
-    )
+    return Graph(*(list(filter(is_selected, getattr(graph, part.name))) for part in fields(graph)))
 
 
 def _read_elements(path: Path) -> Iterator[tuple[int, Row]]:
