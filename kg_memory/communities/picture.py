@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -50,50 +51,35 @@ def layout(count: int, lines: Sequence[tuple[int, int]]) -> list[Point]:
     """
     if count == 1:
         return [(SIZE / 2, SIZE / 2)]
-    angles = [2 * math.pi * place / count for place in range(count)]
-    points = [(math.cos(angle), math.sin(angle)) for angle in angles]
+    points = [cmath.exp(2j * math.pi * place / count) for place in range(count)]
     rest = 2 / math.sqrt(count)
     for turn in range(ROUNDS):
         forces = [_repulsion(points, place, rest) for place in range(count)]
         for start, end in lines:
-            pull = math.dist(points[start], points[end]) / rest
-            for near, far in ((start, end), (end, start)):
-                x, y = forces[near]
-                forces[near] = (
-                    x + (points[far][0] - points[near][0]) * pull,
-                    y + (points[far][1] - points[near][1]) * pull,
-                )
+            pull = (points[end] - points[start]) * abs(points[end] - points[start]) / rest
+            forces[start] += pull
+            forces[end] -= pull
         most = 0.2 * (1 - turn / ROUNDS)
         points = [_move(point, force, most) for point, force in zip(points, forces, strict=True)]
-    return _fit(points)
+    across, down = zip(*((point.real, point.imag) for point in points), strict=True)
+    return list(zip(_fit(across), _fit(down), strict=True))
 
 
-def _repulsion(points: Sequence[Point], place: int, rest: float) -> Point:
+def _repulsion(points: Sequence[complex], place: int, rest: float) -> complex:
     """Return the force with which all other points push the one at *place* away."""
-    x, y = points[place]
-    pushes = []
-    for index, (there_x, there_y) in enumerate(points):
-        if index != place:
-            away = max((x - there_x) ** 2 + (y - there_y) ** 2, 1e-6)
-            pushes.append(((x - there_x) * rest * rest / away, (y - there_y) * rest * rest / away))
-    across, down = zip(*pushes, strict=True)
-    return sum(across), sum(down)
+    apart = [points[place] - point for index, point in enumerate(points) if index != place]
+    return sum((away * rest * rest / max(abs(away) ** 2, 1e-6) for away in apart), 0j)
 
 
-def _move(point: Point, force: Point, most: float) -> Point:
-    strength = math.hypot(*force)
-    share = min(strength, most) / strength if strength else 0.0
-    return point[0] + force[0] * share, point[1] + force[1] * share
+def _move(point: complex, force: complex, most: float) -> complex:
+    strength = abs(force)
+    return point + force * min(strength, most) / strength if strength else point
 
 
-def _fit(points: Sequence[Point]) -> list[Point]:
-    """Return *points* moved and scaled into the picture."""
-    fitted = []
-    for axis in (0, 1):
-        values = [point[axis] for point in points]
-        low, span = min(values), max(max(values) - min(values), 1e-9)
-        fitted.append([MARGIN + (SIZE - 2 * MARGIN) * (value - low) / span for value in values])
-    return list(zip(*fitted, strict=True))
+def _fit(values: Sequence[float]) -> list[float]:
+    """Return *values* moved and scaled into the picture."""
+    low, span = min(values), max(max(values) - min(values), 1e-9)
+    return [MARGIN + (SIZE - 2 * MARGIN) * (value - low) / span for value in values]
 
 
 def _merge(lines: Sequence[Line]) -> Mapping[tuple[int, int], str]:

@@ -89,33 +89,40 @@ WITH e ORDER BY e.at, e.id LIMIT $limit
 RETURN e.id AS id, e.content AS text
 """
 
-EVICT_BELIEFS = """
+
+def _for_each(nodes: str, name: str, body: str) -> str:
+    """Return the part of a query that does *body* for each of the list *nodes*, called *name*."""
+    return f"""CALL {{
+  WITH {nodes}
+  UNWIND {nodes} AS {name}
+  {body}
+}}"""
+
+
+def _without_words(label: str) -> str:
+    """Return the part of a query that takes its words from each node in the list ``going``."""
+    return _for_each(
+        "going",
+        "d",
+        f"""MATCH (t:Term)-[p:IN_{label.upper()}]->(d)
+  DELETE p
+  WITH DISTINCT t
+  WHERE indegree(t) + outdegree(t) = 0
+  DELETE t""",
+    )
+
+
+_REVISED = "n.revision = coalesce(n.revision, 0) + 1"
+_NOT_FOUND = "f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL"
+
+EVICT_BELIEFS = f"""
 MATCH (b:Belief)
 WHERE b.expired_at <= $before
 WITH b LIMIT $limit
 WITH collect(b) AS gone
-CALL {
-  WITH gone
-  UNWIND gone AS b
-  DELETE b
-}
+{_for_each("gone", "b", "DELETE b")}
 RETURN size(gone) AS n
 """
-
-
-def _without_words(label: str, name: str) -> str:
-    """Return the part of a query that takes its words from each node in the list *name*."""
-    return f"""
-CALL {{
-  WITH {name}
-  UNWIND {name} AS d
-  MATCH (t:Term)-[p:IN_{label.upper()}]->(d)
-  DELETE p
-  WITH DISTINCT t
-  WHERE indegree(t) + outdegree(t) = 0
-  DELETE t
-}}"""
-
 
 EVICT_FACTS = f"""
 UNWIND $facts AS row
@@ -124,24 +131,10 @@ WHERE f.evicted IS NULL AND f.said_at = row.said_at
 WITH f{_WEIGHED}
 WHERE over OR ($active AND waiting = 0)
 WITH collect(f) AS going
-CALL {{
-  WITH going
-  UNWIND going AS f
-  MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
-  DELETE b
-}}{_without_words("fact", "going")}
-CALL {{
-  WITH going
-  UNWIND going AS f
-  SET f.evicted = $until, f.evicted_at = $now, f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL
-}}
-CALL {{
-  WITH going
-  UNWIND going AS f
-  MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
-  WITH DISTINCT n
-  SET n.revision = coalesce(n.revision, 0) + 1
-}}
+{_for_each("going", "f", "MATCH (f)-[:HELD|PROPOSED]->(b:Belief) DELETE b")}
+{_without_words("fact")}
+{_for_each("going", "f", f"SET f.evicted = $until, f.evicted_at = $now, {_NOT_FOUND}")}
+{_for_each("going", "f", f"MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity) WITH DISTINCT n SET {_REVISED}")}
 UNWIND going AS f
 RETURN f.id AS id
 """
@@ -162,38 +155,13 @@ WITH collect(n) AS going, collect(n.id) AS ids, collect(CASE WHEN facts = 0 THEN
 MATCH (m:Meta {{id: 'schema'}})
 WHERE size(going) > 0
 SET m.forgotten = coalesce(m.forgotten, 0) + 1, m.communities = coalesce(m.communities, 0) + 1
-WITH going, ids, unknown, known{_without_words("entity", "going")}
-CALL {{
-  WITH going
-  UNWIND going AS n
-  MATCH (n)-[r:SIMILAR_TO|HAS_MEMBER]-()
-  WITH DISTINCT r
-  DELETE r
-}}
-CALL {{
-  WITH going
-  UNWIND going AS n
-  MATCH (n)-[:MEANS]->(v)
-  DELETE v
-}}
-CALL {{
-  WITH unknown
-  UNWIND unknown AS n
-  MATCH (a:Alias)-[:NAMES]->(n)
-  WHERE outdegree(a) = 1
-  DELETE a
-}}
-CALL {{
-  WITH known
-  UNWIND known AS n
-  SET n.evicted = $now, n.summary = '', n.stale = NULL, n.n = 0,
-    n.revision = coalesce(n.revision, 0) + 1
-}}
-CALL {{
-  WITH unknown
-  UNWIND unknown AS n
-  DELETE n
-}}
+WITH going, ids, unknown, known
+{_without_words("entity")}
+{_for_each("going", "n", "MATCH (n)-[r:SIMILAR_TO|HAS_MEMBER]-() WITH DISTINCT r DELETE r")}
+{_for_each("going", "n", "MATCH (n)-[:MEANS]->(v) DELETE v")}
+{_for_each("unknown", "n", "MATCH (a:Alias)-[:NAMES]->(n) WHERE outdegree(a) = 1 DELETE a")}
+{_for_each("known", "n", f"SET n.evicted = $now, n.summary = '', n.stale = NULL, n.n = 0, {_REVISED}")}
+{_for_each("unknown", "n", "DELETE n")}
 UNWIND ids AS id
 RETURN id
 """

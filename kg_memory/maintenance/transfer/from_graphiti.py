@@ -15,6 +15,7 @@ from typing import Any
 
 from kg_memory.falkor.wire import Row
 from kg_memory.ingestion.postings import index_words
+from kg_memory.ingestion.revise import NewBelief
 from kg_memory.maintenance.transfer.graphiti import Edge, Episode, Graph
 from kg_memory.maintenance.transfer.lines import LINES, Line
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
@@ -256,22 +257,11 @@ class Conversion:
             yield self._belief_line(id_, statements, period, (changed or created, OPEN_END))
 
     def _belief_line(self, id_: str, statements: list[Statement], period: Period, believed: tuple[int, int]) -> Line:
-        cause = _first(statements).id
-        return _line(
-            "belief",
-            id=belief_id(self.namespace, id_, cause, period.valid_at, period.invalid_at, *believed),
-            fact=id_,
-            proposed=False,
-            valid_at=period.valid_at,
-            invalid_at=period.invalid_at,
-            known_from=period.known_from,
-            said_at=period.stated_at,
-            precision=period.precision,
-            end_precision=period.end_precision,
-            created_at=believed[0],
-            expired_at=believed[1],
-            cause=cause,
-        )
+        cause, (created, expired) = _first(statements).id, believed
+        times = (period.valid_at, period.invalid_at, created, expired)
+        belief = NewBelief(id_, belief_id(self.namespace, id_, cause, *times), period, cause)
+        times_believed = {"created_at": created, "expired_at": expired}
+        return _line("belief", fact=id_, proposed=False, **{**belief.to_row()["belief"], **times_believed})
 
     def _community_lines(self) -> Iterator[Line]:
         members: defaultdict[str, dict[str, None]] = defaultdict(dict)
