@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.maintenance.forgetting import cypher, delete, residue
@@ -121,6 +121,7 @@ WORDS = st.one_of(st.sampled_from(ODD), st.text("abcdeilnrsty'0129-_éß", min_s
 TEXTS = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
 
 
+@settings(max_examples=50)
 @given(said=TEXTS, other=TEXTS, third=TEXTS)
 def test_a_text_with_one_of_the_words_passes(said, other, third):
     words = set(terms(said))
