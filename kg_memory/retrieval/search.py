@@ -21,13 +21,11 @@ from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.bm25 import Frequencies, coverage, search_words
 from kg_memory.retrieval.fuse import NO_HITS, Hits, relative_shares
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.records import QuestionTime, Request, Search
-from kg_memory.retrieval.scope import Scope, measure
+from kg_memory.retrieval.retrievers import Frequencies, Scope, coverage, measure, search_meaning, search_words
 from kg_memory.retrieval.traversal import add_graph_hits
-from kg_memory.retrieval.vector import search_meaning
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key

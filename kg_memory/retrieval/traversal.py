@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import Kind
-from kg_memory.retrieval.bm25 import rarity
 from kg_memory.retrieval.fuse import Hits, positive
 from kg_memory.retrieval.plugins import Instants, Links, Walk
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.scope import Scope, filter_hits
+from kg_memory.retrieval.retrievers import Scope, filter_hits, rarity
 from kg_memory.retrieval.walks.bfs import links_of
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow

@@ -9,20 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.models.filters import parse_filter
-from kg_memory.retrieval import bm25 as by_words_module
-from kg_memory.retrieval.bm25 import (
+from kg_memory.retrieval import retrievers as by_words_module
+from kg_memory.retrieval.retrievers import (
     K1,
     MOST_POSTINGS,
     MOST_WEIGHED,
     B,
+    Scope,
     coverage,
+    measure,
     measure_leading,
     pick_rare,
     rarity,
     search_words,
     weigh_terms,
 )
-from kg_memory.retrieval.scope import Scope, measure
 from tests.retrieval.many import INSTANTS, Many
 
 NUMBERS = st.integers(0, 10**6)

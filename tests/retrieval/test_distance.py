@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kg_memory.retrieval import rerank
 from kg_memory.retrieval.plugins import Instants
-from kg_memory.retrieval.rerankers import features
-from kg_memory.retrieval.rerankers.features import count_hops, find_called, nearest
+from kg_memory.retrieval.rerank import count_hops, find_called, nearest
 from kg_memory.runtime.effects import Query, read
 from kg_memory.runtime.flow import run
 from tests.retrieval.conftest import Talk
@@ -45,7 +45,7 @@ def test_it_stops_once_it_has_all_that_is_wanted(story: Talk) -> None:
 
 
 def test_it_walks_over_so_many_entities_and_no_more(story: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "MOST_ENTITIES", 3)
+    monkeypatch.setattr(rerank, "MOST_ENTITIES", 3)
     assert hops(story, "Acme") == {"Acme": 0, "Mia": 1, "Ann": 2}
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Context, Explanation, SearchResults
+from kg_memory.retrieval.construct import FURTHER, GONE, explain
 from kg_memory.retrieval.context.render import context_of, render
-from kg_memory.retrieval.explain import FURTHER, GONE, explain
 from kg_memory.retrieval.fuse import Hits
 from kg_memory.retrieval.records import DEFAULT_TOKENS, Ranked
 from tests.retrieval.findings import PLENTY, episode, fact

@@ -13,8 +13,8 @@ from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.plugins import Instants, Question
 from kg_memory.retrieval.recipe import DEFAULT
+from kg_memory.retrieval.rerank import FeatureTable, read_features
 from kg_memory.retrieval.rerankers import ByDistance, ByMentions, ByRecency, ByTrust
-from kg_memory.retrieval.rerankers.features import FeatureTable, read_features
 from kg_memory.runtime.effects import Reads, read, write
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.settings import Settings

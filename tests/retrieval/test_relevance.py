@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.models.graph import KINDS
-from kg_memory.retrieval.bm25 import rarity
 from kg_memory.retrieval.fuse import NO_HITS, Hits
+from kg_memory.retrieval.retrievers import rarity
 from kg_memory.retrieval.search import USUALLY_AGREED, agreement, evidence, probability, relevance
 
 COUNTS: Any = dict.fromkeys(KINDS, 1000)

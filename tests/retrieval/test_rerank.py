@@ -12,6 +12,7 @@ from kg_memory.retrieval.fuse import LAST
 from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.recipe import DEFAULT, Weights, find_recipe
 from kg_memory.retrieval.rerankers import (
+    DAY,
     ByConfidence,
     ByCrossEncoder,
     ByDistance,
@@ -21,7 +22,6 @@ from kg_memory.retrieval.rerankers import (
     ByTrust,
     ByUse,
 )
-from kg_memory.retrieval.rerankers.signals import DAY
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.scope import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure, scores_of
+from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, measure, scores_of
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from tests.retrieval.many import INSTANTS, Many

@@ -9,9 +9,8 @@ from typing import Any
 from kg_memory.models.graph import Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.retrieval.context.lines import LineMaker, id_of, text_of
-from kg_memory.retrieval.context.packing import Choice, choose, same_as, token_cost
+from kg_memory.retrieval.context.packing import Choice, Group, choose, find_repeats, group_results, same_as, token_cost
 from kg_memory.retrieval.context.templates import Template, find_template
-from kg_memory.retrieval.dedupe import Group, find_repeats, group_results
 from kg_memory.retrieval.records import DEFAULT_TOKENS
 from kg_memory.text.tokenise import estimate_tokens, terms
 

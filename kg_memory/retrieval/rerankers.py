@@ -1,4 +1,4 @@
-"""Rerankers that weigh the score by one signal of the graph: mentions, distance, recency, use, confidence and trust."""
+"""The rerankers of the package: by a signal of the graph, by diversity, and by a cross-encoder (Zep 3.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from kg_memory.falkor.queries import features as cypher
-from kg_memory.retrieval.fuse import Ranking, Scored, blend, clamp, scale, sort_scores
+from kg_memory.retrieval.fuse import Ranking, Scored, blend, clamp, rescore, scale, sort_scores, stack
 from kg_memory.retrieval.plugins import Features, Hops, Needs, Part, Question, Share, Weight
 from kg_memory.runtime.effects import now, write
 from kg_memory.runtime.flow import Flow
@@ -114,6 +114,45 @@ class ByTrust(Part):
         return scale(ranking, {id_: feature.trust**self.weight for id_, feature in features.items()})
 
 
+class ByDiversity(Part):
+    """Prefer what adds to those before it: greedy maximal marginal relevance (Zep 3.2)."""
+
+    by: Literal["diversity"] = "diversity"
+    balance: Share = 0.5
+    """1 is relevance alone, 0 is difference alone."""
+    depth: Annotated[int, Field(ge=1, le=200)] = 40
+
+    @property
+    def features(self) -> Needs:
+        return Needs.of_all("similarity", depth=self.depth)
+
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+        similarity = {id_: feature.similarity for id_, feature in features.items()}
+        return stack(mmr(ranking[: self.depth], similarity, self.balance), ranking[self.depth :])
+
+
+class ByCrossEncoder(Part):
+    """Let the memory's cross-encoder read the question with each of the best candidates (Zep 3.2): exact, and slow."""
+
+    by: Literal["cross_encoder"] = "cross_encoder"
+    depth: Annotated[int, Field(ge=1, le=1000)] = 30
+    """The number of candidates of each kind that are read; the others keep their order behind them."""
+
+    @property
+    def features(self) -> Needs:
+        return Needs.of_all("answer", depth=self.depth)
+
+    def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: Question) -> list[Scored]:  # noqa: ARG002 - a protocol's
+        answers = {id_: feature.answer for id_, feature in features.items() if feature.answer is not None}
+        return rescore(ranking, answers)
+
+
+RERANKERS = ByMentions | ByDistance | ByRecency | ByUse | ByConfidence | ByTrust | ByCrossEncoder | ByDiversity
+"""The registry."""
+
+# Their formulas
+
+
 def log_shares(counts: Mapping[str, float]) -> dict[str, float]:
     """Return *counts* as shares of the largest, by their logarithms: ``log(1 + n) / log(1 + largest)``."""
     most = log1p(max(counts.values(), default=0.0)) or 1.0
@@ -143,3 +182,30 @@ def use_weight(count: float, confidence: float) -> float:
 def fade(count: float, elapsed_seconds: float, decay_lambda: float, interval: float) -> float:
     """Return the rest of *count*: the part *decay_lambda* after each whole *interval* elapsed (C19)."""
     return count * float(decay_lambda ** (max(elapsed_seconds, 0.0) // interval))
+
+
+def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance: float) -> list[Scored]:
+    """Return *ranking* by greedy maximal marginal relevance (Zep 3.2); of equals the better first, then by id.
+
+    The next is always the one with the most ``balance * relevance + (1 - balance) * novelty``, which is its new score.
+    Relevance is the score divided by the best, novelty 1 less the largest *similarity* (0 to 1, by both ids) to one
+    before it; a missing similarity is 0. As novelty can only shrink, the scores descend. A balance of 1 keeps the
+    order.
+    """
+    left = [id_ for id_, _ in sort_scores(ranking)]
+    relevance = {id_: clamp(score) for id_, score in ranking}
+    best = max(relevance.values(), default=0.0) or 1.0
+    likeness = dict.fromkeys(left, 0.0)
+
+    def gain(id_: str) -> float:
+        return balance * (relevance[id_] / best) + (1 - balance) * (1 - likeness[id_])
+
+    chosen: list[Scored] = []
+    while left:
+        best_id = max(left, key=gain)
+        chosen.append((best_id, gain(best_id)))
+        left.remove(best_id)
+        similar = similarity.get(best_id, {})
+        for id_ in left:
+            likeness[id_] = max(likeness[id_], clamp(similar.get(id_, 0.0)))
+    return chosen
