@@ -81,7 +81,10 @@ def _whole(root: Path, sources: Sequence[Source]) -> dict[str, Measure]:
 
 
 def _facade(sources: Sequence[Source]) -> Measure:
-    """Count the public attributes of `GraphMemory` and its bases in the package, without its groups."""
+    """Count the public attributes of `GraphMemory` and its bases in the package, without its groups.
+
+    The sync and the async form of a verb, such as `add` and `aadd`, count as one.
+    """
     stems = {Path(source.name).stem for source in sources if source.name.startswith(f"{PACKAGE}/memory/")}
     classes = [(source, node) for source in sources for node in source.nodes if isinstance(node, ast.ClassDef)]
     kinds, places = [pair for pair in classes if pair[1].name == "GraphMemory"], dict[str, str]()
@@ -90,7 +93,8 @@ def _facade(sources: Sequence[Source]) -> Measure:
         bases = {(homes.get(base.id, source.name), base.id) for base in kind.bases if isinstance(base, ast.Name)}
         kinds += [pair for pair in classes if (pair[0].name, pair[1].name) in bases]
         places |= {name: f"{source.name}:{line} GraphMemory.{name} is public" for line, name in _attributes(kind)}
-    public = sorted(name for name in places.keys() - (stems - {"open"}) if not name.startswith("_"))
+    names = {name for name in places.keys() - (stems - {"open"}) if not name.startswith("_")}
+    public = sorted(name for name in names if not (name[0] == "a" and name[1:] in names))
     mixins = sum(len(kind.bases) for _, kind in kinds[:1])
     return Measure(len(public), [places[name] for name in public], f", by {mixins} mixins")
 

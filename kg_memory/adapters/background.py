@@ -116,7 +116,7 @@ class BackgroundMemory(Closing):
         """Whether reading has ended."""
         self.renew()
         renew_in_children(self)
-        memory.before_close.append(WeakMethod(self._close_with_memory))
+        memory.driver.before_close.append(WeakMethod(self._close_with_memory))
         _unfinished.add(self)
 
     def renew(self) -> None:

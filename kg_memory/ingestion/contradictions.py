@@ -39,7 +39,7 @@ from kg_memory.llm.prompts.answers import FactVerdicts
 from kg_memory.runtime.effects import embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, instant, iso
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, iso_of
 from kg_memory.temporal.policy import ConflictPolicy, Relation
 from kg_memory.text import predicates
 from kg_memory.text.identity import verdict_id
@@ -229,9 +229,9 @@ def show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[StatedF
         "objects": [entities[place].name for place in fact.objects],
         "sentence": fact.sentence,
         "quote": episode.content[fact.start : fact.end],
-        "said_at": _iso(episode.at),
-        "valid_at": _iso(fact.valid_at),
-        "invalid_at": _iso(fact.invalid_at),
+        "said_at": iso_of(episode.at),
+        "valid_at": iso_of(fact.valid_at),
+        "invalid_at": iso_of(fact.invalid_at),
         "one_at_a_time": bool(fact.single_valued),
     }
     return {**_without_empty(own), "existing": [_show_candidate(candidate, names, fact) for candidate in among]}
@@ -247,9 +247,9 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
         "predicate": candidate.predicate,
         "objects": sorted(names.get(id_, name) for id_, name in objects),
         "sentence": candidate.sentence,
-        "said_at": _iso(candidate.stated_at),
-        "valid_at": _iso(candidate.valid_at),
-        "invalid_at": _iso(candidate.invalid_at),
+        "said_at": iso_of(candidate.stated_at),
+        "valid_at": iso_of(candidate.valid_at),
+        "invalid_at": iso_of(candidate.invalid_at),
         "one_at_a_time": bool(single_valued),
     }
     return _without_empty(shown)
@@ -258,11 +258,6 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _without_empty(shown: Shown) -> Shown:
     """Return *shown* without what is not so or not known, which would be an eighth of its tokens."""
     return {name: value for name, value in shown.items() if value is not None and value is not False}
-
-
-def _iso(micros: int | None) -> str | None:
-    moment = instant(micros)
-    return None if moment is None else iso(moment)
 
 
 def pair_keys(shown: Shown) -> list[str]:

@@ -16,8 +16,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.filter import without_contexts
-from kg_memory.ingestion.injection import Flag, injection_flags
+from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
 from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage, to_plain
 from kg_memory.ingestion.state import Draft, Update

@@ -19,9 +19,11 @@ from kg_memory.falkor.queries import usage as queries
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, THOROUGH, Budget, Scope, rung_of
 from kg_memory.models.operations import Usage
+from kg_memory.runtime.driver import Meter, without_meter
 from kg_memory.runtime.effects import Ask, Model, Query, now, work
 from kg_memory.runtime.flow import Every, Flow, T, through
 from kg_memory.runtime.lifecycle import BoundedCache, renew_in_children
+from kg_memory.settings import OFFLINE
 from kg_memory.text.tokenise import estimate_tokens
 
 MIN_ANSWER_TOKENS = 200
@@ -314,6 +316,16 @@ class BudgetMeter:
             days = self.budget.namespace_days
             more |= {"spent_today": day, "spent_since": 0 if days is None else day - days + 1}
         return {**params, **more}
+
+
+def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
+    """Return the meter of questions to *model*; the offline rules cost nothing and need none."""
+    accounts = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False)
+
+    def meter(flow: Flow[T], namespace: str) -> Flow[T]:
+        return BudgetMeter(accounts.get_or_make(namespace, Account), budget, rules).meter(flow)
+
+    return without_meter if model.name == OFFLINE else meter
 
 
 def _times(cost: Usage, count: int) -> Usage:

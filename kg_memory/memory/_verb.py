@@ -81,11 +81,18 @@ class Graphs:
 class Group:
     """Verbs of a memory that belong together."""
 
-    group: ClassVar[str] = ""
+    _group: ClassVar[str] = ""
     """The name under which a memory has these verbs, for telemetry; the top of the facade has none."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def _span(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> AbstractContextManager[telemetry.Recorder]:
+        path = f"{self._group}.{name}" if self._group else name
+        first = args[0] if args else kwargs.get("question")
+        return telemetry.verb(path, kwargs.get("namespace"), first if isinstance(first, str) else None)
 
 
 def verb(
@@ -99,13 +106,13 @@ def verb(
 
     @wraps(flow)
     def run(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with _span(self, name, args, kwargs) as tell:
+        with self._span(name, args, kwargs) as tell:
             namespace = validate_namespace(kwargs.get("namespace"))
             return tell(self._engine.driver.run(flow(self, *args, **kwargs), namespace))
 
     @wraps(flow)
     async def arun(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with _span(self, name, args, kwargs) as tell:
+        with self._span(name, args, kwargs) as tell:
             namespace = validate_namespace(kwargs.get("namespace"))
             return tell(await self._engine.driver.arun(flow(self, *args, **kwargs), namespace))
 
@@ -121,11 +128,3 @@ def _describe(form: Any, flow: Callable[..., Any], name: str) -> None:
     form.__name__, form.__qualname__ = name, flow.__qualname__.replace(flow.__name__, name)
     form.__signature__ = signature.replace(return_annotation=result)
     form.__annotations__ = {**flow.__annotations__, "return": result}
-
-
-def _span(
-    group: Group, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> AbstractContextManager[telemetry.Recorder]:
-    path = f"{group.group}.{name}" if group.group else name
-    first = args[0] if args else kwargs.get("question")
-    return telemetry.verb(path, kwargs.get("namespace"), first if isinstance(first, str) else None)

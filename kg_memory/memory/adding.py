@@ -9,20 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
+from kg_memory.communities.graph import claim_refresh
+from kg_memory.communities.graph import log_failure as log_refresh_failure
 from kg_memory.errors import BudgetSpent, EmbeddingError, InputError, KGMemoryError, ModelError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
-from kg_memory.ingestion.batching import all_waiting, wait
 from kg_memory.ingestion.graph import OUTAGES, mark_failed
-from kg_memory.ingestion.prefetch.ahead import Window, ask_ahead
+from kg_memory.ingestion.prefetch import Window, ask_ahead
+from kg_memory.ingestion.questions import all_waiting, wait
 from kg_memory.ingestion.receive import receive, validate_episode
 from kg_memory.ingestion.state import IngestionContext, on_state
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine
-from kg_memory.memory.communities import refresh_if_due
+from kg_memory.memory.communities import refresh_communities
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
 from kg_memory.models.operations import AddResult, StepUsage
 from kg_memory.runtime import telemetry
@@ -30,7 +31,7 @@ from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_failure
-from kg_memory.temporal.interval import instant, micros
+from kg_memory.temporal.interval import instant, iso_or_text, micros
 
 UNREADABLE = (ModelError, EmbeddingError)
 """Errors that the content of one episode may cause."""
@@ -134,11 +135,6 @@ def input_of(episode: Episode) -> State:
     return {**input_state(episode.model_dump(include=set(EpisodeInput.model_fields))), "saved_id": episode.id}
 
 
-def iso_or_text(at: Any) -> Any:
-    """Return *at* in ISO 8601 if it is a datetime, else as it is."""
-    return at.isoformat() if isinstance(at, datetime) else at
-
-
 # Adding
 
 
@@ -148,7 +144,7 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
         result = yield from _add_later(engine, state, namespace)
     else:
         result = _result((yield from run_graph(engine.ingestion, {**state, "namespace": namespace})))
-    yield from refresh_if_due(engine, namespace)
+    yield from _refresh_if_due(engine, namespace)
     return result
 
 
@@ -158,7 +154,7 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
         waiting = yield from all_waiting()
         yield from read_inputs(engine, map(input_of, waiting), namespace, Tally())
     yield from read_inputs(engine, states, namespace, tally)
-    yield from refresh_if_due(engine, namespace)
+    yield from _refresh_if_due(engine, namespace)
     return tally.added
 
 
@@ -245,6 +241,14 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
         return _result((yield from run_graph(engine.ingestion, state, context)))
     except KGMemoryError as error:
         return (yield from _result_of_failure(engine, state, began, error))
+
+
+def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
+    """Refresh the communities if so many episodes made it due (C34); a failure is logged."""
+    interval = engine.settings.community_refresh_interval
+    if interval and (yield from claim_refresh(interval)):
+        with log_refresh_failure():
+            yield from refresh_communities(engine, namespace)
 
 
 # Results

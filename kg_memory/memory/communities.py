@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 
-from kg_memory.communities.graph import claim_refresh, log_failure
 from kg_memory.communities.records import get_card, list_communities, read_refresh
 from kg_memory.memory._verb import Engine, Group, verb
 from kg_memory.models.graph import Community
@@ -18,7 +17,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 class Communities(Group):
     """Groups of entities with many facts among them, each with a summary."""
 
-    group = "communities"
+    _group = "communities"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, level: int | None = None, limit: int = 100, skip: int = 0
@@ -56,11 +55,3 @@ class Communities(Group):
 def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
     """Run the communities graph."""
     return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))
-
-
-def refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
-    """Refresh the communities if so many episodes made it due (C34); a failure is logged."""
-    interval = engine.settings.community_refresh_interval
-    if interval and (yield from claim_refresh(interval)):
-        with log_failure():
-            yield from refresh_communities(engine, namespace)

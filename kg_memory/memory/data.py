@@ -34,7 +34,7 @@ FORMS: Mapping[str, Callable[[Database, ExportOptions, Target, Progress | None],
 class Data(Group):
     """Whole namespaces: exported, imported, embedded anew and listed."""
 
-    group = "data"
+    _group = "data"
 
     def _export(
         self,

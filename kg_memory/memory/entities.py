@@ -30,7 +30,7 @@ CARD_FACTS = 1000
 class Entities(Group):
     """The people, places and things that a memory knows."""
 
-    group = "entities"
+    _group = "entities"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, like: str | None = None, limit: int = 100, skip: int = 0

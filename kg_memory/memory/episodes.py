@@ -49,7 +49,7 @@ Status = EpisodeStatus | Iterable[EpisodeStatus] | None
 class Episodes(Group):
     """The messages, texts and records that a memory was given."""
 
-    group = "episodes"
+    _group = "episodes"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0, status: Status = None

@@ -41,7 +41,7 @@ class Facts(Group):
     the memory believed then. Errors: `InputError` for what is no time.
     """
 
-    group = "facts"
+    _group = "facts"
 
     def _about(
         self,

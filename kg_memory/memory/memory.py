@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Self
-from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
@@ -25,7 +24,6 @@ from kg_memory.memory.adding import (
     count_inputs,
     date_input,
     input_state,
-    iso_or_text,
 )
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
@@ -50,6 +48,7 @@ from kg_memory.runtime.effects import Model, run_graph
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
+from kg_memory.temporal.interval import iso_or_text
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_namespace
 
@@ -115,8 +114,6 @@ class GraphMemory(Group, Closing):
         self.usage = UsageReports(engine)
         self.data = Data(engine)
         self.graphs = Graphs(engine)
-        self.before_close: list[WeakMethod[Callable[[], None]]] = []
-        """Methods that are called before this memory is closed, if their objects are still there then."""
 
     @classmethod
     def open(
@@ -178,21 +175,13 @@ class GraphMemory(Group, Closing):
 
         What is saved and not read yet, as by the plan ``economy``, is read by `resume`.
         """
-        self._before_close()
         self.driver.close()
         self._database.close()
 
     async def aclose(self) -> None:
         """`close`, for asyncio."""
-        await asyncio.to_thread(self._before_close)
-        await self._database.aclose()
         await asyncio.to_thread(self.driver.close)
-
-    def _before_close(self) -> None:
-        while self.before_close:
-            method = self.before_close.pop()()
-            if method is not None:
-                method()
+        await self._database.aclose()
 
     def _add(
         self,

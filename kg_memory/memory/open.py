@@ -15,7 +15,7 @@ from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.replica import Replicated
 from kg_memory.falkor.wire import EncodedVector
-from kg_memory.llm.budget import MAX_ACCOUNTS, Account, BudgetMeter
+from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import CheckedCrossEncoder, CrossEncoder, LangChainCrossEncoder, ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
@@ -23,8 +23,7 @@ from kg_memory.offline import OfflineModel
 from kg_memory.offline.embeddings import LocalEmbeddings
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Model
-from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, T
-from kg_memory.runtime.lifecycle import BoundedCache
+from kg_memory.runtime.flow import SIDE_BY_SIDE
 from kg_memory.settings import OFFLINE, Settings
 
 logger = logging.getLogger("kg_memory")
@@ -208,13 +207,7 @@ def open_driver(
     *rules* answers the questions that have an answer by rules, where the budget has no room to ask the model. Without
     *scorer* the model scores.
     """
-    accounts = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False)
-
-    def meter(flow: Flow[T], namespace: str) -> Flow[T]:
-        if model.name == OFFLINE:  # rules cost nothing
-            return flow
-        return BudgetMeter(accounts.get_or_make(namespace, Account), budget, rules or model).meter(flow)
-
+    meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
     store, checked = GraphStore(database, embedder), CheckedCrossEncoder(scorer or ModelCrossEncoder(model))
     return Driver(model, embedder, store, checked, meter=meter, clock=clock, side_by_side=side_by_side)

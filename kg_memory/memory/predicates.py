@@ -18,7 +18,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 class Predicates(Group):
     """Relations: their canonical names, and whether a subject has one object at a time."""
 
-    group = "predicates"
+    _group = "predicates"
 
     def _list(
         self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0

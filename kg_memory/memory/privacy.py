@@ -20,7 +20,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 class Privacy(Group):
     """Removal from a memory, and the proof of it."""
 
-    group = "privacy"
+    _group = "privacy"
 
     def _forget(
         self,

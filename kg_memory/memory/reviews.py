@@ -17,7 +17,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 class Reviews(Group):
     """Verdicts about facts that may contradict each other."""
 
-    group = "reviews"
+    _group = "reviews"
 
     def _list(
         self, *, decided: bool = False, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0

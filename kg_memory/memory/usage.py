@@ -93,7 +93,7 @@ class Estimate(Value):
 class UsageReports(Group):
     """Tokens, calls and money."""
 
-    group = "usage"
+    _group = "usage"
 
     def _estimate(self, episodes: Iterable[Input], *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Estimate]:
         """Return what `add_many` of *episodes* will take by the current plan, asking no model and storing nothing.

@@ -87,7 +87,7 @@ class Episode(Value):
     `at` is the reference time (when it was said), `created_at` when it was saved. `trust`, 0 to 1, is how far its
     source is believed. `reason` explains why it waits, failed or was skipped, `step` is where it failed, `attempts` how
     often it was begun, and `plan` how it was read. `flags` are the patterns of prompt injection in it; see
-    `kg_memory.ingestion.injection`. `remarks` are set by searches: the present state of the facts that it states. From
+    `kg_memory.ingestion.filter`. `remarks` are set by searches: the present state of the facts that it states. From
     `expires_at` on no search returns it, and the next `evict` forgets it.
     """
 

@@ -143,18 +143,19 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
-        reading = "what is so now" if instants.since == time else f"what was so at {_iso(since)}"
+        reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
     elif since is None and until is None:
         reading = "what was so at any time"
     else:
-        reading = f"what was so {f'from {_iso(since)} ' if since else ''}{f'until {_iso(until)}' if until else 'on'}"
+        begin = f"from {_in_words(since)} " if since else ""
+        reading = f"what was so {begin}{f'until {_in_words(until)}' if until else 'on'}"
     if instants.believed_at != time:
-        reading += f", as it was believed at {_iso(instant(instants.believed_at))}"
+        reading += f", as it was believed at {_in_words(instant(instants.believed_at))}"
     if words:
         reading += f', by the words "{words}"'
     believed_at = instant(instants.believed_at) or EPOCH
     return QueryTime(since=since, until=until, believed_at=believed_at, words=words, reading=reading)
 
 
-def _iso(moment: datetime | None) -> str:
+def _in_words(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}".removesuffix(" 00:00") if moment else "ever"

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Literal, Protocol, TypeVar
+from weakref import WeakMethod
 
 from langchain_core.embeddings import Embeddings
 
@@ -165,6 +166,8 @@ class Driver(Generic[S]):
         self._meter = meter
         self._side_by_side = side_by_side
         """The number of flows that run at once, at most."""
+        self.before_close: list[WeakMethod[Callable[[], None]]] = []
+        """Methods to call before the driver closes, if their objects still exist then."""
         self._closed = False
         self.renew()
         renew_in_children(self)
@@ -205,6 +208,10 @@ class Driver(Generic[S]):
 
     def close(self) -> None:
         """Let the threads go, for good. The database is closed by its owner, and ends the queries under way."""
+        while self.before_close:
+            method = self.before_close.pop()()
+            if method is not None:
+                method()
         self._closed = True
         self._pool.shutdown(wait=False)
 

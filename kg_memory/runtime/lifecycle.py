@@ -79,7 +79,7 @@ _forkable: WeakSet[Forkable] = WeakSet()
 
 
 def renew_in_children(value: Forkable) -> None:
-    """See that `forked` is called in every child that this process forks, while *value* is alive."""
+    """Call `renew` of *value* in every child that this process forks, while *value* is alive."""
     _forkable.add(value)
 
 

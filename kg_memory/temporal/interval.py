@@ -65,6 +65,17 @@ def iso(moment: datetime) -> str:
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
 
 
+def iso_of(micros: int | None) -> str | None:
+    """Return the instant of *micros* as prompts have it; an open end is ``None``."""
+    moment = instant(micros)
+    return None if moment is None else iso(moment)
+
+
+def iso_or_text(at: Any) -> Any:
+    """Return *at* in ISO 8601 if it is a datetime, else as it is."""
+    return at.isoformat() if isinstance(at, datetime) else at
+
+
 def stretch_length(begin: int, precision: Precision) -> int:
     """Return the length, in microseconds, of the day, month or year that begins at *begin*."""
     if precision not in _MONTHS:

@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.ingestion.injection import injection_flags
+from kg_memory.ingestion.filter import injection_flags
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.render import render

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kg_memory.ingestion.prefetch.in_flight import FactsInFlight
+from kg_memory.ingestion.in_flight import FactsInFlight
 from kg_memory.ingestion.records import CandidateFact, StatedFact, from_plain
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings

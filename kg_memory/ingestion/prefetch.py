@@ -19,7 +19,6 @@ from pydantic import BaseModel
 from kg_memory.errors import EmbeddingError, ModelError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.batching import ask_window, conversations, pick_reading, window_fields
 from kg_memory.ingestion.contradictions import (
     Shown,
     find_related,
@@ -34,9 +33,9 @@ from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import Reading, ask_readings, locate_readings, state_facts, wordings
 from kg_memory.ingestion.filter import count_skips, why_skipped
+from kg_memory.ingestion.in_flight import FactsInFlight, NamesInFlight
 from kg_memory.ingestion.predicates import Meaning, find_meanings
-from kg_memory.ingestion.prefetch.in_flight import FactsInFlight, NamesInFlight
-from kg_memory.ingestion.questions import read_question
+from kg_memory.ingestion.questions import ask_window, conversations, pick_reading, read_question, window_fields
 from kg_memory.ingestion.records import JSON, Identity, Mention, NewPredicate, PairVerdict, decoder, to_plain
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import Candidate, answers_before, find_candidates, identity_question, unclear
