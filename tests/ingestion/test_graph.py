@@ -239,20 +239,20 @@ def reworded(rule: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return answer
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
-def test_a_model_that_fails_at_any_question_loses_nothing(add, look, model, prompt):
+def test_a_model_that_fails_at_each_question_in_turn_loses_nothing(add, look, model):
     add("I live in Oslo, Bobby Smith is here.", "2024-01-01")
     model.rules["facts"] = reworded(model.rules["facts"])
-    whole = dict(model.rules)
-    model.rules[prompt] = unavailable
+    rules = dict(model.rules)
     # A name that is nearly a known one, and a fact of a known pair in other words.
     content = "Bobby and Smith live in Paris. " + " ".join(f"Friend{number}" for number in range(40))
-    with pytest.raises(ModelUnavailable):
-        add(content, "2024-02-01")
-    [episode] = [each for each in look(read_episodes(10, 0, None)) if each.content == content]
-    assert (episode.status, episode.attempts, episode.step is None) == ("waiting", 1, False)
-    assert [each.id for each in look(read_oldest(UNREAD, 10))] == [episode.id]
-    model.rules = whole
+    for attempt, prompt in enumerate(PROMPTS, 1):
+        model.rules = {**rules, prompt: unavailable}
+        with pytest.raises(ModelUnavailable):
+            add(content, "2024-02-01")
+        [episode] = [episode for episode in look(read_episodes(10, 0, None)) if episode.content == content]
+        assert (episode.status, episode.attempts, episode.step is None) == ("waiting", attempt, False)
+        assert [unread.id for unread in look(read_oldest(UNREAD, 10))] == [episode.id]
+    model.rules = rules
     again = add(content, "2024-02-01")
     assert not again["new"]
     assert look(read_stats()).waiting == 0

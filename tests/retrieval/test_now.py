@@ -17,7 +17,7 @@ MOVE = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=20, deadline=timedelta(seconds=20), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=timedelta(seconds=20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=st.lists(MOVE, min_size=1, max_size=5))
 def test_as_of_now_and_as_believed_now_is_the_default_search(memory, moves):
     world = World(memory, f"now-{uuid4()}")

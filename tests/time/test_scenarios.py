@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import count, pairwise, permutations
+from itertools import count, islice, pairwise, permutations
 from typing import get_args
 
 import pytest
@@ -22,7 +22,7 @@ from tests.time.reader import reader
 from tests.time.scenarios import Point, Said, Scenario
 
 SCENARIOS = (*changes.SCENARIOS, *corrected.SCENARIOS, *beside.SCENARIOS, *dating.SCENARIOS)
-NAMES = [each.name for each in SCENARIOS]
+NAMES = [scenario.name for scenario in SCENARIOS]
 
 
 @dataclass
@@ -34,28 +34,28 @@ class Run:
     namespace: str
     clock: list[datetime] = field(default_factory=list)
     episodes: dict[str, str] = field(default_factory=dict)
-    told: list[dict[datetime | None, frozenset[str]]] = field(default_factory=list)
+    served: list[dict[datetime | None, frozenset[str]]] = field(default_factory=list)
     """What was served after each arrival, of all instants that are asked about."""
 
     def believed_at(self, point: Point) -> datetime | None:
         return None if point.believed_after is None else self.clock[point.believed_after]
 
     def holding(self, as_of: datetime | None, believed_at: datetime | None = None) -> frozenset[str]:
-        """Return what is served as true, each paraphrase told as the one that the scenario tells first."""
-        found = self.memory.facts.about(
+        """Return what is served as true, each paraphrase as the one that the scenario states first."""
+        facts = self.memory.facts.about(
             self.scenario.subject, namespace=self.namespace, as_of=as_of or datetime.now(UTC), believed_at=believed_at
         )
-        return self._plain(found)
+        return self._plain(facts)
 
     def searched(self, point: Point) -> frozenset[str]:
-        found = self.memory.search(
+        results = self.memory.search(
             f"What about {self.scenario.subject}?", namespace=self.namespace, limit=50,
             as_of=point.instant, believed_at=self.believed_at(point),
         )  # fmt: skip
-        return self._plain(found.facts)
+        return self._plain(results.facts)
 
-    def _plain(self, found: Iterable[Fact]) -> frozenset[str]:
-        about = (each.sentence for each in found if each.subject == self.scenario.subject)
+    def _plain(self, facts: Iterable[Fact]) -> frozenset[str]:
+        about = (fact.sentence for fact in facts if fact.subject == self.scenario.subject)
         return self.scenario.plain(frozenset(about))
 
     def expected(self, point: Point) -> frozenset[str]:
@@ -63,11 +63,16 @@ class Run:
         first, second = self.scenario.tie or ("", "")
         if not self.scenario.tie or self.episodes[first] > self.episodes[second]:
             return point.expect
-        return frozenset({first: second, second: first}.get(each, each) for each in point.expect)
+        return frozenset({first: second, second: first}.get(sentence, sentence) for sentence in point.expect)
 
     def settled(self) -> list[Point]:
         """Return the points that ask for what is believed in the end, whatever the order of arrival was."""
-        return [each for each in self.scenario.points if each.believed_after is None]
+        return [point for point in self.scenario.points if point.believed_after is None]
+
+    @property
+    def instants(self) -> list[datetime | None]:
+        """The instants that the scenario asks about, once each."""
+        return list(dict.fromkeys(point.instant for point in self.scenario.points))
 
 
 Arrive = Callable[[Scenario, Sequence[Said]], Run]
@@ -87,30 +92,37 @@ def ingest(server: Server) -> Iterator[Arrive]:
             memories[scenario.name] = memory
         made = Run(memory, scenario, f"scenario {next(numbers)}")
         made.clock.append(_now(memory))
-        for each in order:
-            added = memory.add(each.content, at=each.moment, namespace=made.namespace)
-            made.episodes |= {told.sentence: added.episode for told in each.facts}
+        for said in order:
+            added = memory.add(said.content, at=said.moment, namespace=made.namespace)
+            made.episodes |= {told.sentence: added.episode for told in said.facts}
             made.clock.append(_now(memory))
             if order is scenario.said:
-                made.told.append({point.instant: made.holding(point.instant) for point in scenario.points})
+                made.served.append({instant: made.holding(instant) for instant in made.instants})
         return made
 
     yield run
-    for each in memories.values():
-        each.close()
+    for memory in memories.values():
+        memory.close()
 
 
 @pytest.fixture(scope="module")
-def as_said(ingest: Arrive) -> Callable[[Scenario], Run]:
-    """A scenario that arrived in the order in which it was said, once for all tests that only ask."""
-    runs: dict[str, Run] = {}
+def arrived(ingest: Arrive) -> Arrive:
+    """A scenario that arrived in some order, once for all tests that only ask."""
+    runs: dict[tuple[str, tuple[Said, ...]], Run] = {}
 
-    def run(scenario: Scenario) -> Run:
-        if scenario.name not in runs:
-            runs[scenario.name] = ingest(scenario, scenario.said)
-        return runs[scenario.name]
+    def run(scenario: Scenario, order: Sequence[Said]) -> Run:
+        key = scenario.name, tuple(order)
+        if key not in runs:
+            runs[key] = ingest(scenario, order)
+        return runs[key]
 
     return run
+
+
+@pytest.fixture(scope="module")
+def as_said(arrived: Arrive) -> Callable[[Scenario], Run]:
+    """A scenario that arrived in the order in which it was said."""
+    return lambda scenario: arrived(scenario, scenario.said)
 
 
 def _now(memory: GraphMemory) -> datetime:
@@ -119,14 +131,14 @@ def _now(memory: GraphMemory) -> datetime:
 
 
 def orders(scenario: Scenario) -> list[tuple[Said, ...]]:
-    """Return other orders of arrival: all of few episodes, three of many."""
-    if len(scenario.said) > 3:
-        chance = random.Random(scenario.name)
-        return [scenario.said[::-1], *(tuple(chance.sample(scenario.said, len(scenario.said))) for _ in range(2))]
-    return list(permutations(scenario.said))[1:]
+    """Return two other orders of arrival, where there are two: the reverse, and a random one of the scenario's own."""
+    chance = random.Random(scenario.name)
+    chosen = [scenario.said[::-1]]
+    others = [order for order in islice(permutations(scenario.said), 1, 24) if order not in chosen]
+    return [*chosen, chance.choice(others)] if others else chosen
 
 
-REORDERED = [each for each in SCENARIOS if len(each.said) > 1 and not each.in_order]
+REORDERED = [scenario for scenario in SCENARIOS if len(scenario.said) > 1 and not scenario.in_order]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
@@ -142,25 +154,26 @@ def test_a_search_finds_what_was_true_at_every_point_and_nothing_else(scenario, 
     assert {p: run.searched(p) for p in scenario.points} == {p: run.expected(p) for p in scenario.points}
 
 
-@pytest.mark.parametrize("scenario", REORDERED, ids=[each.name for each in REORDERED])
-def test_the_order_of_arrival_changes_nothing_of_what_was_so_in_the_world(scenario, ingest):
+@pytest.mark.parametrize("scenario", REORDERED, ids=[scenario.name for scenario in REORDERED])
+def test_the_order_of_arrival_changes_nothing_of_what_was_so_in_the_world(scenario, arrived):
     for order in orders(scenario):
-        run = ingest(scenario, order)
+        run = arrived(scenario, order)
         served = {point.as_of: run.holding(point.instant) for point in run.settled()}
-        assert served == {point.as_of: run.expected(point) for point in run.settled()}, [each.at for each in order]
+        assert served == {point.as_of: run.expected(point) for point in run.settled()}, [said.at for said in order]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
 def test_what_was_believed_stays_as_it_was_whatever_is_learned_after_it(scenario, as_said):
     run = as_said(scenario)
-    asked = [point.instant for point in scenario.points]
-    then = [{at: run.holding(at, believed_at) for at in asked} for believed_at in run.clock[1:]]
-    assert then == run.told
+    then = [{at: run.holding(at, believed_at) for at in run.instants} for believed_at in run.clock[1:]]
+    assert then == run.served
 
 
-@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.stored], ids=lambda each: each.name)
-def test_what_is_said_again_is_evidence_and_no_copy(scenario, ingest, as_said):
-    for run in (as_said(scenario), ingest(scenario, scenario.said[::-1])):
+@pytest.mark.parametrize(
+    "scenario", [scenario for scenario in SCENARIOS if scenario.stored], ids=lambda scenario: scenario.name
+)
+def test_what_is_said_again_is_evidence_and_no_copy(scenario, arrived):
+    for run in (arrived(scenario, scenario.said), arrived(scenario, scenario.said[::-1])):
         assert run.memory.stats(namespace=run.namespace).facts == scenario.stored
 
 
@@ -184,7 +197,7 @@ def test_each_scenario_asks_on_both_clocks_for_what_it_tells(scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
 def test_each_date_of_a_scenario_is_one(scenario):
-    for said, told in ((each, told) for each in scenario.said for told in each.facts):
+    for said, told in [(episode, fact) for episode in scenario.said for fact in episode.facts]:
         assert said.moment.tzinfo is not None
         assert [date is None for date in said.dates(told)] == [moment is None for moment in said.interval(told)]
         since, until = said.interval(told)
@@ -193,11 +206,11 @@ def test_each_date_of_a_scenario_is_one(scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
 def test_each_verdict_of_a_scenario_is_one_and_says_one_thing_of_a_pair(scenario):
-    told = {each.sentence for each in scenario.facts}
-    pairs = [frozenset({each.one, each.other}) for each in scenario.verdicts]
+    sentences = {told.sentence for told in scenario.facts}
+    pairs = [frozenset({verdict.one, verdict.other}) for verdict in scenario.verdicts]
     assert len(set(pairs)) == len(pairs)
-    assert all(each.kind in get_args(VerdictKind) and 0 <= each.confidence <= 1 for each in scenario.verdicts)
-    assert told == {scenario.subject} or any(pair <= told for pair in pairs) or not scenario.verdicts
+    assert all(verdict.kind in get_args(VerdictKind) and 0 <= verdict.confidence <= 1 for verdict in scenario.verdicts)
+    assert sentences == {scenario.subject} or any(pair <= sentences for pair in pairs) or not scenario.verdicts
 
 
 def test_the_orders_of_arrival_are_real_ones():
