@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.communities.records import CommunitiesState, Group, Membership, Row, Update
 from kg_memory.falkor.queries import communities as cypher
+from kg_memory.falkor.rows import list_pages
 from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -57,7 +58,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
     full = bool(state.get("full"))
     groups: list[Group] = yield from work(lambda: find_communities(namespace, links, full=full))
     update = _compare_memberships(links, groups)
-    return {**update, "tries": tries, "asked": state["asked"] if tries else 0}
+    return {**update, "tries": tries, "questions": state["questions"] if tries else 0}
 
 
 def _compare_memberships(links: Links, groups: list[Group]) -> Update:
@@ -69,7 +70,7 @@ def _compare_memberships(links: Links, groups: list[Group]) -> Update:
         if community_of.get(entity) != community
     ]
     return {
-        "found": len(groups),
+        "communities": len(groups),
         "levels": max((community["level"] + 1 for community in groups), default=0),
         "groups": groups,
         "strayed": strayed,
@@ -126,9 +127,8 @@ def load_links() -> Flow[Links]:
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
     """Call *take* with every row of all pages."""
     rows = yield from read(last)
-    end = rows[0]["last"] if rows else None
-    for first in range(0, 0 if end is None else end + 1, PAGE):
-        for row in (yield from read(page, first=first, end=first + PAGE, **params)):
+    for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
+        for row in (yield from read(page, **ids, **params)):
             take(row)
 
 

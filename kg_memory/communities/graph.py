@@ -16,7 +16,7 @@ from kg_memory.communities.records import (
     CommunitiesState,
     Group,
     Row,
-    Told,
+    Summary,
     Update,
 )
 from kg_memory.communities.summarise import summarise
@@ -86,7 +86,7 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
         "removed": removed,
         "revision": rows[0]["revision"] if rows else 0,
         "answers": {row["key"]: row["answer"] for row in answers},
-        "told": [],
+        "summaries": [],
         "tries": state["tries"] if changed or removed or state["strayed"] else 0,
     }
 
@@ -96,7 +96,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
     Then nothing is written, and `tries` counts it. Errors: `DatabaseUnavailable` after the last try.
     """
-    summaries = state["told"]
+    summaries = state["summaries"]
     vectors = yield from embed([summary["name"] for summary in summaries])
     rows = [_row(*parts) for parts in zip(state["groups"], summaries, vectors, strict=True)]
     written = yield from write(
@@ -114,7 +114,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
     return {"tries": tries}
 
 
-def _row(group: Group, summary: Told, vector: Vector) -> Row:
+def _row(group: Group, summary: Summary, vector: Vector) -> Row:
     terms = tokenise.count_terms(summary["summary"]) + tokenise.count_terms(summary["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {

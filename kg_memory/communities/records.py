@@ -62,7 +62,7 @@ class Membership(TypedDict):
     entity: str
 
 
-class Told(TypedDict):
+class Summary(TypedDict):
     """The name and summary of a community; without a `fingerprint` the next refresh summarises it again."""
 
     id: str
@@ -74,15 +74,15 @@ class Told(TypedDict):
 class CommunitiesState(CommunitiesInput, total=False):
     """The input, and the results of each step.
 
-    `found` counts the communities, `levels` their levels. `groups` are those detected, then those of them that changed;
+    `communities` counts them, `levels` their levels. `groups` are those detected, then those of them that changed;
     `removed` are the ids of stored communities that are gone, `unchanged` counts the others. `strayed` lists the
     entities stored in another community than the detected one, and `drift` is their share of all. `revision` counts the
-    writes of the stored communities, `answers` are JSON answers of a run that was broken off, `told` the new summaries.
-    `asked` counts questions to the model, `tries` attempts to save, and `steps` has a dumped
+    writes of the stored communities, `answers` are JSON answers of a run that was broken off, `summaries` the new ones.
+    `questions` counts those to the model, `tries` attempts to save, and `steps` has a dumped
     `kg_memory.models.operations.StepUsage` for each step.
     """
 
-    found: int
+    communities: int
     levels: int
     groups: list[Group]
     strayed: list[Membership]
@@ -91,8 +91,8 @@ class CommunitiesState(CommunitiesInput, total=False):
     removed: list[str]
     revision: int
     answers: dict[str, str]
-    told: list[Told]
-    asked: int
+    summaries: list[Summary]
+    questions: int
     tries: int
     steps: Annotated[list[Row], add]
 
@@ -100,13 +100,13 @@ class CommunitiesState(CommunitiesInput, total=False):
 def read_refresh(state: Row) -> CommunityRefresh:
     """Return the result of a run of the communities graph that ended with *state*."""
     return CommunityRefresh(
-        communities=state["found"],
+        communities=state["communities"],
         levels=state["levels"],
         changed=len(state["groups"]),
         unchanged=state["unchanged"],
         removed=len(state["removed"]),
         drift=state["drift"],
-        questions=state["asked"],
+        questions=state["questions"],
         usage=sum((StepUsage(**step) for step in state["steps"]), Usage()),
     )
 

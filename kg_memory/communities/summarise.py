@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from kg_memory.communities.records import CommunitiesState, Group, Told, Update
+from kg_memory.communities.records import CommunitiesState, Group, Summary, Update
 from kg_memory.errors import BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
@@ -57,8 +57,8 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
     """Describe the changed communities, several at once, level by level: the higher ones from those below."""
     instant = yield from now()
     most = settings.max_community_bytes
-    summaries: dict[str, Told] = {}
-    questions = state["asked"]
+    summaries: dict[str, Summary] = {}
+    questions = state["questions"]
     for level in sorted({group["level"] for group in state["groups"]}):
         groups = [group for group in state["groups"] if group["level"] == level]
         material = yield from _read_material(groups, instant, summaries, most)
@@ -70,24 +70,24 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
             for place, description in zip(places, descriptions, strict=True):
                 summary = _summary(groups[place], description, summaries)
                 summaries[summary["id"]] = summary
-    return {"told": [summaries[group["id"]] for group in state["groups"]], "asked": questions}
+    return {"summaries": [summaries[group["id"]] for group in state["groups"]], "questions": questions}
 
 
 def _pick(material: Sequence[Parts], places: Sequence[int]) -> list[Parts]:
     return [material[place] for place in places]
 
 
-def _summary(group: Group, description: _Description, summaries: Mapping[str, Told]) -> Told:
+def _summary(group: Group, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
     """Return the summary to store; without a fingerprint where rules made it, or one that it rests on."""
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
     rests_on_rules = any(summaries[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in summaries)
     by_model = description.by_model and not rests_on_rules
-    return Told(id=group["id"], name=name, summary=text, fingerprint=group["fingerprint"] if by_model else "")
+    return Summary(id=group["id"], name=name, summary=text, fingerprint=group["fingerprint"] if by_model else "")
 
 
 def _read_material(
-    groups: Sequence[Group], instant: int, summaries: Mapping[str, Told], most: int
+    groups: Sequence[Group], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
     """Return the items of each community: its first members and the latest facts among them, or its parts."""
     material: list[Parts] = []
@@ -106,7 +106,7 @@ def _read_members(group: Group, instant: int) -> Flow[list[Item]]:
     return items + [{"fact": row["sentence"]} for row in facts]
 
 
-def _read_parts(group: Group, summaries: Mapping[str, Told]) -> Flow[list[Item]]:
+def _read_parts(group: Group, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
     """Return the parts of a higher community with their new summaries, or the stored ones."""
     ids = group["members"][:MEMBERS]
     stored = yield from read(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])

@@ -12,6 +12,11 @@ from kg_memory.temporal.interval import EPOCH, instant
 Row = Mapping[str, Any]
 
 
+def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
+    """Return the ranges of internal ids up to *last* as parameters of queries; none where there is no node."""
+    return [{"first": first, "end": first + size} for first in range(0, 0 if last is None else last + 1, size)]
+
+
 def to_fact(row: Row, score: float | None = None) -> Fact:
     """Return the fact of a row with `fact`, one `belief` about it, `objects` and `sources`."""
     fact, belief = row["fact"], row["belief"]

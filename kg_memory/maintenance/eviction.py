@@ -2,39 +2,40 @@
 
 Each part is small and atomic by itself, and checks again whether what it evicts is still so, as others may write
 meanwhile. A run that was interrupted is simply repeated.
+
+An evicted node keeps its statements and names, so that later or late episodes still find it. It loses its vector, its
+words and its beliefs, so no search finds it. `evicted` of a fact is until when its periods are not to be shown, that of
+an entity since when it is evicted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
+from itertools import chain
 
 from kg_memory.errors import InputError
-from kg_memory.falkor import rows
-from kg_memory.falkor.rows import Row
+from kg_memory.falkor.rows import Row, list_pages, to_datetime
 from kg_memory.ingestion.revise import revive
-from kg_memory.maintenance import eviction_cypher as cypher
 from kg_memory.maintenance.forgetting.forget import forget
 from kg_memory.maintenance.forgetting.selection import ForgetRequest
 from kg_memory.models.operations import EvictionResult
 from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END
+from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.validation import MAX_COUNT, validate_count
 
 DAY = 24 * 3600 * 1_000_000
 RETENTION = 90.0
 """The days that what is over is kept by default (C41)."""
-LONGEST = 1_000_000.0
-"""Days."""
+LONGEST_DAYS = 1_000_000.0
 PAGE = 2_000
 """The internal ids that one query looks at."""
 AT_ONCE = 50
 """The facts or entities that go in one query: others wait as long as it takes, 1 to 3 ms for each."""
-BELIEFS_AT_ONCE = 500
-EXPIRED_AT_ONCE = 1_000
+BELIEFS_AT_ONCE, EXPIRED_AT_ONCE = 500, 1_000
 EXAMPLES = 20
 """The most texts of each kind that a result has."""
 EXPIRED, REASON = "expired messages", "they had expired"
@@ -81,7 +82,7 @@ class Sweep:
         self.report()
 
     def report(self) -> None:
-        """Report what went so far."""
+        """Report progress."""
         if self.request.on_progress:
             self.request.on_progress(self.result())
 
@@ -93,7 +94,7 @@ class Sweep:
             entities=tuple(self.entities),
             episodes=tuple(self.episodes),
             dry_run=self.request.dry_run,
-            at=rows.to_datetime(self.time),
+            at=to_datetime(self.time),
             texts=self.texts,
         )
 
@@ -105,14 +106,14 @@ def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[
     """
     _validate(request)
     sweep = Sweep(request, (yield from now()))
-    if not (yield from read(cypher.LAST)):
+    if not (yield from read(LAST)):
         return sweep.result()  # nothing was ever stored here
     if request.expired_episodes:
         yield from _forget_expired(sweep, settings, namespace)
     if request.expired_days is not None:
         yield from _evict_beliefs(sweep)
-        for page in (yield from _list_pages("fact")):
-            yield from _evict_facts(sweep, (yield from read(cypher.FACTS_OVER, **page, before=sweep.before)))
+        for page in list_pages((yield from read(LAST))[0]["fact"], PAGE):
+            yield from _evict_facts(sweep, (yield from read(FACTS_OVER, **page, before=sweep.before)))
     if request.orphans:
         yield from _evict_orphans(sweep)
     if request.max_entities is not None:
@@ -126,29 +127,31 @@ def _validate(request: EvictionRequest) -> None:
     if request.is_empty():
         raise InputError("nothing to evict: give expired_days, orphans, max_entities or expired_episodes")
     days = request.expired_days
-    if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST):
-        raise InputError(f"expired_days must be a number from 0 to {LONGEST:.0f}, got {days!r}")
+    if days is not None and (
+        isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST_DAYS
+    ):
+        raise InputError(f"expired_days must be a number from 0 to {LONGEST_DAYS:.0f}, got {days!r}")
     if request.max_entities is not None:
         validate_count("max_entities", request.max_entities)
 
 
 def _revive_believed() -> Flow[None]:
     """Let searches find evicted facts that are believed again: their writer was killed, or did not see the eviction."""
-    while half_revived := (yield from read(cypher.HALF_REVIVED, limit=AT_ONCE)):
+    while half_revived := (yield from read(HALF_REVIVED, limit=AT_ONCE)):
         yield from revive([row["id"] for row in half_revived])
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
     """Forget the messages that have expired, with all that only they support."""
     if sweep.request.dry_run:
-        sweep.add(sweep.episodes, (yield from read(cypher.EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
+        sweep.add(sweep.episodes, (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
     request = ForgetRequest("episode", EXPIRED, EXPIRED, REASON)
-    while expired := (yield from read(cypher.EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)):
+    while expired := (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)):
         try:
             receipt = yield from forget(request, settings, namespace, ids=[row["id"] for row in expired])
         except InputError:
-            if (yield from read(cypher.EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)) == expired:
+            if (yield from read(EXPIRED_EPISODES, now=sweep.time, limit=EXPIRED_AT_ONCE)) == expired:
                 raise
             continue  # another sweep was first
         sweep.add(sweep.episodes, [{"id": id_, "text": ""} for id_ in receipt.episodes])
@@ -157,10 +160,10 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
     """Delete the beliefs that were closed long enough ago."""
     if sweep.request.dry_run:
-        sweep.beliefs = (yield from read(cypher.BELIEFS_OVER, before=sweep.before))[0]["n"]
+        sweep.beliefs = (yield from read(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
     while True:
-        [deleted] = yield from write(cypher.EVICT_BELIEFS, before=sweep.before, limit=BELIEFS_AT_ONCE)
+        [deleted] = yield from write(EVICT_BELIEFS, before=sweep.before, limit=BELIEFS_AT_ONCE)
         sweep.beliefs += deleted["n"]
         sweep.report()
         if deleted["n"] < BELIEFS_AT_ONCE:
@@ -169,10 +172,10 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
     """Evict entities that were last seen long ago, and have no facts but such as are over (C42)."""
-    for page in (yield from _list_pages("entity")):
-        unseen = yield from read(cypher.ENTITIES, **page, before=sweep.before, now=sweep.time)
+    for page in list_pages((yield from read(LAST))[0]["entity"], PAGE):
+        unseen = yield from read(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
-        facts = yield from read(cypher.FACTS_OF, ids=[row["id"] for row in inactive], before=sweep.before)
+        facts = yield from read(FACTS_OF, ids=[row["id"] for row in inactive], before=sweep.before)
         over = {row["id"] for row in facts if row["over"]}
         orphans = [row for row in inactive if over.issuperset(row["facts"])]
         yield from _evict_facts(sweep, _facts_of(orphans, facts))
@@ -182,23 +185,27 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
     """Evict entities until *most* are left: those with the fewest facts that hold, the longest not seen (C43)."""
     evicted = set(sweep.entities) if sweep.request.dry_run else set[str]()
-    surplus = (yield from read(cypher.KEPT))[0]["n"] - len(evicted) - most
+    surplus = (yield from read(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
-    for page in (yield from _list_pages("entity")) if surplus > 0 else ():
-        entities = yield from read(cypher.ENTITIES, **page, before=OPEN_END, now=sweep.time)
+    last = (yield from read(LAST))[0]["entity"] if surplus > 0 else None
+    for page in list_pages(last, PAGE):
+        entities = yield from read(ENTITIES, **page, before=OPEN_END, now=sweep.time)
         candidates = [*least, *(row for row in entities if row["id"] not in evicted)]
         least = nsmallest(surplus, candidates, key=lambda row: (row["active"], row["last_seen"], row["id"]))
     for part in _split(least):
-        facts = yield from read(cypher.FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
+        facts = yield from read(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
         waiting = {row["id"] for row in facts if row["waits"]}
         going = [row for row in part if waiting.isdisjoint(row["facts"])]
         yield from _evict_facts(sweep, _facts_of(going, facts), until=OPEN_END)
         yield from _evict_entities(sweep, going)
 
 
-def _facts_of(entities: Sequence[Row], facts: Sequence[Row]) -> list[Row]:
-    ids = set[str]().union(*(row["facts"] for row in entities))
-    return [row for row in facts if row["id"] in ids]
+def _facts_of(entities: Iterable[Row], facts: Iterable[Row]) -> list[Row]:
+    return _select(facts, set(chain.from_iterable(row["facts"] for row in entities)))
+
+
+def _select(rows: Iterable[Row], ids: Collection[str]) -> list[Row]:
+    return [row for row in rows if row["id"] in ids]
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], until: int | None = None) -> Flow[None]:
@@ -211,10 +218,8 @@ def _evict_facts(sweep: Sweep, facts: Sequence[Row], until: int | None = None) -
     for part in _split(facts):
         some = [{"id": row["id"], "said_at": row["said_at"]} for row in part]
         time = yield from now()
-        evicted = yield from write(
-            cypher.EVICT_FACTS, facts=some, before=sweep.before, active=active, until=until, now=time
-        )
-        sweep.add(sweep.facts, _select(part, evicted))
+        evicted = yield from write(EVICT_FACTS, facts=some, before=sweep.before, active=active, until=until, now=time)
+        sweep.add(sweep.facts, _select(part, {row["id"] for row in evicted}))
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row]) -> Flow[None]:
@@ -223,21 +228,175 @@ def _evict_entities(sweep: Sweep, entities: Sequence[Row]) -> Flow[None]:
         return
     for part in _split(entities):
         some = [{"id": row["id"], "last_seen": row["last_seen"]} for row in part]
-        evicted = yield from write(cypher.EVICT_ENTITIES, entities=some, now=(yield from now()))
-        sweep.add(sweep.entities, _select(part, evicted))
-
-
-def _select(part: Sequence[Row], evicted: Sequence[Row]) -> list[Row]:
-    ids = {row["id"] for row in evicted}
-    return [row for row in part if row["id"] in ids]
-
-
-def _list_pages(kind: str) -> Flow[list[dict[str, int]]]:
-    """Return the ranges of internal ids of all facts or entities."""
-    last = (yield from read(cypher.LAST))[0][kind]
-    return [{"first": first, "end": first + PAGE} for first in range(0, 0 if last is None else last + 1, PAGE)]
+        evicted = yield from write(EVICT_ENTITIES, entities=some, now=(yield from now()))
+        sweep.add(sweep.entities, _select(part, {row["id"] for row in evicted}))
 
 
 def _split(evictable: Sequence[Row]) -> Iterator[Sequence[Row]]:
     for first in range(0, len(evictable), AT_ONCE):
         yield evictable[first : first + AT_ONCE]
+
+
+# Queries, for each kind one to find what may go, and one to evict it in small parts
+
+LAST = """
+OPTIONAL MATCH (f:Fact)
+WITH max(id(f)) AS fact
+OPTIONAL MATCH (e:Entity)
+RETURN fact, max(id(e)) AS entity
+"""
+"""The last internal ids, in whose order nodes are found without being sorted."""
+
+_WEIGHED = f"""
+OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WITH f, sum(CASE
+    WHEN b IS NULL OR b.expired_at <= $before THEN 0
+    WHEN type(h) = 'HELD' AND b.invalid_at <= $before AND b.created_at <= $before THEN 0
+    ELSE 1
+  END) AS telling, sum(CASE WHEN type(h) = 'PROPOSED' AND b.expired_at = {OPEN_END} THEN 1 ELSE 0 END) AS proposed
+OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
+WITH f, telling, proposed, sum(CASE WHEN v.ruling = 'waiting' THEN 1 ELSE 0 END) AS judged
+WITH f, telling, proposed + judged AS waiting
+WITH f, waiting = 0 AND telling = 0 AND f.said_at <= $before AND f.created_at <= $before AS over, waiting"""
+"""Whether a fact is ``over``: it tells nothing of any time since ``$before``, also by what was believed since then."""
+
+FACTS_OVER = f"""
+MATCH (f:Fact)
+WHERE id(f) >= $first AND id(f) < $end AND f.evicted IS NULL
+WITH f{_WEIGHED}
+WHERE over
+RETURN f.id AS id, f.said_at AS said_at, f.sentence AS text
+"""
+
+FACTS_OF = f"""
+UNWIND $ids AS id
+MATCH (n:Entity {{id: id}})
+WITH n
+MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f)
+WITH DISTINCT f
+WHERE f.evicted IS NULL
+WITH f{_WEIGHED}
+RETURN f.id AS id, f.said_at AS said_at, f.sentence AS text, over, waiting > 0 AS waits
+"""
+
+BELIEFS_OVER = """
+MATCH (b:Belief)
+WHERE b.expired_at <= $before
+RETURN count(b) AS n
+"""
+
+ENTITIES = f"""
+MATCH (n:Entity)
+WHERE id(n) >= $first AND id(n) < $end AND n.evicted IS NULL AND n.last_seen <= $before AND n.created_at <= $before
+WITH n
+OPTIONAL MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH DISTINCT n, f
+OPTIONAL MATCH (f)-[:HELD]->(b:Belief)
+WITH n, f, max(CASE
+    WHEN b.expired_at = {OPEN_END} AND b.known_from <= $now AND b.invalid_at > $now THEN 1 ELSE 0 END) AS holds
+WITH n, sum(holds) AS active, collect(CASE WHEN f.evicted IS NULL THEN f.id END) AS facts
+RETURN n.id AS id, n.last_seen AS last_seen, n.name AS text, active, facts
+"""
+"""The entities of a page that were last seen by then, with how many facts hold of them and all that are not evicted."""
+
+KEPT = f"""
+OPTIONAL MATCH (n:Entity)
+WITH count(n) AS entities
+OPTIONAL MATCH (n:Entity)
+WHERE n.evicted > {OPEN_START}
+WITH entities, count(n) AS evicted
+RETURN entities - evicted AS n
+"""
+"""The number of entities that are not evicted."""
+
+EXPIRED_EPISODES = """
+MATCH (e:Episode)
+WHERE e.expires_at <= $now
+WITH e ORDER BY e.at, e.id LIMIT $limit
+RETURN e.id AS id, e.content AS text
+"""
+
+
+def _for_each(nodes: str, name: str, body: str) -> str:
+    """Return the part of a query that does *body* for each of the list *nodes*, called *name*."""
+    return f"""CALL {{
+  WITH {nodes}
+  UNWIND {nodes} AS {name}
+  {body}
+}}"""
+
+
+def _without_words(label: str) -> str:
+    """Return the part of a query that takes its words from each node in the list ``going``."""
+    unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
+    return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
+
+
+_REVISED = "n.revision = coalesce(n.revision, 0) + 1"
+_NOT_FOUND = "f.embedding = NULL, f.n = NULL, f.used = NULL, f.used_at = NULL"
+
+EVICT_BELIEFS = f"""
+MATCH (b:Belief)
+WHERE b.expired_at <= $before
+WITH b LIMIT $limit
+WITH collect(b) AS gone
+{_for_each("gone", "b", "DELETE b")}
+RETURN size(gone) AS n
+"""
+
+EVICT_FACTS = f"""
+UNWIND $facts AS row
+MATCH (f:Fact {{id: row.id}})
+WHERE f.evicted IS NULL AND f.said_at = row.said_at
+WITH f{_WEIGHED}
+WHERE over OR ($active AND waiting = 0)
+WITH collect(f) AS going
+{_for_each("going", "f", "MATCH (f)-[:HELD|PROPOSED]->(b:Belief) DELETE b")}
+{_without_words("fact")}
+{_for_each("going", "f", f"SET f.evicted = $until, f.evicted_at = $now, {_NOT_FOUND}")}
+{_for_each("going", "f", f"MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity) WITH DISTINCT n SET {_REVISED}")}
+UNWIND going AS f
+RETURN f.id AS id
+"""
+"""Evict facts that are still what they were when they were found: over, or where ``$active`` whatever they tell.
+
+An episode that says something of the same entities meanwhile is judged anew.
+"""
+
+EVICT_ENTITIES = f"""
+UNWIND $entities AS row
+MATCH (n:Entity {{id: row.id}})
+WHERE n.evicted IS NULL AND n.last_seen = row.last_seen
+OPTIONAL MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH n, count(f) AS facts, sum(CASE WHEN f IS NULL OR f.evicted IS NOT NULL THEN 0 ELSE 1 END) AS held
+WHERE held = 0
+WITH collect(n) AS going, collect(n.id) AS ids, collect(CASE WHEN facts = 0 THEN n END) AS unknown,
+  collect(CASE WHEN facts > 0 THEN n END) AS known
+MATCH (m:Meta {{id: 'schema'}})
+WHERE size(going) > 0
+SET m.forgotten = coalesce(m.forgotten, 0) + 1, m.communities = coalesce(m.communities, 0) + 1
+WITH going, ids, unknown, known
+{_without_words("entity")}
+{_for_each("going", "n", "MATCH (n)-[r:SIMILAR_TO|HAS_MEMBER]-() WITH DISTINCT r DELETE r")}
+{_for_each("going", "n", "MATCH (n)-[:MEANS]->(v) DELETE v")}
+{_for_each("unknown", "n", "MATCH (a:Alias)-[:NAMES]->(n) WHERE outdegree(a) = 1 DELETE a")}
+{_for_each("known", "n", f"SET n.evicted = $now, n.summary = '', n.stale = NULL, n.n = 0, {_REVISED}")}
+{_for_each("unknown", "n", "DELETE n")}
+UNWIND ids AS id
+RETURN id
+"""
+"""Evict entities that were not seen meanwhile, and have no fact that is not evicted; one without any is removed.
+
+An episode that is read meanwhile is read anew, and so are communities found anew: they may have to do with these.
+"""
+
+HALF_REVIVED = f"""
+MATCH (f:Fact)
+WHERE f.evicted > {OPEN_START}
+WITH f
+MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
+WHERE b.expired_at = {OPEN_END}
+RETURN DISTINCT f.id AS id
+LIMIT $limit
+"""
+"""The evicted facts that are believed again, and not found yet."""

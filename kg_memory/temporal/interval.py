@@ -58,6 +58,15 @@ def instant(micros: int | None) -> datetime | None:
     return EPOCH + timedelta(microseconds=micros)
 
 
+def parse_iso(text: str) -> int:
+    """Return the instant of an ISO 8601 *text* as microseconds since the epoch; UTC where it names no zone.
+
+    Errors: `ValueError`, `OverflowError` for an instant that UTC's calendar does not have.
+    """
+    moment = datetime.fromisoformat(text)
+    return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
+
+
 def iso(moment: datetime) -> str:
     """Return *moment* as prompts have it: ISO 8601, with seconds only where there are any, and ``Z`` for UTC."""
     is_whole = moment.second == moment.microsecond == 0

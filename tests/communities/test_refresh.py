@@ -270,7 +270,7 @@ def test_a_run_resumes_at_the_step_that_failed(memory, model, namespace, circles
     assert graph.invoke(None, config)["tries"] == 0
     assert len(memory.communities.list(namespace=namespace)) == 2
     again = graph.invoke({"namespace": namespace}, config)
-    assert (again["unchanged"], again["asked"]) == (2, 0)
+    assert (again["unchanged"], again["questions"]) == (2, 0)
 
 
 def test_progress_is_told_step_by_step_without_words_of_it(apart, namespace, circles):

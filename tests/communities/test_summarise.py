@@ -70,7 +70,7 @@ def stepped(names: Sequence[str], *answers: Any, **given: int) -> tuple[dict[str
 
     effects: list[Any] = []
     groups = [{**GROUP, "id": each, "members": [each]} for each in names]
-    update = drive(summarise({"groups": groups, "asked": 0}, Settings(**given)))
+    update = drive(summarise({"groups": groups, "questions": 0}, Settings(**given)))
     assert not replies, "more answers than questions"
     return update, asked(effects)
 
@@ -81,11 +81,11 @@ def members(questions):
 
 
 def test_a_small_community_is_one_question_with_its_members_and_their_facts():
-    state = {"groups": [GROUP], "asked": 0}
+    state = {"groups": [GROUP], "questions": 0}
     rows = [[member("Ann", "Ann sings."), member("Bob")]], [[{"sentence": "Ann knows Bob"}]]
     update, effects = answered(summarise(state, Settings()), *rows, descriptions((1, "Ann and Bob")))
     assert update == {
-        "told": [{"id": "c", "name": "Ann and Bob", "summary": "They know each other.", "fingerprint": "f"}], "asked": 1,
+        "summaries": [{"id": "c", "name": "Ann and Bob", "summary": "They know each other.", "fingerprint": "f"}], "questions": 1,
     }  # fmt: skip
     [facts] = effects[1].queries
     assert facts.cypher == cypher.FACTS_AMONG
@@ -100,7 +100,7 @@ def test_a_large_community_is_described_in_parts_and_then_from_these():
     rows = [[member(f"N{each}", "x" * 100) for each in range(20)]], [[]]
     parts = [descriptions((1, f"Part {each}")) for each in range(4)]
     update, effects = answered(
-        summarise({"groups": [GROUP], "asked": 4}, Settings(max_community_bytes=1024)),
+        summarise({"groups": [GROUP], "questions": 4}, Settings(max_community_bytes=1024)),
         *rows,
         *parts,
         descriptions((1, "All")),
@@ -109,11 +109,11 @@ def test_a_large_community_is_described_in_parts_and_then_from_these():
     assert [each["entity"] for part in told[:4] for each in part] == [f"N{each}" for each in range(20)]
     assert all(size(each) <= 1024 for each in told)
     assert told[4] == [{"part": f"Part {each}", "summary": "They know each other."} for each in range(4)]
-    assert (update["told"][0]["name"], update["asked"]) == ("All", 9)
+    assert (update["summaries"][0]["name"], update["questions"]) == ("All", 9)
 
 
 def test_of_a_huge_community_the_first_members_are_told():
-    state = {"groups": [{**GROUP, "members": [str(each) for each in range(5000)]}], "asked": 0}
+    state = {"groups": [{**GROUP, "members": [str(each) for each in range(5000)]}], "questions": 0}
     _, effects = answered(summarise(state, Settings()), [[member("Ann")]], [[]], descriptions((1, "Ann")))
     first = [str(each) for each in range(MEMBERS)]
     assert effects[0].queries[0].params["ids"] == effects[1].queries[0].params["ids"] == first
@@ -122,8 +122,12 @@ def test_of_a_huge_community_the_first_members_are_told():
 def test_several_communities_are_one_question_whose_answers_are_told_apart_by_their_numbers():
     update, questions = stepped(["Ann", "Bob", "Cy"], descriptions((3, "Three"), (1, "One"), (2, "Two")))
     assert members(questions) == [["Ann", "Bob", "Cy"]]
-    assert [(each["id"], each["name"]) for each in update["told"]] == [("Ann", "One"), ("Bob", "Two"), ("Cy", "Three")]
-    assert update["asked"] == 1
+    assert [(each["id"], each["name"]) for each in update["summaries"]] == [
+        ("Ann", "One"),
+        ("Bob", "Two"),
+        ("Cy", "Three"),
+    ]
+    assert update["questions"] == 1
 
 
 @pytest.mark.parametrize(
@@ -144,28 +148,28 @@ def test_what_an_answer_leaves_open_is_asked_about_once_more_by_itself(first, ag
     first = first if isinstance(first, Exception) else descriptions(*first)
     update, questions = stepped(names, first, *(descriptions((1, each)) for each in again))
     assert members(questions) == [names, *([each] for each in again)]
-    assert [each["name"] for each in update["told"]] == names
-    assert update["asked"] == 1 + len(again)
-    assert all(each["fingerprint"] == "f" for each in update["told"])
+    assert [each["name"] for each in update["summaries"]] == names
+    assert update["questions"] == 1 + len(again)
+    assert all(each["fingerprint"] == "f" for each in update["summaries"])
 
 
 def test_one_bad_text_costs_the_others_nothing_and_is_told_by_itself_until_the_next_refresh():
     refused = ModelRefusal("declined: try another model")
     update, _ = stepped(["Ann", "Bad", "Cy"], refused, descriptions((1, "One")), refused, descriptions((1, "Three")))
-    assert [(each["name"], each["fingerprint"]) for each in update["told"]] == [
+    assert [(each["name"], each["fingerprint"]) for each in update["summaries"]] == [
         ("One", "f"),
         ("Bad", ""),
         ("Three", "f"),
     ]
-    assert update["asked"] == 4
+    assert update["questions"] == 4
 
 
 def test_questions_that_a_budget_has_no_room_for_are_not_counted():
     spent = BudgetSpent("no room: raise the budget")
     update, questions = stepped(["Ann", "Bob"], spent, spent, descriptions((1, "Bob")))
     assert len(questions) == 3
-    assert update["asked"] == 1
-    assert [each["fingerprint"] for each in update["told"]] == ["", "f"]
+    assert update["questions"] == 1
+    assert [each["fingerprint"] for each in update["summaries"]] == ["", "f"]
 
 
 def test_an_outage_is_raised_at_once():

@@ -13,7 +13,6 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import ingestion
 from kg_memory.falkor.queries.ingestion import SAVE
 from kg_memory.maintenance import eviction
-from kg_memory.maintenance import eviction_cypher as cypher
 from kg_memory.maintenance.forgetting.cypher import FORGET
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
@@ -295,8 +294,8 @@ def test_a_message_lives_as_long_as_the_settings_say_unless_it_says_so_itself(se
 
 QUERIES = {
     text: name
-    for name, text in vars(cypher).items()
-    if name.isupper() and not name.startswith("_") and isinstance(text, str)
+    for name, text in vars(eviction).items()
+    if name.isupper() and not name.startswith("_") and isinstance(text, str) and text.startswith("\n")
 } | {ingestion.EVICTED: "EVICTED", ingestion.REVIVE: "REVIVE"}
 SCANS = {"LAST", "KEPT", "FACTS_OVER", "ENTITIES"}
 """The queries that read all there is: how many, or in pages of internal ids."""

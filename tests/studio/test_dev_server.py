@@ -108,7 +108,7 @@ def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
 
     found = events(client, None, "communities", {"namespace": "streamed"}, stream_mode=modes)
     assert [each["step"] for each in found["custom"]] == [step for each in found["updates"] for step in each]
-    assert found["values"][-1]["found"] == 1
+    assert found["values"][-1]["communities"] == 1
 
 
 def test_a_context_that_is_given_takes_effect_and_a_wrong_one_is_told(client, thread):

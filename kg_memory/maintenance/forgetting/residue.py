@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import mul
 from typing import Any
 
-from kg_memory.falkor.rows import Row
+from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import date_words, line
 from kg_memory.models.operations import Residue
 from kg_memory.runtime.effects import embed, in_step, now, read
@@ -187,8 +187,7 @@ def search_residue(traces: Traces) -> Flow[Search]:
     """Search everything that is there for *traces*."""
     since = yield from now()
     search = Search(traces)
-    last = (yield from read(LAST))[0]["last"]
-    pages = [{"first": first, "end": first + PAGE} for first in range(0, (-1 if last is None else last) + 1, PAGE)]
+    pages = list_pages((yield from read(LAST))[0]["last"], PAGE)
     for page in pages:
         search.excuse((yield from read(SAID, **page)))
     for page in pages:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kg_memory.errors import InputError
-from kg_memory.falkor.rows import Row
+from kg_memory.falkor.rows import Row, list_pages
 from kg_memory.ingestion.postings import line
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
@@ -148,11 +148,9 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
     """Return the messages, except those *without*, that contain one of *names* as it is written, as whole words."""
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []
-    first, last = 0, (yield from read(LAST_EPISODE))[0]["last"]
-    while last is not None and first <= last:
-        page = yield from read(EPISODES_PAGE, first=first, end=first + PAGE)
-        naming += [row for row in page if row["id"] not in without and pattern.search(line(row))]
-        first += PAGE
+    for page in list_pages((yield from read(LAST_EPISODE))[0]["last"], PAGE):
+        rows = yield from read(EPISODES_PAGE, **page)
+        naming += [row for row in rows if row["id"] not in without and pattern.search(line(row))]
     return naming
 
 

@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_swap import read_snapshot
+from kg_memory.falkor.rows import list_pages
 from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.export import PAGE, ExportOptions, Progress
@@ -92,8 +93,8 @@ class Drawing:
         return ends, data
 
     def _read(self, query: str) -> Iterator[Row]:
-        for first in range(0, self.last + 1, PAGE):
-            yield from self.database.query(self.key, query, {"first": first, "end": first + PAGE}, write=False)
+        for page in list_pages(self.last, PAGE):
+            yield from self.database.query(self.key, query, page, write=False)
 
 
 def _to_edges(row: Row) -> Iterator[Element]:

@@ -12,6 +12,7 @@ from kg_memory.errors import EmbeddingMismatch, InputError, SchemaError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import KEY_PREFIX, Database, graph_key
 from kg_memory.falkor.graph_swap import read_snapshot
+from kg_memory.falkor.rows import list_pages
 from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
@@ -140,9 +141,8 @@ def _read_lines(database: Database, key: str, options: ExportOptions) -> Iterato
         has_vectors = "$embeddings" in cypher.READ[record]
         size = PAGE_WITH_VECTORS if has_vectors and options.embeddings else PAGE
         params = {"embeddings": options.embeddings} if has_vectors else {}
-        for first in range(0, last + 1, size):
-            page = {"first": first, "end": first + size, **params}
-            for row in database.query(key, cypher.READ[record], page, write=False):
+        for page in list_pages(last, size):
+            for row in database.query(key, cypher.READ[record], {**page, **params}, write=False):
                 yield model.model_construct(**_to_fields(record, row))
 
 

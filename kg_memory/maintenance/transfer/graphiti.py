@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
@@ -18,8 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.graph_swap import read_snapshot
+from kg_memory.falkor.rows import list_pages
 from kg_memory.falkor.wire import Row
-from kg_memory.temporal.interval import micros
+from kg_memory.temporal.interval import parse_iso
 from kg_memory.text.identity import replace_unstorable
 
 PAGE = 2_000
@@ -47,8 +47,7 @@ def _parse_time(value: object) -> object:
     """Return an instant in microseconds; Neo4j writes nanoseconds and the name of a time zone."""
     if not isinstance(value, str):
         return value
-    moment = datetime.fromisoformat(_FINER.sub(r"\1", _ZONE.sub("", value)))
-    return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
+    return parse_iso(_FINER.sub(r"\1", _ZONE.sub("", value)))
 
 
 def _split_list(value: object) -> object:
@@ -162,8 +161,8 @@ def read_database(database: Database, name: str) -> Graph:
 
         def rows(name: str) -> Iterator[Row]:
             query = NODES.format(label=name) if name in _LABELS else LINKS.format(label=_KINDS[name], kind=name)
-            for first in range(0, last[0]["last"] + 1, PAGE):
-                for row in database.query(key, query, {"first": first, "end": first + PAGE}, write=False):
+            for page in list_pages(last[0]["last"], PAGE):
+                for row in database.query(key, query, page, write=False):
                     yield row["row"]
 
         return Graph.from_rows(rows)

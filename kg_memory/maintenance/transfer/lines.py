@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, parse_iso
 
 FORMAT = 1
 LONGEST_KEY = 1000
@@ -41,8 +41,7 @@ def _parse_time(value: object, open_end: int | None = None) -> object:
         return open_end
     if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(value)
-            return micros(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC), default=0)
+            return parse_iso(value)
         except (ValueError, OverflowError):
             raise ValueError("the value must be a time; write it as 2024-05-01T10:00:00Z") from None
     return value
@@ -52,8 +51,8 @@ def _format_time(value: int, open_end: int | None = None) -> str | int | None:
     if value == open_end:
         return None
     try:
-        return datetime.fromtimestamp(value // 1_000_000, UTC).replace(microsecond=value % 1_000_000).isoformat()
-    except (ValueError, OverflowError, OSError):
+        return (EPOCH + timedelta(microseconds=value)).isoformat()
+    except OverflowError:
         return value
 
 
