@@ -126,10 +126,8 @@ def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[
 def _validate(request: EvictionRequest) -> None:
     if request.is_empty():
         raise InputError("nothing to evict: give expired_days, orphans, max_entities or expired_episodes")
-    days = request.expired_days
-    if days is not None and (
-        isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST_DAYS
-    ):
+    days = 0 if request.expired_days is None else request.expired_days
+    if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST_DAYS:
         raise InputError(f"expired_days must be a number from 0 to {LONGEST_DAYS:.0f}, got {days!r}")
     if request.max_entities is not None:
         validate_count("max_entities", request.max_entities)
