@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import fsum
 
 from kg_memory.llm.rate_limit import RateLimiter
-from kg_memory.llm.retry import Performer
+from kg_memory.llm.retry import Sleeper
 
 
 class Sleeping:
-    """A performer and a rate limiter by the same clock; `slept` are the seconds of each pause."""
+    """A sleeper and a rate limiter by the same clock; `slept` are the seconds of each pause."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
-        self.performer = Performer(self.slept.append, self._asleep)
+        self.sleeper = Sleeper(self.slept.append, self._asleep)
         self.limiter = RateLimiter(lambda: fsum(self.slept))
 
     async def _asleep(self, seconds: float) -> None:

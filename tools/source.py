@@ -17,6 +17,7 @@ BOUNDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("house.toml").re
 WORDS: dict[str, frozenset[str]] = {row: frozenset(words.split()) for row, words in BOUNDS["words"].items()}
 PROMPTS = tuple(BOUNDS["prompts"])
 MAY_BE_SHORT = tuple(BOUNDS["may_be_short"])
+IMPOSED = frozenset(BOUNDS["imposed"])
 TEXTS = {"skip": r"# fmt: skip", "untyped": r"\b(?:[Dd]ict|(?:Mutable)?Mapping)\[str, (?:typing\.)?Any\]"}
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -87,12 +88,12 @@ class Source:
                     yield node.lineno, name
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Yield each function of a module or class with its async twin, where both have a body."""
+        """Yield each function of a module or class with its async twin, where both have a body and nothing imposes the pair."""
         for scope in self.nodes:
             if isinstance(scope, ast.Module | ast.ClassDef):
                 functions = [node for node in scope.body if isinstance(node, FUNCTION)]
                 bodies = {node.name: node for node in functions if not _is_literal(node.body[-1])}
-                twins = {name: re.sub(r"^_*", r"\g<0>a", name) for name in bodies}
+                twins = {name: re.sub(r"^_*", r"\g<0>a", name) for name in sorted(bodies.keys() - IMPOSED)}
                 yield from ((bodies[name], bodies[twin]) for name, twin in twins.items() if twin in bodies)
 
 

@@ -6,7 +6,6 @@ Any object with `name`, `scores` and `ascores` is one. `ModelCrossEncoder` asks 
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,9 +19,9 @@ from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.llm.prompts import SCORE
 from kg_memory.llm.rate_limit import RateLimiter, shared_limiter
-from kg_memory.llm.retry import Failure, Performer, Request, RetryPolicy, diagnose, make_error, with_retries
+from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Model, ask
+from kg_memory.runtime.effects import Ask, Call, Model, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
 
 if TYPE_CHECKING:
@@ -75,11 +74,12 @@ class CheckedCrossEncoder:
     def name(self) -> str:
         return self.encoder.name
 
-    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        return check_scores(self.encoder.scores(question, texts), texts, self.name)
+    def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
+        encoder = self.encoder
+        scores = yield Call(partial(encoder.scores, question, texts), partial(encoder.ascores, question, texts))
+        return check_scores(scores, texts, self.name)
 
-    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
-        return check_scores(await self.encoder.ascores(question, texts), texts, self.name)
+    scores, ascores = both(_score)
 
 
 class Scale:
@@ -121,32 +121,26 @@ class ModelCrossEncoder:
         """The model's name."""
         return self._model.name
 
-    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+    def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
         """Score *texts* for *question*, from 0 to 1; a text that the model leaves out gets 0.
 
         Raises: `ModelError`, `SettingsError`.
         """
-        return run(_ask_scores(question, texts), self._model.answer)
+        # Sorted, so that the former order has no influence: models favour the first items of a list.
+        distinct = sorted(set(texts))
+        batches = [distinct[begin : begin + MODEL_BATCH] for begin in range(0, len(distinct), MODEL_BATCH)]
+        answers: list[list[float]] = yield from every(self._score_batch(question, batch) for batch in batches)
+        scores = dict(zip(distinct, chain(*answers), strict=True))
+        return [scores[text] for text in texts]
 
-    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """`scores` on the running event loop."""
-        return await arun(_ask_scores(question, texts), self._model.aanswer)
+    scores, ascores = both(_score)
 
-
-def _ask_scores(question: str, texts: Sequence[str]) -> Flow[list[float]]:
-    # Sorted, so that the former order has no influence: models favour the first items of a list.
-    distinct = sorted(set(texts))
-    batches = [distinct[begin : begin + MODEL_BATCH] for begin in range(0, len(distinct), MODEL_BATCH)]
-    answers: list[list[float]] = yield from every(_ask_batch(question, batch) for batch in batches)
-    scores = dict(zip(distinct, chain(*answers), strict=True))
-    return [scores[text] for text in texts]
-
-
-def _ask_batch(question: str, texts: Sequence[str]) -> Flow[list[float]]:
-    items = [{"id": place, "text": text[:MAX_TEXT]} for place, text in enumerate(texts)]
-    answer = yield from ask(SCORE, question=question[:MAX_TEXT], texts=items)
-    relevance = {score.text: score.relevance / MAX_RELEVANCE for score in answer.scores}
-    return [relevance.get(place, 0.0) for place in range(len(texts))]
+    def _score_batch(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
+        items = [{"id": place, "text": text[:MAX_TEXT]} for place, text in enumerate(texts)]
+        ask = Ask(SCORE, {"question": question[:MAX_TEXT], "texts": items})
+        answer = yield Call(partial(self._model.answer, ask), partial(self._model.aanswer, ask))
+        relevance = {score.text: score.relevance / MAX_RELEVANCE for score in answer.scores}
+        return [relevance.get(place, 0.0) for place in range(len(texts))]
 
 
 class LangChainCrossEncoder:
@@ -157,7 +151,7 @@ class LangChainCrossEncoder:
         self._scale = Scale()
         self.name = model_name_of(model)
 
-    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+    def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
         """Score *texts* for *question*, from 0 to 1.
 
         Raises: `ModelError`.
@@ -165,14 +159,12 @@ class LangChainCrossEncoder:
         prepared = prepare_text(question)
         pairs = [(prepared, prepare_text(text)) for text in texts]
         try:
-            scores = self._model.score(pairs) if pairs else []
+            scores = (yield in_thread(partial(self._model.score, pairs))) if pairs else []
         except Exception as error:
             raise ModelError(f"the cross-encoder {self.name} failed ({error!r:.300}): check its set-up") from error
         return self._scale([to_number(score) for score in scores])
 
-    async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """`scores` on the running event loop."""
-        return await asyncio.to_thread(self.scores, question, texts)
+    scores, ascores = both(_score)
 
 
 class RerankServer:
@@ -191,7 +183,7 @@ class RerankServer:
         *,
         timeout: float = 60.0,
         retry_policy: RetryPolicy | None = None,
-        performer: Performer | None = None,
+        sleeper: Sleeper | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
         import httpx  # noqa: PLC0415 - takes 0.2 s to import
@@ -201,7 +193,7 @@ class RerankServer:
         self._url = url
         self._model = model
         self._retry_policy = retry_policy or RetryPolicy()
-        self._performer = performer or Performer()
+        self._sleeper = sleeper or Sleeper()
         self._limiter = limiter or shared_limiter(url, api_key, model)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # Created here, as it reads files: never on an event loop.
@@ -217,12 +209,12 @@ class RerankServer:
         Raises: `ModelUnavailable`, `ModelError`; `SettingsError` for a bad key, model or URL.
         """
         with self._client() as client:
-            return run(self._score(client, question, texts), self._performer.perform)
+            return run(self._score(client, question, texts), Call.run)
 
     async def ascores(self, question: str, texts: Sequence[str]) -> list[float]:
         """`scores` on the running event loop."""
         async with self._async_client() as client:
-            return await arun(self._score(client, question, texts), self._performer.aperform)
+            return await arun(self._score(client, question, texts), Call.arun)
 
     def _score(
         self, client: httpx.Client | httpx.AsyncClient, question: str, texts: Sequence[str]
@@ -239,9 +231,9 @@ class RerankServer:
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
             post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
             span = partial(telemetry.rerank, self._model or "reranker", self._url)
-            request = Request(span, post, post, _read_json)
+            request = Call(post, post, _read_json, span)
             try:
-                answer = yield from with_retries(request, self._retry_policy, self._limiter)
+                answer = yield from with_retries(request, self._retry_policy, self._limiter, self._sleeper)
             except Exception as error:  # noqa: BLE001 - the first is raised below
                 errors.append(error)
                 if diagnose(error).status not in WRONG_WIRE:

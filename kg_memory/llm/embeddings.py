@@ -14,9 +14,9 @@ from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
 from kg_memory.llm.rate_limit import RateLimiter, limiter_of, tokens_by_bytes
-from kg_memory.llm.retry import Performer, Request, RetryPolicy, diagnose, make_error, with_retries
+from kg_memory.llm.retry import RetryPolicy, Sleeper, diagnose, make_error, with_retries
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Vector
+from kg_memory.runtime.effects import Call, Vector
 from kg_memory.runtime.flow import Flow, arun, run
 
 MAX_TEXT_BYTES = 8000
@@ -65,7 +65,7 @@ def open_embedding_model(
 def make_reliable(
     model: Embeddings,
     retry_policy: RetryPolicy | None = None,
-    performer: Performer | None = None,
+    sleeper: Sleeper | None = None,
     limiter: RateLimiter | None = None,
 ) -> ReliableEmbeddings:
     """Return *model* with retries, clear errors and validated vectors; unchanged if it has them already.
@@ -79,7 +79,7 @@ def make_reliable(
             f"embeddings must be a LangChain Embeddings object, got {type(model).__name__}; pass one, or 'offline'"
         )
     limiter = limiter or limiter_of(model, vector_model_name(model))
-    return ReliableEmbeddings(model, retry_policy or RetryPolicy(), performer or Performer(), limiter)
+    return ReliableEmbeddings(model, retry_policy or RetryPolicy(), sleeper or Sleeper(), limiter)
 
 
 def unwrap(model: Embeddings) -> Embeddings:
@@ -149,25 +149,23 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
 class ReliableEmbeddings(Embeddings):
     """An embedding model with retries, clear errors and validated vectors."""
 
-    def __init__(
-        self, model: Embeddings, retry_policy: RetryPolicy, performer: Performer, limiter: RateLimiter
-    ) -> None:
+    def __init__(self, model: Embeddings, retry_policy: RetryPolicy, sleeper: Sleeper, limiter: RateLimiter) -> None:
         self.model = model
         self.limiter = limiter
         self._retry_policy = retry_policy
-        self._performer = performer
+        self._sleeper = sleeper
 
     def embed_documents(self, texts: list[str]) -> list[Vector]:
-        return run(self._embed(texts, query=False), self._performer.perform)
+        return run(self._embed(texts, query=False), Call.run)
 
     def embed_query(self, text: str) -> Vector:
-        return run(self._embed([text], query=True), self._performer.perform)[0]
+        return run(self._embed([text], query=True), Call.run)[0]
 
     async def aembed_documents(self, texts: list[str]) -> list[Vector]:
-        return await arun(self._embed(texts, query=False), self._performer.aperform)
+        return await arun(self._embed(texts, query=False), Call.arun)
 
     async def aembed_query(self, text: str) -> Vector:
-        return (await arun(self._embed([text], query=True), self._performer.aperform))[0]
+        return (await arun(self._embed([text], query=True), Call.arun))[0]
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
         """Embed *texts*; a blank text gets the vector of a full stop, as servers reject blank texts."""
@@ -178,11 +176,12 @@ class ReliableEmbeddings(Embeddings):
         span = partial(telemetry.embeddings, self.model, prepared)
         model, text = self.model, prepared[0]
         if query:
-            request = Request(span, partial(model.embed_query, text), partial(model.aembed_query, text), _as_list)
+            request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), _as_list, span)
         else:
-            request = Request(span, partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared))
+            calls = partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared)
+            request = Call(*calls, span=span)
         try:
-            vectors = yield from with_retries(request, self._retry_policy, self.limiter, tokens)
+            vectors = yield from with_retries(request, self._retry_policy, self.limiter, self._sleeper, tokens)
         except Exception as error:
             failure = diagnose(error)
             remedies = (

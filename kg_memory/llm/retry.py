@@ -10,14 +10,15 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 
 from kg_memory.errors import KGMemoryError
-from kg_memory.llm.rate_limit import RateLimiter, Reservation
+from kg_memory.llm.rate_limit import RateLimiter
 from kg_memory.runtime import telemetry
+from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -33,49 +34,22 @@ MAX_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Call):
     """Wait before the next attempt."""
 
-    seconds: float
-
-
-def _pass_through(response: Any) -> Any:
-    return response
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A request to a server: `read` turns the response into the result.
-
-    `span` opens a telemetry span that is called with the result.
-    """
-
-    span: Callable[[], AbstractContextManager[Any]]
-    send: Callable[[], Any]
-    asend: Callable[[], Awaitable[Any]]
-    read: Callable[[Any], Any] = _pass_through
-
-
-@dataclass(frozen=True, slots=True)
-class Performer:
-    """Performs pauses and requests; tests replace the functions that sleep."""
+class Sleeper:
+    """Waits between attempts; tests replace the functions."""
 
     sleep: Callable[[float], None] = time.sleep
     asleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def perform(self, effect: Pause | Request) -> Any:
-        """Wait, or send a request and return its result."""
-        if isinstance(effect, Pause):
-            return self.sleep(effect.seconds)
-        with effect.span() as record:
-            return record(effect.read(effect.send()))
-
-    async def aperform(self, effect: Pause | Request) -> Any:
-        """`perform` on the running event loop."""
-        if isinstance(effect, Pause):
-            return await self.asleep(effect.seconds)
-        with effect.span() as record:
-            return record(effect.read(await effect.asend()))
+    def pause(self, seconds: float) -> Pause:
+        """Return the pause of that many seconds."""
+        return Pause(partial(self.sleep, seconds), partial(self.asleep, seconds), seconds=seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,42 +113,40 @@ class QueueTimeout(Exception):
     is_retryable = True
 
 
-def with_retries(request: Any, policy: RetryPolicy, limiter: RateLimiter | None = None, tokens: float = 0) -> Flow[Any]:
+def with_retries(
+    request: Any, policy: RetryPolicy, limiter: RateLimiter, sleeper: Sleeper = Sleeper(), tokens: float = 0
+) -> Flow[Any]:
     """Yield *request*, of about so many *tokens*, until it succeeds or *policy* gives up, and return the response.
 
     Raises: `QueueTimeout`, or the last error.
     """
     attempt, queued = 1, 0.0
-    with (limiter or RateLimiter()).reserve(tokens) as reservation:
+    with limiter.reserve(tokens) as reservation:
         while True:
-            queued = yield from _wait_for_turn(reservation, policy.longest_queue, queued)
+            while seconds := reservation.acquire():
+                queued += seconds
+                if queued > policy.longest_queue:
+                    raise QueueTimeout(
+                        f"its rate limit leaves no room for this request within {policy.longest_queue:.0f} seconds"
+                    )
+                yield sleeper.pause(seconds)
             try:
                 response = yield request
             except Exception as error:
                 attempt, failure = attempt + 1, diagnose(error)
-                seconds = policy.delay(attempt, failure)
-                pause = policy.backoff(attempt, failure) if seconds is None else seconds
+                delay = policy.delay(attempt, failure)
+                pause = policy.backoff(attempt, failure) if delay is None else delay
                 if failure.rate_limited and pause is not None:  # all callers wait, also where this one gives up
                     reservation.note_rejection(pause, failure.retry_after)
-                if seconds is None:
+                if delay is None:
                     raise
             else:
                 reservation.note_success()
                 return response
-            telemetry.count_retry(failure.kind, seconds)
+            telemetry.count_retry(failure.kind, delay)
             if not failure.rate_limited:
                 reservation.note_failure()
-                yield Pause(seconds)
-
-
-def _wait_for_turn(reservation: Reservation, longest: float, queued: float) -> Flow[float]:
-    """Wait until *reservation* may be used, and return all the seconds spent waiting, *queued* included."""
-    while seconds := reservation.acquire():
-        queued += seconds
-        if queued > longest:
-            raise QueueTimeout(f"its rate limit leaves no room for this request within {longest:.0f} seconds")
-        yield Pause(seconds)
-    return queued
+                yield sleeper.pause(delay)
 
 
 def diagnose(error: Exception) -> Failure:

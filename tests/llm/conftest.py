@@ -34,7 +34,7 @@ class Asked:
 
     def open(self, model: Any = None, **options: Any) -> ChatModel:
         model = model or open_chat_model("test-model", BASE_URL, "key", timeout=5)
-        self.model = ChatModel(model, performer=self.sleeping.performer, limiter=self.sleeping.limiter, **options)
+        self.model = ChatModel(model, sleeper=self.sleeping.sleeper, limiter=self.sleeping.limiter, **options)
         return self.model
 
     def __call__(self, ask: Ask = ASK) -> BaseModel:

@@ -146,7 +146,7 @@ def test_the_offline_model_counts_words_in_common_the_same_each_time(ask):
 
 def reranker(sleeping: Sleeping | None = None, **options) -> RerankServer:
     sleeping = sleeping or Sleeping()
-    return RerankServer(URL, **options, performer=sleeping.performer, limiter=sleeping.limiter)
+    return RerankServer(URL, **options, sleeper=sleeping.sleeper, limiter=sleeping.limiter)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def sleeping():
 def embed(request, sleeping):
     """The texts' vectors by OpenAI's client on the wire, that never sleeps."""
     opened = open_embedding_model("test-embedder", BASE_URL, dimensions=2)
-    remote = make_reliable(opened.model, performer=sleeping.performer, limiter=sleeping.limiter)
+    remote = make_reliable(opened.model, sleeper=sleeping.sleeper, limiter=sleeping.limiter)
 
     def verb(*texts: str) -> list[list[float]]:
         if request.param == "sync":

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kg_memory.llm.rate_limit import RateLimiter
 from kg_memory.llm.retry import Failure, Pause, RetryPolicy, diagnose, is_shutdown, with_retries
 from kg_memory.runtime.flow import run
 
@@ -66,7 +67,7 @@ def test_an_answer_after_failures_is_returned_and_the_pauses_grow():
             raise ConnectionError
         return "answer"
 
-    assert run(with_retries("request", RetryPolicy()), perform) == "answer"
+    assert run(with_retries("request", RetryPolicy(), RateLimiter()), perform) == "answer"
     pauses = [effect.seconds for effect in effects if isinstance(effect, Pause)]
     assert len(pauses) == 3
     assert 0.25 <= pauses[0] <= 0.5
@@ -78,7 +79,7 @@ def test_the_last_error_is_the_one_that_is_raised():
         raise Gone(400)
 
     with pytest.raises(Gone):
-        run(with_retries("request", RetryPolicy()), perform)
+        run(with_retries("request", RetryPolicy(), RateLimiter()), perform)
 
 
 FAILURES = st.builds(

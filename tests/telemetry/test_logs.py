@@ -26,7 +26,7 @@ from kg_memory.errors import (
     QueryError,
 )
 from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.llm.retry import Performer
+from kg_memory.llm.retry import Sleeper
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
 from tests.scripted import HashEmbeddings
 
@@ -264,6 +264,6 @@ def test_what_an_error_says_is_in_the_debug_log(memory, model, namespace, caplog
 def _wired(server: Any, settings: Any, embeddings: Any) -> GraphMemory:
     async def asleep(_: float) -> None: ...
 
-    sleepers = Performer(lambda _: None, asleep)
-    model = ChatModel(open_chat_model("test-model", BASE_URL, "key", timeout=5), performer=sleepers)
+    sleepers = Sleeper(lambda _: None, asleep)
+    model = ChatModel(open_chat_model("test-model", BASE_URL, "key", timeout=5), sleeper=sleepers)
     return GraphMemory(settings.with_(url=server.url, reflections=0), model=model, embeddings=embeddings)

@@ -13,7 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from kg_memory.errors import MissingExtra, ModelUnavailable
 from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.llm.retry import Performer
+from kg_memory.llm.retry import Sleeper
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime import telemetry
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
@@ -263,9 +263,7 @@ def test_off_it_costs_next_to_nothing():
 def _chat() -> ChatModel:
     async def asleep(_: float) -> None: ...
 
-    return ChatModel(
-        open_chat_model("test-model", BASE_URL, "key", timeout=5), performer=Performer(lambda _: None, asleep)
-    )
+    return ChatModel(open_chat_model("test-model", BASE_URL, "key", timeout=5), sleeper=Sleeper(lambda _: None, asleep))
 
 
 def _ask(content: str = "I live in Oslo.") -> Any:

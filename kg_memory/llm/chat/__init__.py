@@ -18,11 +18,11 @@ from kg_memory.llm.chat.wire import AnswerFormat, ChatRequest, Reply, formats_fo
 from kg_memory.llm.embeddings import NO_KEY
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.llm.rate_limit import RateLimiter, limiter_of, tokens_by_bytes
-from kg_memory.llm.retry import Failure, Performer, RetryPolicy, diagnose, make_error, with_retries
+from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Ask
-from kg_memory.runtime.flow import Flow, arun, run
+from kg_memory.runtime.effects import Ask, both
+from kg_memory.runtime.flow import Flow
 
 MAX_QUOTED_ANSWER = 4000
 """Characters of an invalid answer that are shown to the model again."""
@@ -72,7 +72,7 @@ class ChatModel:
         *,
         repairs: int = 2,
         retry_policy: RetryPolicy | None = None,
-        performer: Performer | None = None,
+        sleeper: Sleeper | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
         if not isinstance(model, BaseChatModel):
@@ -82,7 +82,7 @@ class ChatModel:
         self.model = model
         self._repairs = repairs
         self._retry_policy = retry_policy or RetryPolicy()
-        self._performer = performer or Performer()
+        self._sleeper = sleeper or Sleeper()
         self._formats = formats_for(model)
         # The server's abilities, learned once and kept while the model is open.
         self._format, self._takes_temperature = self._formats[0], True
@@ -97,18 +97,11 @@ class ChatModel:
                 return value
         return type(self.model).__name__
 
-    def answer(self, ask: Ask) -> BaseModel:
+    def _answer(self, ask: Ask) -> Flow[BaseModel]:
         """Return the model's valid answer to *ask*; invalid items are dropped, logged and counted.
 
         Raises: `ModelUnavailable`, `ModelRefusal`, `AnswerError`, `ModelError`; `SettingsError` for a bad key or name.
         """
-        return run(self._answer(ask), self._performer.perform)
-
-    async def aanswer(self, ask: Ask) -> BaseModel:
-        """`answer` on the running event loop."""
-        return await arun(self._answer(ask), self._performer.aperform)
-
-    def _answer(self, ask: Ask) -> Flow[BaseModel]:
         question = render(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
         cuts = 0
@@ -128,6 +121,8 @@ class ChatModel:
         if rest is None:
             raise AnswerError(_describe_invalid(self.name, ask, reply, reason))
         return self._accept(rest, ask)
+
+    answer, aanswer = both(_answer)
 
     def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
         """Return the answer, and count the items that it lacks."""
@@ -169,7 +164,7 @@ class ChatModel:
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
             reply: Reply = yield from with_retries(
-                make_request(self.model, request), self._retry_policy, self.limiter, tokens
+                make_request(self.model, request), self._retry_policy, self.limiter, self._sleeper, tokens
             )
         except Exception as error:
             partial_reply = reply_from_error(error)

@@ -19,10 +19,9 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import BaseModel
 
 from kg_memory.llm.prompts import replace_controls, strict_schema
-from kg_memory.llm.retry import Request
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Prompt
+from kg_memory.runtime.effects import Call, Prompt
 
 CUT_OFF_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 REFUSAL_REASONS = frozenset({"content_filter", "refusal", "safety"})
@@ -81,16 +80,16 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
     return (AnswerFormat.TEXT,)
 
 
-def make_request(model: BaseChatModel, request: ChatRequest) -> Request:
+def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
     """Return the call of *model* that *request* describes."""
     # The run's name in traces; the tag keeps the answer out of the token stream of the agent that calls.
     config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
     messages = list(request.messages)
-    return Request(
-        partial(telemetry.chat, model, request),
+    return Call(
         lambda: _bind(model, request).invoke(messages, config),
         lambda: _bind(model, request).ainvoke(messages, config),
-        _to_reply,
+        read=_to_reply,
+        span=partial(telemetry.chat, model, request),
     )
 
 
