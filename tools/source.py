@@ -88,7 +88,7 @@ class Source:
                     yield node.lineno, name
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Yield each function of a module or class with its async twin, where both have a body and nothing imposes the pair."""
+        """Yield each function of a module or class with its async twin, where both have a body and none is imposed."""
         for scope in self.nodes:
             if isinstance(scope, ast.Module | ast.ClassDef):
                 functions = [node for node in scope.body if isinstance(node, FUNCTION)]
