@@ -5,8 +5,7 @@ It knows the model, the database and the cross-encoder only by protocols; `kg_me
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -29,6 +28,8 @@ from kg_memory.runtime.effects import (
     Score,
     Vector,
     Work,
+    both,
+    in_thread,
 )
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Every, Flow, arun, run, through
 from kg_memory.runtime.lifecycle import BoundedCache, Clock, renew_in_children
@@ -103,23 +104,20 @@ class Embedder:
         """The name that distinguishes the vectors from those of other models."""
         return self._name_of(self.embeddings)
 
-    def embed(self, texts: Sequence[str], role: Role = "document") -> list[Vector]:
+    def embed_flow(self, texts: Sequence[str], role: Role = "document") -> Flow[list[Vector]]:
         """Return one vector per text."""
         vectors, missing = self._look_up(texts, role)
-        if missing and role == "query":
-            vectors |= self._learn(missing, role, [self.embeddings.embed_query(text) for text in missing])
+        model = self.embeddings
+        if role == "query":
+            for text in missing:
+                vector = yield Call(partial(model.embed_query, text), partial(model.aembed_query, text))
+                vectors |= self._learn([text], role, [vector])
         elif missing:
-            vectors |= self._learn(missing, role, self.embeddings.embed_documents(missing))
+            made = yield Call(partial(model.embed_documents, missing), partial(model.aembed_documents, missing))
+            vectors |= self._learn(missing, role, made)
         return [vectors[text] for text in texts]
 
-    async def aembed(self, texts: Sequence[str], role: Role = "document") -> list[Vector]:
-        """`embed`, for asyncio."""
-        vectors, missing = self._look_up(texts, role)
-        if missing and role == "query":
-            vectors |= self._learn(missing, role, [await self.embeddings.aembed_query(text) for text in missing])
-        elif missing:
-            vectors |= self._learn(missing, role, await self.embeddings.aembed_documents(missing))
-        return [vectors[text] for text in texts]
+    embed, aembed = both(embed_flow)
 
     def dimension(self) -> int:
         """Return the length of the vectors, by embedding a text if need be."""
@@ -199,7 +197,11 @@ class Driver(Generic[S]):
     async def arun(self, flow: Flow[T], namespace: str) -> T:
         """`run` on the running event loop."""
         self._check_open()
-        perform = partial(self._aperform, self.key(namespace))
+        key = self.key(namespace)
+
+        def perform(effect: Any) -> Coroutine[Any, Any, Any]:
+            return arun(self._to_calls(key, effect), Call.arun)
+
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
     def for_reads(self) -> Driver[S] | Reading:
@@ -220,49 +222,25 @@ class Driver(Generic[S]):
             raise DatabaseClosed(CLOSED)
 
     def _perform(self, key: str, effect: Any) -> Any:
+        return run(self._to_calls(key, effect), Call.run)
+
+    def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
+        """Perform *effect* by calls."""
         match effect:
             case Query() | Reads():
-                return run(self._read_rows(key, effect), Call.run)
+                return (yield from self._read_rows(key, effect))
             case Embed(texts, role):
-                return self.embedder.embed(texts, role)
+                return (yield from self.embedder.embed_flow(texts, role))
             case Score(question, texts):
-                scores, missing = self._find_scores(question, texts)
-                if missing:
-                    scores |= self._keep_scores(question, missing, self.scorer.scores(question, missing))
-                return [scores[text] for text in texts]
+                return (yield from self._score(question, texts))
             case Ask():
-                return self.model.answer(effect)
+                return (yield Call(partial(self.model.answer, effect), partial(self.model.aanswer, effect)))
             case Command(words):
-                return run(self.store.command(*words), Call.run)
+                return (yield from self.store.command(*words))
             case Call():
-                return effect.run()
+                return (yield effect)
             case Work(task):
-                return task()
-        return self._perform_locally(effect)
-
-    async def _aperform(self, key: str, effect: Any) -> Any:
-        match effect:
-            case Query() | Reads():
-                return await arun(self._read_rows(key, effect), Call.arun)
-            case Embed(texts, role):
-                return await self.embedder.aembed(texts, role)
-            case Score(question, texts):
-                scores, missing = self._find_scores(question, texts)
-                if missing:
-                    scores |= self._keep_scores(question, missing, await self.scorer.ascores(question, missing))
-                return [scores[text] for text in texts]
-            case Ask():
-                return await self.model.aanswer(effect)
-            case Command(words):
-                return await arun(self.store.command(*words), Call.arun)
-            case Call():
-                return await effect.arun()
-            case Work(task):
-                return await asyncio.to_thread(task)
-        return self._perform_locally(effect)
-
-    def _perform_locally(self, effect: Any) -> Any:
-        match effect:
+                return (yield in_thread(task))
             case EmbeddingModel():
                 return self.embedder.name
             case Now():
@@ -280,16 +258,17 @@ class Driver(Generic[S]):
             self.tables.put({place: (query.as_of, rows)})
         return rows
 
-    def _find_scores(self, question: str, texts: Sequence[str]) -> tuple[dict[str, float], list[str]]:
-        """Return the cached scores by text, and the texts that have none, once each."""
-        cached = self.scores.get((self.scorer.name, question, text) for text in texts)
-        scores = {text: score for (_, _, text), score in cached.items()}
-        return scores, [text for text in dict.fromkeys(texts) if text not in scores]
-
-    def _keep_scores(self, question: str, texts: list[str], scores: Sequence[float]) -> dict[str, float]:
-        by_text = dict(zip(texts, scores, strict=True))
-        self.scores.put({(self.scorer.name, question, text): score for text, score in by_text.items()})
-        return by_text
+    def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
+        """Return one score per text; those of the latest texts are cached."""
+        scorer = self.scorer
+        cached = self.scores.get((scorer.name, question, text) for text in texts)
+        by_text = {text: score for (_, _, text), score in cached.items()}
+        missing = [text for text in dict.fromkeys(texts) if text not in by_text]
+        if missing:
+            scores = yield Call(partial(scorer.scores, question, missing), partial(scorer.ascores, question, missing))
+            by_text |= dict(zip(missing, scores, strict=True))
+            self.scores.put({(scorer.name, question, text): by_text[text] for text in missing})
+        return [by_text[text] for text in texts]
 
 
 class Reading:
