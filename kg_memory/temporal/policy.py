@@ -2,8 +2,9 @@
 
 A model, a declaration or a person gives a *verdict* about two facts: how they relate, and how sure that is. The policy
 turns it into a *ruling*, what the verdict does to beliefs, and decides between facts that cannot both be true. Nothing
-else in the package does. To change which of two facts that conflict is believed, change `ConflictPolicy.beats`; to
-change which of two that follow each other keeps its time, change `weigh`.
+else in the package does. `ConflictPolicy.weigh` says how much a statement counts: in conflicts, in successions and in
+corrections. `ConflictPolicy.beats` compares two facts that conflict. For another strategy, add its name to
+`kg_memory.models.graph.ConflictStrategy`, and its case to these two and to `expect_winner`.
 """
 
 from __future__ import annotations
@@ -59,10 +60,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The strength of one of the facts in a conflict: its weightiest statement, and when it was stated last."""
+    """The strength of one of the facts in a conflict: its weightiest statement, and when it was stated first and last.
+
+    These are times with the ids of the episodes, which break ties.
+    """
 
     fact: str
     weight: Weight
+    first_stated: tuple[int, str]
     last_stated: tuple[int, str]
 
     @property
@@ -132,8 +137,8 @@ class ConflictPolicy:
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> Claim:
         """Return the strength of *fact* by its *statements*."""
-        last = max(statement.order for statement in statements)
-        return Claim(fact, max(map(self.weigh, statements)), last)
+        orders = [statement.order for statement in statements]
+        return Claim(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
     def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
         """Return whether *claim* wins a conflict with *rival*, given which of the two the model *preferred*."""
@@ -146,7 +151,13 @@ class ConflictPolicy:
 
         *later* is the one that was first stated later, *preferred* the one that the model prefers.
         """
-        return {"recency": later, "model": preferred}.get(self.strategy)
+        match self.strategy:
+            case "recency":
+                return later
+            case "model":
+                return preferred
+            case "confidence" | "trust":
+                return None
 
 
 StatementsByFact = Mapping[str, Sequence[Statement]]

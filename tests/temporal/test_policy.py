@@ -63,22 +63,32 @@ def test_a_refused_fact_that_is_stated_anew_waits_again():
 
 
 def test_who_is_preferred_counts_only_by_the_models_choice():
-    older, newer = Claim("a", 0.0, (1, "e")), Claim("b", 0.0, (2, "e"))
+    older, newer = Claim("a", 0.0, (1, "e"), (1, "e")), Claim("b", 0.0, (2, "e"), (2, "e"))
     assert ConflictPolicy("recency").beats(newer, older, {"a"})
     assert ConflictPolicy("model").beats(older, newer, {"a"})
     assert ConflictPolicy("model").beats(newer, older, {"a", "b"})
 
 
-class OlderUnlessTrustedMore(ConflictPolicy):
-    """The newer of two conflicting facts wins only if its source is trusted more: one method, in one file."""
+class FirstUnlessTrustedMore(ConflictPolicy):
+    """Of two conflicting facts the better trusted one wins, else the one that was stated first."""
 
     def beats(self, claim, rival, preferred):
-        return (claim.weight, rival.last_stated) > (rival.weight, claim.last_stated)
+        if claim.weight != rival.weight:
+            return claim.weight > rival.weight
+        return (claim.first_stated, claim.fact) < (rival.first_stated, rival.fact)
 
 
 @pytest.mark.parametrize(("trust", "winner"), [(0.5, "a"), (0.4, "a"), (0.6, "b")])
-def test_another_policy_is_one_method(trust, winner):
-    statements = [Statement("a", "e1", 10, trust=0.5), Statement("b", "e2", 20, trust=trust)]
+@pytest.mark.parametrize("again", [(), (Statement("a", "e3", 30, trust=0.5),)])
+def test_another_policy_is_one_method(trust, winner, again):
+    statements = [Statement("a", "e1", 10, trust=0.5), Statement("b", "e2", 20, trust=trust), *again]
     conflict = [Verdict("b", "a", "conflicts")]
-    believed = truths(statements, conflict, OlderUnlessTrustedMore("trust"))
+    believed = truths(statements, conflict, FirstUnlessTrustedMore("trust"))
     assert [fact for fact, truth in believed.items() if truth.periods] == [winner]
+
+
+def test_of_two_facts_stated_by_one_episode_one_wins_by_any_policy():
+    statements = [Statement("a", "e1", 10), Statement("b", "e1", 10)]
+    for policy in (ConflictPolicy(), FirstUnlessTrustedMore("trust")):
+        believed = truths(statements, [Verdict("b", "a", "conflicts")], policy)
+        assert sum(bool(truth.periods) for truth in believed.values()) == 1
