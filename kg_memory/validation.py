@@ -7,6 +7,7 @@ from kg_memory.errors import InputError
 DEFAULT_NAMESPACE = "default"
 MAX_COUNT = 10**9
 """The largest number that may be asked for; from 2^63 on, the database refuses it."""
+LONGEST_REASON = 2000
 
 
 def validate_namespace(namespace: object) -> str:
@@ -39,3 +40,13 @@ def validate_name(name: str, value: object, hint: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{name} must be a non-empty string, got {value!r}; give {hint}")
     return value
+
+
+def validate_author(by: object, reason: object) -> None:
+    """Check who decides something, and why. Errors: `InputError`."""
+    if not isinstance(by, str) or not by.strip():
+        raise InputError(f"by must be a name, got {by!r}")
+    if len(by) > LONGEST_REASON:
+        raise InputError(f"by has {len(by)} characters; use at most {LONGEST_REASON}")
+    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
+        raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")

@@ -23,6 +23,7 @@ from kg_memory.communities.summarise import summarise
 from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.queries import communities as cypher
 from kg_memory.falkor.queries.usage import NO_USAGE
+from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.effects import Vector, embed, now, read, write
@@ -124,7 +125,7 @@ def _row(group: Group, summary: Summary, vector: Vector) -> Row:
         "n": terms.total(),
         "members": group["members"] if lowest else [],
         "parts": [] if lowest else group["members"],
-        "terms": [{"term": term, "f": f} for term, f in sorted(terms.items())],
+        "terms": to_terms(terms),
     }
 
 

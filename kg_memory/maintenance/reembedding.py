@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import schema
@@ -100,9 +99,7 @@ def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> It
     database, after = driver.store.database, ""
     while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):
         vectors = driver.embedder.embeddings.embed_documents([row["text"] for row in page])
-        rows: list[dict[str, Any]] = [
-            {"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)
-        ]
+        rows = [{"id": row["id"], "embedding": vector} for row, vector in zip(page, vectors, strict=True)]
         database.query(key, STORE.format(source=source), {"rows": rows}, write=True)
         after = page[-1]["id"]
         yield len(page)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
 
 from kg_memory.models.graph import Precision
 
@@ -80,7 +79,7 @@ def iso_of(micros: int | None) -> str | None:
     return None if moment is None else iso(moment)
 
 
-def iso_or_text(at: Any) -> Any:
+def iso_or_text(at: object) -> object:
     """Return *at* in ISO 8601 if it is a datetime, else as it is."""
     return at.isoformat() if isinstance(at, datetime) else at
 
@@ -95,12 +94,12 @@ def stretch_length(begin: int, precision: Precision) -> int:
     return _DAY * sum(monthrange(min(first.year + month // 12, MAXYEAR), month % 12 + 1)[1] for month in months)
 
 
-def restore_open_ends(state: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def restore_open_ends(state: Mapping[str, object], keys: Iterable[str]) -> dict[str, object]:
     """Return *state* with exact open ends below *keys*: JavaScript, which edits states in Studio, rounds them."""
     return {**state, **{key: _restore(state[key]) for key in keys if key in state}}
 
 
-def _restore(value: Any) -> Any:
+def _restore(value: object) -> object:
     match value:
         case list():
             return [_restore(item) for item in value]

@@ -16,7 +16,6 @@ import json
 import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.rows import Row
@@ -244,9 +243,9 @@ def _read_notes(key: str) -> Flow[list[Content]]:
     return [json.loads(row[0]) for row in (reply[1] if reply else ())]
 
 
-def sum_notes(notes: Iterable[Content]) -> dict[str, Any]:
+def sum_notes(notes: Iterable[Content]) -> Content:
     """Return the content of the entry for the *notes* of one receipt, as far as its owner came."""
-    content: dict[str, Any] = {**dict.fromkeys(COUNTS, 0), "messages": []}
+    content: Content = {**dict.fromkeys(COUNTS, 0), "messages": []}
     for note in notes:
         counts = {name: content[name] + note[name] for name in COUNTS}
         content = {**note, **counts, "messages": [*content["messages"], *note["messages"]]}

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import Any
 
 from kg_memory.falkor import rows
 from kg_memory.falkor.connect import graph_key
@@ -180,7 +179,7 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
     return receipt.model_copy(update={"head": entry.hash})
 
 
-def _to_entry(run: Run, receipt: ForgetReceipt) -> dict[str, Any]:
+def _to_entry(run: Run, receipt: ForgetReceipt) -> audit.Content:
     """Return the content of the entry for *receipt*, with no word of what is gone."""
     words = set(chain.from_iterable(search.traces.words for search in run.searches))
     by, reason = (text if words.isdisjoint(terms(text)) else LEFT_OUT for text in (receipt.by, receipt.reason))

@@ -13,9 +13,9 @@ from kg_memory.ingestion.postings import line
 from kg_memory.runtime.effects import read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, canonical_name, replace_unstorable, thread_key
+from kg_memory.validation import validate_author
 
 KINDS = ("episode", "thread", "entity", "speaker", "source", "fact", "everything")
-LONGEST_REASON = 2000
 IDS_FROM = {
     "episode": "memory.episodes() has the ids",
     "fact": "memory.facts_about(name) has the ids",
@@ -45,7 +45,7 @@ class ForgetRequest:
     search: bool = True
 
     @classmethod
-    def from_arguments(cls, targets: Mapping[str, Any], **options: Any) -> Self:
+    def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:
         """Return the request for the one of *targets*, by kind, that is not ``None`` or ``False``.
 
         Errors: `InputError` unless there is exactly one, and all else is valid.
@@ -60,7 +60,9 @@ class ForgetRequest:
             raise InputError(f"everything must be True, got {target!r}; give the namespace to forget beside it")
         if kind != "everything" and not request.target:
             raise not_found(kind, target)
-        _validate(request)
+        validate_author(request.by, request.reason)
+        if request.span is not None:
+            _validate_span(request.span, kind)
         return request
 
 
@@ -70,27 +72,12 @@ def not_found(kind: str, target: object) -> InputError:
     return InputError(f"there is no {kind} {target!r} in this namespace, or it is forgotten: {hint}")
 
 
-def _validate(request: ForgetRequest) -> None:
-    if not isinstance(request.by, str) or not request.by.strip() or len(request.by) > LONGEST_REASON:
-        raise InputError(f"by must be a name of at most {LONGEST_REASON} characters, got {request.by!r}")
-    if not isinstance(request.reason, str) or len(request.reason) > LONGEST_REASON:
-        raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")
-    if request.span is not None:
-        _validate_span(request.span, request.kind)
-
-
-def _validate_span(span: object, kind: str) -> None:
+def _validate_span(span: Any, kind: str) -> None:
     if kind != "episode":
         raise InputError("span needs an episode; give the message that it is of, and nothing else")
-    if not _is_span(span):
+    is_pair = isinstance(span, tuple | list) and len(span) == 2
+    if not is_pair or not all(type(place) is int for place in span) or not 0 <= span[0] < span[1]:
         raise InputError(f"span must be (start, end), characters of the content from 0 on, got {span!r}")
-
-
-def _is_span(span: Any) -> bool:
-    if not isinstance(span, tuple | list) or len(span) != 2:
-        return False
-    is_whole = all(isinstance(place, int) and not isinstance(place, bool) for place in span)
-    return is_whole and 0 <= span[0] < span[1]
 
 
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:

@@ -34,9 +34,9 @@ from kg_memory.temporal.policy import (
 )
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import decision_id, replace_unstorable
+from kg_memory.validation import validate_author
 
 Choice = Literal["accept", "reject", "edit"]
-LONGEST_REASON = 2000
 ATTEMPTS = 50
 """The most tries to write while others write about the same entities."""
 OPEN = "open"
@@ -100,7 +100,7 @@ class DecisionRequest:
         """Check what does not depend on the verdict. Errors: `InputError`."""
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
-        _validate_author(self.by, self.reason)
+        validate_author(self.by, self.reason)
         names = self.edit.names()
         if self.choice == "edit" and not names:
             raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
@@ -108,15 +108,6 @@ class DecisionRequest:
             raise InputError(f"{', '.join(names)} can be given only to edit")
         if self.seen is not None and self.seen not in get_args(Ruling):
             raise InputError(f"seen must be one of {', '.join(get_args(Ruling))}, got {self.seen!r}")
-
-
-def _validate_author(by: object, reason: object) -> None:
-    if not isinstance(by, str) or not by.strip():
-        raise InputError(f"by must be a name, got {by!r}")
-    if len(by) > LONGEST_REASON:
-        raise InputError(f"by has {len(by)} characters; use at most {LONGEST_REASON}")
-    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
-        raise InputError(f"reason must be a string of at most {LONGEST_REASON} characters; make it shorter")
 
 
 NextState = Callable[[StoredVerdict, History, int], VerdictState]
@@ -157,7 +148,7 @@ def undo(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: s
 
     Errors: `InputError` when there is none.
     """
-    _validate_author(by, reason)
+    validate_author(by, reason)
 
     def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
         standing: list[Row] = []

@@ -15,7 +15,6 @@ from typing_extensions import TypedDict
 
 from kg_memory.errors import InputError
 from kg_memory.maintenance.review.decide import (
-    LONGEST_REASON,
     OPEN,
     Choice,
     DecisionRequest,
@@ -29,7 +28,7 @@ from kg_memory.runtime.flow import Driver, Flow
 from kg_memory.runtime.graph import make_node
 from kg_memory.settings import Settings
 from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, LONGEST_REASON, validate_namespace
 
 Json = dict[str, Any]
 """A JSON object of the state or the interrupt, which checkpoints keep."""

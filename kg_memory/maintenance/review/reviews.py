@@ -11,6 +11,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.records import pick
 from kg_memory.ingestion.revise import read_history, to_verdict
 from kg_memory.models.graph import SOURCES, Fact, Precision, Review, Ruling, VerdictKind
 from kg_memory.runtime.effects import read
@@ -142,17 +143,8 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
     """Return the times of a fact that was never believed, as a belief: those of its last statement."""
     last = history.last_statement(fact)
     judged = min(stored.created_at for stored in verdicts if fact in stored.facts)
-    return {
-        "valid_at": last.valid_at,
-        "invalid_at": last.invalid_at,
-        "precision": last.precision,
-        "end_precision": last.end_precision,
-        "known_from": last.begin,
-        "created_at": judged,
-        "expired_at": judged,
-        "reviewed": False,
-        "trust": last.trust,
-    }
+    dates = pick(last, "valid_at", "invalid_at", "precision", "end_precision", "trust")
+    return {**dates, "known_from": last.begin, "created_at": judged, "expired_at": judged, "reviewed": False}
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:

@@ -24,18 +24,8 @@ PAGE = 2_000
 """The range of internal ids in one query: a longer answer would hold up others."""
 PAGE_WITH_VECTORS = 500
 META_FIELDS = ("id", "version", "dimension", "model", "words")
-LABELS = {
-    "Entity": "entity",
-    "Episode": "episode",
-    "Fact": "fact",
-    "Belief": "belief",
-    "Verdict": "verdict",
-    "Decision": "decision",
-    "Predicate": "predicate",
-    "Community": "community",
-    "Answer": "answer",
-    "Spent": "spent",
-}
+_NODES = "Entity Episode Fact Belief Verdict Decision Predicate Community Answer Spent".split()
+LABELS = {label: label.lower() for label in _NODES}
 """The records of nodes, by their labels."""
 PART_LABELS = {"Meta", "Term", "Alias", "Meaning"}
 """Labels of nodes that are exported as a part of others."""

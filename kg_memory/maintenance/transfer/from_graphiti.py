@@ -15,6 +15,7 @@ from typing import Any
 
 from kg_memory.falkor.wire import Row
 from kg_memory.ingestion.postings import index_words
+from kg_memory.ingestion.records import pick
 from kg_memory.ingestion.revise import NewBelief
 from kg_memory.maintenance.transfer.graphiti import Edge, Episode, Graph
 from kg_memory.maintenance.transfer.lines import LINES, Line
@@ -201,21 +202,10 @@ class Conversion:
             yield _fact_line(id_, fact, statements[id_])
         for id_, own in statements.items():
             for statement in own:
-                yield _line(
-                    "statement",
-                    episode=statement.id,
-                    fact=id_,
-                    start=0,
-                    end=len(self._episodes[statement.id]["content"]),
-                    valid_at=statement.valid_at,
-                    invalid_at=statement.invalid_at,
-                    latest=statement.valid_at,
-                    confidence=1.0,
-                    corrects=False,
-                    refuted=False,
-                    precision="instant",
-                    end_precision="instant",
-                )
+                span = {"start": 0, "end": len(self._episodes[statement.id]["content"])}
+                dates = pick(statement, "valid_at", "invalid_at", "precision", "end_precision")
+                kind = {"latest": statement.valid_at, **pick(statement, "confidence", "corrects"), "refuted": False}
+                yield _line("statement", episode=statement.id, fact=id_, **span, **dates, **kind)
         for id_, fact in self._facts.items():
             yield from self._belief_lines(id_, fact, truth[id_].periods, statements[id_])
         for id_, verdict in self._verdicts.items():
