@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import mul
+from string import digits
 from typing import Any
 
 from kg_memory.falkor.rows import Row, list_pages
@@ -54,25 +55,19 @@ class Sieve:
     def __init__(self, words: Iterable[str]) -> None:
         stems = set(words)
         runs = {(_RUNS.findall(stem) or [""])[0] for stem in stems if stem.isascii()}
-        letters = {run for run in runs if run.isalpha()}
-        self._long = {run[:_LONG] for run in letters if len(run) > _LONG}
-        self._short = {run[:_SHORT] for run in letters if 1 < len(run) <= _LONG}
-        self._single = {run for run in letters if len(run) == 1} | ({"d", "l", "t", "s"} if letters & _ODD else set())
-        self._digits = any(run.isdigit() for run in runs)
-        self._any = bool(stems)
+        self._starts = {run[:_LONG] if len(run) > _LONG else run[:_SHORT] for run in runs if run.isalpha()}
+        if runs & _ODD:
+            self._starts.update("dlts")
+        if any(run.isdigit() for run in runs):
+            self._starts.update(digits)
+        self._has_words = bool(stems)
 
     def passes(self, text: str) -> bool:
         """Return whether *text* may have one of the words."""
-        if not self._any:
-            return False
-        if not text.isascii() or _INNER.search(text):
-            return True
-        for run in _RUNS.findall(text.lower()):
-            if run[:_LONG] in self._long or run[:_SHORT] in self._short or run[:1] in self._single:
-                return True
-            if self._digits and run[0] <= "9":
-                return True
-        return False
+        if not self._has_words or not text.isascii() or _INNER.search(text):
+            return self._has_words
+        runs = _RUNS.findall(text.lower())
+        return any(not self._starts.isdisjoint((run[:_LONG], run[:_SHORT], run[:1])) for run in runs)
 
 
 @dataclass(slots=True)
