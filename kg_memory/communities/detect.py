@@ -147,34 +147,31 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
     """Return the communities of *links*, and those above them, level by level.
 
     They start from the stored communities, so that few change; *full* starts from the links alone. A community has an
-    id by its oldest member, and so keeps it as others join.
+    id by its oldest member, and so keeps it as others join. A link between members of two communities is a link between
+    the two. No level follows one of `FEW` communities or fewer, and none has a single community; each has at most half
+    as many as the one below.
     """
-
-    def before(levels: list[Level]) -> dict[int, str]:
-        if full:
-            return {}
-        if not levels:
-            return {place: links.stored[id_] for place, id_ in enumerate(links.entities) if id_ in links.stored}
-        ids = enumerate(_ids(namespace, links, levels))
-        return {place: links.wholes[id_] for place, id_ in ids if id_ in links.wholes}
-
-    lowest, *higher = hierarchy(links.facts.values(), before)
-    parts = _group_entities(namespace, links, lowest)
+    stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
+    joined: Collection[Sequence[int]] = links.facts.values()
+    level = propagate(joined, {place: stored[id_] for place, id_ in enumerate(links.entities) if id_ in stored})
+    parts = _group_entities(namespace, links, level)
     groups = [part.group for part in parts]
-    for level, communities in enumerate(higher, 1):
-        below = parts
-        parts = [_group_parts(namespace, links, level, below, places) for places in communities]
+    while len(parts) > FEW:
+        joined = _lift(joined, level)
+        ids = enumerate(part.group["id"] for part in parts)
+        level = propagate(joined, {place: wholes[id_] for place, id_ in ids if id_ in wholes})
+        if len(level) < 2:
+            break
+        parts = [_group_parts(namespace, links, parts, places) for places in level]
         groups += [part.group for part in parts]
     return groups
 
 
-def _ids(namespace: str, links: Links, levels: Sequence[Level]) -> list[str]:
-    """Return the ids of the communities of the highest of *levels*, by their oldest members."""
-    oldest = [members[0] for members in levels[0]]
-    for level in levels[1:]:
-        below = oldest
-        oldest = [min(map(below.__getitem__, parts)) for parts in level]
-    return [community_id(namespace, links.entities[place], len(levels) - 1) for place in oldest]
+def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
+    """Return the *links* between the communities of a *level*: those of their members."""
+    place_of = {member: place for place, members in enumerate(level) for member in members}
+    lifted = (tuple({place_of[node] for node in link if node in place_of}) for link in links)
+    return [link for link in lifted if len(link) > 1]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
@@ -201,10 +198,11 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
     return parts
 
 
-def _group_parts(namespace: str, links: Links, level: int, below: Sequence[_Part], places: Sequence[int]) -> _Part:
+def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: Sequence[int]) -> _Part:
     """Return the community of those communities *below* that stand at *places*, the largest of them first."""
     parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
     oldest = min(part.oldest for part in parts)
+    level = parts[0].group["level"] + 1
     members = [part.group["id"] for part in parts]
     community = Group(
         id=community_id(namespace, links.entities[oldest], level),
@@ -222,35 +220,6 @@ def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
     """
     text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-# Levels.
-
-
-def hierarchy(
-    links: Collection[Sequence[int]], before: Callable[[list[Level]], Mapping[int, Hashable]] = lambda _: {}
-) -> list[Level]:
-    """Return the levels of communities: first those of the nodes of *links*, then those of the level below.
-
-    A link between members of two communities is a link between the two. *before* gets the levels so far and returns
-    where the nodes of the next one were stored, by their places. No level follows one of `FEW` communities or fewer,
-    and none has a single community; each has at most half as many as the one below.
-    """
-    levels = [propagate(links, before([]))]
-    while len(levels[-1]) > FEW:
-        place_of = {member: place for place, members in enumerate(levels[-1]) for member in members}
-        lifted = (_lift(link, place_of) for link in links)
-        links = [link for link in lifted if len(link) > 1]
-        above = propagate(links, before(levels))
-        if len(above) < 2:
-            break
-        levels.append(above)
-    return levels
-
-
-def _lift(link: Sequence[int], place_of: Mapping[int, int]) -> tuple[int, ...]:
-    """Return the communities that *link* connects."""
-    return tuple({place_of[node] for node in link if node in place_of})
 
 
 # Label propagation: nodes that share many links end with the same label.

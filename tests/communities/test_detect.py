@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Sequence
+from itertools import chain, groupby
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_memory.communities import detect
-from kg_memory.communities.detect import FEW, Links, drift, find_communities, fingerprint, hierarchy, propagate
+from kg_memory.communities.detect import FEW, Links, drift, find_communities, fingerprint, propagate
 from kg_memory.text.identity import community_id
 
 quick = settings(max_examples=50, deadline=None)
@@ -170,6 +172,22 @@ def planted(seed: int, circles: int, size: int, together: int) -> list[tuple[int
         if one // together == other // together:
             links.append((one * size + dice.randrange(size), other * size + dice.randrange(size)))
     return links
+
+
+def hierarchy(links: Sequence[Sequence[int]]) -> list[list[list[int]]]:
+    """Return the communities of each level by the places of their members, or of their parts in the level below."""
+    entities = [str(place) for place in range(1 + max(chain.from_iterable(links), default=0))]
+    facts = {str(number): tuple(link) for number, link in enumerate(links)}
+    groups = find_communities("n", Links(entities, facts))
+    levels: list[list[list[int]]] = []
+    place_of = {id_: place for place, id_ in enumerate(entities)}
+    for _, level in groupby(groups, key=lambda group: group["level"]):
+        below, place_of = place_of, {}
+        levels.append([])
+        for group in level:
+            place_of[group["id"]] = len(levels[-1])
+            levels[-1].append(sorted(below[member] for member in group["members"]))
+    return levels or [[]]
 
 
 def test_circles_of_friends_that_know_each_other_are_communities_of_communities():

@@ -88,10 +88,8 @@ class Entity(Element):
 class Episode(Element):
     """A message, text or record; `valid_at` is when it was said."""
 
-    name: Text | None = ""
     content: Text | None = ""
     source: Text | None = "message"
-    source_description: Text | None = ""
     valid_at: At
     created_at: At
 
