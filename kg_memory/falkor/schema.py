@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import redis
 from redis.lock import Lock
 
 from kg_memory.errors import EmbeddingMismatch, QueryError, SchemaError
 from kg_memory.falkor.connect import Database
+from kg_memory.falkor.wire import Row
 from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
@@ -149,7 +149,7 @@ def check(database: Database, key: str, dimension: int | None, model: str) -> bo
     return True
 
 
-def refuse_newer(meta: Mapping[str, Any]) -> None:
+def refuse_newer(meta: Row) -> None:
     """Raise `SchemaError` if the graph with that *meta* is newer than this package."""
     if meta["version"] > VERSION:
         raise SchemaError(f"the graph has schema {meta['version']}, this package supports {VERSION}; upgrade kg-memory")
@@ -157,7 +157,7 @@ def refuse_newer(meta: Mapping[str, Any]) -> None:
         raise SchemaError("the graph's word index was made by a newer kg-memory; upgrade kg-memory")
 
 
-def refuse_other_vectors(meta: Mapping[str, Any], model: str, dimension: int | None = None) -> None:
+def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None) -> None:
     """Raise `EmbeddingMismatch` if the graph with that *meta* has vectors of another embedding *model* or *dimension*.
 
     It is also raised while the graph is being re-embedded.
@@ -186,7 +186,7 @@ def vector_index(label: str, dimension: int) -> str:
     return f"CREATE VECTOR INDEX FOR (n:{label}) ON (n.embedding) OPTIONS {{{options}}}"
 
 
-def migrate(database: Database, key: str, meta: Mapping[str, Any]) -> None:
+def migrate(database: Database, key: str, meta: Row) -> None:
     """Migrate the graph *key* with that *meta* to the present version."""
     if meta["version"] == VERSION:
         return

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.falkor.queries import usage as queries
+from kg_memory.falkor.wire import Row
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, THOROUGH, Budget, Scope, rung_of
 from kg_memory.models.operations import Usage
@@ -286,11 +287,11 @@ class BudgetMeter:
             if before + more > share * limit:
                 raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
-    def _query(self, query: Query) -> Flow[list[dict[str, Any]]]:
+    def _query(self, query: Query) -> Flow[list[Row]]:
         """Perform *query*, which also stores the unwritten spending, or reads the stored spending."""
         unwritten = self.account.take_unwritten() if "spent" in query.params else NOTHING
         if unwritten == NOTHING and not self.budget:
-            rows: list[dict[str, Any]] = yield query
+            rows: list[Row] = yield query
             return rows
         at = yield from now()
         try:

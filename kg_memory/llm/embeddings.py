@@ -92,9 +92,9 @@ def vector_model_name(model: Embeddings) -> str:
     return model_name_of(unwrap(model))
 
 
-def model_name_of(model: object) -> str:
-    """Return *model*'s own name, or else the name of its class."""
-    for attribute in ("name", "model", "model_name", "model_id"):
+def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "model_name", "model_id")) -> str:
+    """Return the first name of *model* among its *attributes*, or else the name of its class."""
+    for attribute in attributes:
         value = getattr(model, attribute, None)
         if isinstance(value, str) and value:
             return value

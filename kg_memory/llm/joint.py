@@ -39,7 +39,7 @@ class Question(Generic[T]):
     key: str
     items: Sequence[Any]
     apply: Callable[[Sequence[Any]], T]
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
 
     def of(self, items: Sequence[Any]) -> Ask:
         """Return the request about some of the items."""

@@ -123,8 +123,7 @@ WITH f, said_at
 MATCH (f)-[h:HELD]->(b:Belief)
 WHERE {_CURRENT}
 WITH f, h, b
-{part.TOLD}
-RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+{part.TELL_FACTS}
 ORDER BY belief.said_at DESC, fact.id
 """
 """The same facts as users get them, with their sources."""

@@ -108,8 +108,7 @@ MATCH (f:Fact {{id: id}})
 OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WITH f, h, b
 WHERE b IS NULL OR $past OR b.expired_at = {OPEN_END}
-{part.TOLD}
-RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+{part.TELL_FACTS}
 ORDER BY belief.created_at, belief.known_from, fact.id
 """
 """Facts with each of their beliefs: the present ones, or all if ``$past``; a fact without any has one row."""
@@ -204,8 +203,7 @@ WITH f
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
 WITH f, h, b ORDER BY b.known_from DESC, f.id LIMIT $limit
-{part.TOLD}
-RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+{part.TELL_FACTS}
 ORDER BY belief.known_from DESC, fact.id
 """
 
@@ -259,8 +257,7 @@ WHERE {part.HOLDS}
 WITH f, h, b
 ORDER BY CASE WHEN b.known_from = {OPEN_START} THEN b.said_at ELSE b.known_from END DESC, f.id
 LIMIT $limit
-{part.TOLD}
-RETURN {part.FACT_MAP} AS fact, objects, {part.BELIEF_MAP} AS belief, sources
+{part.TELL_FACTS}
 ORDER BY CASE WHEN belief.known_from = {OPEN_START} THEN belief.said_at ELSE belief.known_from END DESC, fact.id
 """
 

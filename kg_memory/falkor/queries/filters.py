@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.wire import Params
 from kg_memory.models.filters import FIELDS, ORDERS, AllOf, Comparison, Fields, Filter, Not, Owner, Plain
 from kg_memory.models.filters import comparisons as compared
 from kg_memory.models.graph import Kind
@@ -70,7 +71,7 @@ class Step:
     """A piece of a query, and the parameters that it needs beside those of `fragments.HOLDS`."""
 
     cypher: str
-    params: Mapping[str, Any]
+    params: Params
 
 
 def read_names(where: Filter) -> Flow[Names]:
@@ -135,7 +136,7 @@ class _Writer:
 
     names: Names
     lines: list[str] = field(default_factory=list)
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, object] = field(default_factory=dict)
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[Comparison], node: _Node) -> None:

@@ -71,6 +71,9 @@ WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """
 """The ends of a fact, the statements in the period of its belief, and the highest trust of these."""
 
+TELL_FACTS = f"""{TOLD}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources"""
+"""The rows of `falkor.rows.to_fact`."""
+
 
 def rename_entities(rows: str) -> str:
     """Return the fragment that renames the entities in the parameter *rows*, with a new vector and no links."""

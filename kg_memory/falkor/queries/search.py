@@ -249,8 +249,7 @@ WITH f
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
 WITH f, h, b
-{part.TOLD}
-RETURN {part.FACT_MAP} AS fact, {part.BELIEF_MAP} AS belief, objects, sources
+{part.TELL_FACTS}
 ORDER BY belief.known_from, belief.id
 """
 """Facts with each belief that fits, the latest last."""

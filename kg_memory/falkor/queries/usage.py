@@ -6,16 +6,15 @@ Days are days since the epoch in UTC, times microseconds. The ledger is written 
 
 from __future__ import annotations
 
-from typing import Any
-
 from kg_memory.falkor.queries import fragments as part
+from kg_memory.falkor.wire import Params
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 NEVER = 10**9
 """A day that never comes."""
-NO_USAGE: dict[str, Any] = {"spent": []}
+NO_USAGE: Params = {"spent": []}
 """The parameter of `ADD_USAGE` by default; a run fills in what it spent."""
-NO_LEDGER: dict[str, Any] = {"spent_since": NEVER, "spent_today": NEVER}
+NO_LEDGER: Params = {"spent_since": NEVER, "spent_today": NEVER}
 """The parameters of `read_ledger_before` by default; a run with a budget fills in its period."""
 COUNTS = ("calls", "input_tokens", "output_tokens", "cached_tokens")
 

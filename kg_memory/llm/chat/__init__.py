@@ -15,7 +15,7 @@ from pydantic import BaseModel, SecretStr
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, parse, parse_object, salvage
 from kg_memory.llm.chat.wire import AnswerFormat, ChatRequest, Reply, formats_for, make_request, reply_from_error
-from kg_memory.llm.embeddings import NO_KEY
+from kg_memory.llm.embeddings import NO_KEY, model_name_of
 from kg_memory.llm.prompts import render, schema_text
 from kg_memory.llm.rate_limit import RateLimiter, limiter_of, tokens_by_bytes
 from kg_memory.llm.retry import Failure, RetryPolicy, Sleeper, diagnose, make_error, with_retries
@@ -91,11 +91,7 @@ class ChatModel:
     @property
     def name(self) -> str:
         """The model's own name, or else the name of its class."""
-        for attribute in ("model_name", "model", "model_id"):
-            value = getattr(self.model, attribute, None)
-            if isinstance(value, str) and value:
-                return value
-        return type(self.model).__name__
+        return model_name_of(self.model, ("model_name", "model", "model_id"))  # its "name" is that of a Runnable
 
     def _answer(self, ask: Ask) -> Flow[BaseModel]:
         """Return the model's valid answer to *ask*; invalid items are dropped, logged and counted.
