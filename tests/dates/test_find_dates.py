@@ -131,9 +131,9 @@ def day(instant: datetime | None) -> str | None:
 
 @pytest.mark.parametrize(("said", "start", "end", "precision"), EXPECTED)
 def test_an_expression_is_the_period_that_a_reader_takes_it_for(said, start, end, precision):
-    found = find_dates(said, THURSDAY)
+    result = find_dates(said, THURSDAY)
 
-    assert [(day(one.interval.start), day(one.interval.end), one.interval.precision) for one in found] == [
+    assert [(day(one.interval.start), day(one.interval.end), one.interval.precision) for one in result] == [
         (start, end, precision)
     ]
 
@@ -174,23 +174,23 @@ def test_ends_of_months_and_years_and_leap_days_hold(at, said, start):
 def test_a_day_is_one_of_the_speakers_own_time_zone():
     late_in_shanghai = datetime(2023, 5, 25, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai"))
 
-    (found,) = find_dates("昨天", late_in_shanghai)
+    (result,) = find_dates("昨天", late_in_shanghai)
 
-    assert found.interval.start == datetime(2023, 5, 23, 16, tzinfo=UTC)
-    assert found.interval.end == datetime(2023, 5, 24, 16, tzinfo=UTC)
+    assert result.interval.start == datetime(2023, 5, 23, 16, tzinfo=UTC)
+    assert result.interval.end == datetime(2023, 5, 24, 16, tzinfo=UTC)
 
 
 def test_a_written_time_keeps_its_own_zone():
-    (found,) = find_dates("It started at 2023-06-09T10:00:00+08:00 sharp.", THURSDAY)
+    (result,) = find_dates("It started at 2023-06-09T10:00:00+08:00 sharp.", THURSDAY)
 
-    assert found.interval.start == datetime(2023, 6, 9, 2, tzinfo=UTC)
-    assert found.interval.precision == "instant"
+    assert result.interval.start == datetime(2023, 6, 9, 2, tzinfo=UTC)
+    assert result.interval.precision == "instant"
 
 
 def test_hours_are_counted_from_the_instant_itself():
-    (found,) = find_dates("I ate 3 hours ago.", THURSDAY)
+    (result,) = find_dates("I ate 3 hours ago.", THURSDAY)
 
-    assert found.interval.start == THURSDAY - timedelta(hours=3)
+    assert result.interval.start == THURSDAY - timedelta(hours=3)
 
 
 def test_a_reference_without_a_zone_is_utc():
@@ -200,9 +200,9 @@ def test_a_reference_without_a_zone_is_utc():
 def test_several_dates_stand_in_the_order_of_the_text():
     text = "I came yesterday, left on 3 March 2021 and 去年夏天又来了."
 
-    found = find_dates(text, THURSDAY)
+    result = find_dates(text, THURSDAY)
 
-    assert [text[one.start : one.end] for one in found] == ["yesterday", "3 March 2021", "去年夏天"]
+    assert [text[one.start : one.end] for one in result] == ["yesterday", "3 March 2021", "去年夏天"]
 
 
 def test_an_expression_at_the_edge_of_the_calendar_is_left_out():
@@ -234,10 +234,10 @@ REFERENCES = st.datetimes(timezones=st.timezones() | st.just(UTC))
 )
 def test_whatever_the_text_spans_lie_in_it_in_order_and_periods_have_a_length(text, at):
     end = 0
-    for found in find_dates(text, at):
-        assert end <= found.start < found.end <= len(text)
-        end = found.end
-        start, stop = found.interval.start, found.interval.end
+    for result in find_dates(text, at):
+        assert end <= result.start < result.end <= len(text)
+        end = result.end
+        start, stop = result.interval.start, result.interval.end
         assert start is not None or stop is not None
         assert start is None or start.tzinfo is UTC
         assert start is None or stop is None or start < stop

@@ -163,18 +163,18 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("question", "words", "start", "end"), WINDOWS)
 def test_a_question_is_about_the_time_that_a_reader_takes_it_for(question, words, start, end):
-    (asked,) = find_times(question, THURSDAY)
+    (requests,) = find_times(question, THURSDAY)
 
-    assert (asked.words, day(asked.interval.start), day(asked.interval.end)) == (words, start, end)
-    assert question[asked.start : asked.end] == words
-    assert asked.event is None
+    assert (requests.words, day(requests.interval.start), day(requests.interval.end)) == (words, start, end)
+    assert question[requests.start : requests.end] == words
+    assert requests.event is None
 
 
 @pytest.mark.parametrize("question", ["Who was the manager as of March 2021?", "截至2021年3月谁是经理？"])
 def test_as_of_a_month_is_its_first_instant(question):
-    (asked,) = find_times(question, THURSDAY)
+    (requests,) = find_times(question, THURSDAY)
 
-    assert asked.interval == Interval(
+    assert requests.interval == Interval(
         datetime(2021, 3, 1, tzinfo=UTC), datetime(2021, 3, 1, tzinfo=UTC) + TICK, "instant"
     )
 
@@ -267,10 +267,10 @@ EVENTS = [
 
 @pytest.mark.parametrize(("question", "words", "told", "subject", "object_"), EVENTS)
 def test_a_clause_of_time_is_the_event_that_it_tells(question, words, told, subject, object_):
-    (asked,) = find_times(question, THURSDAY)
+    (requests,) = find_times(question, THURSDAY)
 
-    assert (asked.words, asked.interval) == (words, None)
-    event = asked.event
+    assert (requests.words, requests.interval) == (words, None)
+    event = requests.event
     assert (f"{event.relation} {event.predicate} {event.edge}", event.subject, event.object) == (told, subject, object_)
 
 
@@ -289,10 +289,10 @@ def test_a_clause_that_tells_no_known_period_is_no_event(question):
 
 
 def test_a_date_and_an_event_that_both_are_clear_stand_in_the_order_of_the_question():
-    found = find_times("After she left Google, where did she work in 2019?", THURSDAY)
+    result = find_times("After she left Google, where did she work in 2019?", THURSDAY)
 
-    assert [one.words for one in found] == ["After she left Google", "in 2019"]
-    assert [one.event is None for one in found] == [False, True]
+    assert [one.words for one in result] == ["After she left Google", "in 2019"]
+    assert [one.event is None for one in result] == [False, True]
 
 
 def test_a_pasted_text_of_ten_thousand_words_asks_about_no_time():
@@ -345,13 +345,13 @@ QUESTIONS = (
 @given(question=QUESTIONS, at=NOWS)
 def test_whatever_the_question_words_lie_in_it_and_windows_have_a_length(question, at):
     end = 0
-    for asked in find_times(question, at):
-        assert end <= asked.start < asked.end <= len(question)
-        assert asked.words == question[asked.start : asked.end]
-        assert (asked.interval is None) != (asked.event is None)
-        end = asked.end
-        if asked.interval is not None:
-            start, stop = asked.interval.start, asked.interval.end
+    for requests in find_times(question, at):
+        assert end <= requests.start < requests.end <= len(question)
+        assert requests.words == question[requests.start : requests.end]
+        assert (requests.interval is None) != (requests.event is None)
+        end = requests.end
+        if requests.interval is not None:
+            start, stop = requests.interval.start, requests.interval.end
             assert start is not None or stop is not None
             assert start is None or stop is None or start < stop
 

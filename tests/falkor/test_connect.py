@@ -83,21 +83,21 @@ class Embedded:
 
 
 def test_every_namespace_has_a_key_of_its_own_that_redis_can_hold():
-    keys = [graph_key(each) for each in NAMESPACES]
+    keys = [graph_key(item) for item in NAMESPACES]
     assert len(set(keys)) == len(NAMESPACES)
     assert all(key.isascii() and key.isprintable() and " " not in key for key in keys)
     assert all(len(key) <= LONGEST_KEY + 3 for key in keys)
 
 
 def test_any_string_is_a_namespace_and_no_two_see_each_other(database, namespace):
-    named = [f"{namespace}{each}" for each in NAMESPACES]
-    for place, each in enumerate(named):
-        database.query(graph_key(each), "CREATE (:Own {place: $place})", {"place": place}, write=True)
-    for place, each in enumerate(named):
-        found = database.query(graph_key(each), "MATCH (o:Own) RETURN o.place AS place", {}, write=False)
-        assert found == [{"place": place}]
+    named = [f"{namespace}{item}" for item in NAMESPACES]
+    for place, item in enumerate(named):
+        database.query(graph_key(item), "CREATE (:Own {place: $place})", {"place": place}, write=True)
+    for place, item in enumerate(named):
+        result = database.query(graph_key(item), "MATCH (o:Own) RETURN o.place AS place", {}, write=False)
+        assert result == [{"place": place}]
     listed = set(database.namespaces())
-    assert listed >= {each for each in named if not graph_key(each).startswith("kg:#")}
+    assert listed >= {item for item in named if not graph_key(item).startswith("kg:#")}
 
 
 def test_a_deleted_namespace_is_gone(database, namespace):
@@ -140,12 +140,12 @@ async def test_no_parameter_can_become_a_part_of_the_query(database, namespace):
     key = graph_key(namespace)
     for text in HOSTILE:
         cypher = "CREATE (n:Own {text: $text, all: $all}) RETURN n.text AS text, n.all AS all, $map AS map"
-        given = {"text": text, "all": [text], "map": {"inner": text}}
+        arguments = {"text": text, "all": [text], "map": {"inner": text}}
         for row in (
-            *database.query(key, cypher, given, write=True),
-            *await database.aquery(key, cypher, given, write=True),
+            *database.query(key, cypher, arguments, write=True),
+            *await database.aquery(key, cypher, arguments, write=True),
         ):
-            assert row == given
+            assert row == arguments
     counted = database.query(key, "MATCH (n:Own) RETURN count(n) AS n", {}, write=False)
     assert counted == [{"n": 2 * len(HOSTILE)}]
 
@@ -199,12 +199,12 @@ ONE: tuple[str, str, dict[str, Any]] = ("kg:x", "MERGE (n:One) RETURN 1 AS n", {
 def test_after_the_embedded_server_was_killed_the_next_query_starts_it_again(tmp_path):
     database = Database(Embedded(tmp_path / "db"))
     assert database.query(*ONE, write=True) == [{"n": 1}]
-    known = database.generation
+    stored = database.generation
     kill(database)
     with pytest.raises(DatabaseUnavailable):
         database.query(*ONE, write=True)
     assert database.query(*ONE, write=True) == [{"n": 1}]
-    assert database.generation > known
+    assert database.generation > stored
     database.close()
     gone(tmp_path / "db")
 
@@ -246,9 +246,9 @@ def falls_to(number: int, database: Database) -> None:
     deadline = time.monotonic() + 10
     while True:
         gc.collect()
-        if (found := connected(database)) <= number:
+        if (result := connected(database)) <= number:
             return
-        assert time.monotonic() < deadline, f"{found} connections, not {number}"
+        assert time.monotonic() < deadline, f"{result} connections, not {number}"
         time.sleep(0.02)
 
 
@@ -334,10 +334,10 @@ async def test_a_forked_child_connects_anew_and_leaves_its_parents_connections_a
     assert await database.aquery(key, "RETURN 1 AS one", {}, write=True) == [{"one": 1}]
 
     def work() -> bool:
-        found = database.query(key, "RETURN 2 AS two", {}, write=True)
+        result = database.query(key, "RETURN 2 AS two", {}, write=True)
         gc.collect()
         database.close()
-        return found == [{"two": 2}]
+        return result == [{"two": 2}]
 
     assert ends_well_in_a_child(work)
     async with asyncio.timeout(10):

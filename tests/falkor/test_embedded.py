@@ -116,7 +116,7 @@ def client(
 def read(process: subprocess.Popen[str], line: str) -> None:
     """Read what *process* prints up to the line that begins with *line*."""
     assert process.stdout is not None
-    assert any(each.startswith(line) for each in process.stdout)
+    assert any(item.startswith(line) for item in process.stdout)
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -303,13 +303,13 @@ def test_nothing_is_served_short_after_a_restart(folder: Path, found: Binaries) 
 
 def test_a_long_wait_is_reported(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "PATIENCE", 0.1)
-    said: list[str] = []
+    messages: list[str] = []
     with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
         os.kill(number, signal.SIGSTOP)  # answers no more than one that rebuilds a vector index
         threading.Timer(0.6, os.kill, (number, signal.SIGCONT)).start()
-        embedded.join(folder, found, idle_seconds=0, on_wait=said.append).close()
-    assert any("the database is loading" in line for line in said)
+        embedded.join(folder, found, idle_seconds=0, on_wait=messages.append).close()
+    assert any("the database is loading" in line for line in messages)
 
 
 def test_a_join_asks_for_the_stronger_durability(folder: Path, found: Binaries) -> None:

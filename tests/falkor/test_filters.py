@@ -140,20 +140,20 @@ def filled(database, namespace):
     def fill(graph):
         database.query(key, "MATCH (n) WHERE NOT n:Meta DETACH DELETE n", {}, write=True)
         rows = {
-            "Episode": [{**each, "thread_key": thread_key(each["thread"])} for each in graph["episodes"]],
-            "Entity": [{"id": each["id"], "key": each["id"], "type": each["type"]} for each in graph["entities"]],
-            "Fact": [{**each, "edge_type": "semantic"} for each in graph["facts"]],
+            "Episode": [{**item, "thread_key": thread_key(item["thread"])} for item in graph["episodes"]],
+            "Entity": [{"id": item["id"], "key": item["id"], "type": item["type"]} for item in graph["entities"]],
+            "Fact": [{**item, "edge_type": "semantic"} for item in graph["facts"]],
         }
         for label, nodes in rows.items():
             database.query(key, f"UNWIND $rows AS row CREATE (d:{label}) SET d = row", {"rows": nodes}, write=True)
-        names = [{"id": each["id"], "key": alias_key(name)} for each in graph["entities"] for name in each["names"]]
+        names = [{"id": item["id"], "key": alias_key(name)} for item in graph["entities"] for name in item["names"]]
         named = (
             "UNWIND $rows AS row MATCH (e:Entity {id: row.id}) MERGE (a:Alias {key: row.key}) MERGE (a)-[:NAMES]->(e)"
         )
         database.query(key, named, {"rows": names}, write=True)
         for relation, cypher in LINK.items():
             if relation in ("HELD", "PROPOSED"):
-                links = [each for each in graph["beliefs"] if each["relation"] == relation]
+                links = [item for item in graph["beliefs"] if item["relation"] == relation]
             else:
                 links = [list(pair) for pair in graph[relation]]
             database.query(key, f"UNWIND $rows AS row {cypher}", {"rows": links}, write=True)
@@ -166,16 +166,16 @@ def passing(driver, namespace, rows):
     """A way to ask which nodes of a kind pass a filter: by the step, by the candidates, and how many they are."""
 
     def ask(where, kind):
-        wanted = parse_filter(where)
-        names = driver.run(read_names(wanted), namespace)
-        step = filter_step(wanted, kind, names)
-        found = rows(
+        target = parse_filter(where)
+        names = driver.run(read_names(target), namespace)
+        step = filter_step(target, kind, names)
+        result = rows(
             f"MATCH (d:{LABELS[kind]}) WITH d, 0.5 AS score{step.cypher}\nRETURN d.id AS id, score",
             **step.params, **INSTANTS,
         )  # fmt: skip
-        assert all(row["score"] == 0.5 for row in found)
-        ids = sorted(row["id"] for row in found)
-        start = start_step(wanted, kind, names)
+        assert all(row["score"] == 0.5 for row in result)
+        ids = sorted(row["id"] for row in result)
+        start = start_step(target, kind, names)
         if start is not None:
             again = rows(f"{start.cypher}\nRETURN d.id AS id", **start.params, **INSTANTS)
             assert sorted(row["id"] for row in again) == ids
@@ -192,11 +192,11 @@ def passing(driver, namespace, rows):
 def test_a_filter_lets_nothing_wrong_through_and_loses_nothing(filled, passing, graph, asked):
     graph = cleaned(graph)
     filled(graph)
-    graph["communities"] = [{"id": each} for each in sorted({community for community, _ in graph["HAS_MEMBER"]})]
+    graph["communities"] = [{"id": item} for item in sorted({community for community, _ in graph["HAS_MEMBER"]})]
     plainly = Plainly(graph)
     for where in asked:
         for kind in KINDS:
-            expected = sorted(each["id"] for each in graph[kind] if plainly.passes(kind, each, where))
+            expected = sorted(item["id"] for item in graph[kind] if plainly.passes(kind, item, where))
             assert passing(where, kind) == expected, (kind, where)
 
 
@@ -214,21 +214,21 @@ EPISODE = {
 
 def test_hostile_values_are_data(filled, passing):
     """NUL and lone surrogates are stored as U+FFFD, and so looked for."""
-    names = list(dict.fromkeys(replace_unstorable(each) for each in HOSTILE))
+    names = list(dict.fromkeys(replace_unstorable(item) for item in HOSTILE))
     episodes = [{**EPISODE, "id": f"x{i}", **dict.fromkeys(("thread", "source"), name)} for i, name in enumerate(names)]
     entities = [{"id": f"e{i}", "type": name, "names": [name]} for i, name in enumerate(names)]
     filled({**EMPTY, "episodes": episodes, "entities": entities})
     for i, name in enumerate(names):
         same = sorted(f"e{place}" for place, other in enumerate(names) if canonical_name(other) == canonical_name(name))
-        for wanted in (name, [name, "nobody"], {"$in": [name]}):
-            assert passing({"thread": wanted}, "episodes") == [f"x{i}"]
-            assert passing({"source": wanted}, "episodes") == [f"x{i}"]
-            assert passing({"type": wanted}, "entities") == [f"e{i}"]
-            assert passing({"name": wanted}, "entities") == same
+        for target in (name, [name, "nobody"], {"$in": [name]}):
+            assert passing({"thread": target}, "episodes") == [f"x{i}"]
+            assert passing({"source": target}, "episodes") == [f"x{i}"]
+            assert passing({"type": target}, "entities") == [f"e{i}"]
+            assert passing({"name": target}, "entities") == same
         assert len(passing({"$not": {"name": name}}, "entities")) == len(names) - len(same)
         assert len(passing({"source": {"$ne": name}}, "episodes")) == len(names) - 1
     assert passing({"source": "\ud800"}, "episodes") == passing({"source": "\ufffd"}, "episodes") != []
-    assert passing({"source": list(HOSTILE)}, "episodes") == sorted(each["id"] for each in episodes)
+    assert passing({"source": list(HOSTILE)}, "episodes") == sorted(item["id"] for item in episodes)
 
 
 def test_an_empty_graph_and_empty_conditions_are_answered(filled, passing):

@@ -46,7 +46,7 @@ def test_whatever_takes_long_is_made_alone(server, database):
     waiting.join(10)
     other.close()
     assert order == ["first", "second"]
-    assert [each.name for each in threading.enumerate() if each.name == "kg-memory-index-lock"] == []
+    assert [item.name for item in threading.enumerate() if item.name == "kg-memory-index-lock"] == []
 
 
 def test_who_was_killed_while_making_keeps_nobody_waiting_for_long(server, database):

@@ -78,7 +78,7 @@ class Old:
                 self.write(f"CREATE INDEX FOR (n:{label}) ON (n.{name})")
         for label in ("Episode", "Fact", "Entity", "Community"):
             self.write(schema.vector_index(label, 64))
-        self.write(f"CREATE (m:Meta), {', '.join(f'(m)-[:{each}]->(m)' for each in RELATIONS_1)} DELETE m")
+        self.write(f"CREATE (m:Meta), {', '.join(f'(m)-[:{item}]->(m)' for item in RELATIONS_1)} DELETE m")
         schema.wait(database, self.key)
         embed = HashEmbeddings().embed_query
         ann = identity.entity_key("Ann", "Person")
@@ -125,8 +125,8 @@ def old(database: Database, namespace: str) -> Old:
 
 
 def as_known(driver: Driver, namespace: str, **asked: Any) -> list[tuple[Any, ...]]:
-    found = driver.run(facts_about("Ann", 10, **asked), namespace)
-    return [(each.objects[0], each.valid_at, each.invalid_at, each.known_from, each.precision) for each in found]
+    result = driver.run(facts_about("Ann", 10, **asked), namespace)
+    return [(item.objects[0], item.valid_at, item.invalid_at, item.known_from, item.precision) for item in result]
 
 
 PARIS_NOW = ("Paris", datetime(2022, 1, 1, tzinfo=UTC), None, datetime(2022, 1, 1, tzinfo=UTC), "instant")
@@ -144,19 +144,21 @@ def test_a_graph_of_version_1_is_brought_forward_when_it_is_read(old, driver):
     [fact, _] = driver.run(facts_about("Ann", 10), old.namespace)
     assert (fact.wording, fact.reviewed, fact.sources[0].quote) == (None, True, "I moved to")
     chain = driver.run(read_evolution(old.oslo), old.namespace)
-    assert [each.id for each in chain] == [old.oslo, old.paris]
-    assert {each.trust for each in driver.run(read_episodes(10, 0, None), old.namespace)} == {1.0}
-    found = build_retrieval(driver, Settings()).compile().invoke({"question": "Ann Paris?", "namespace": old.namespace})
-    assert [each["objects"] for each in found["results"]["facts"]] == [["Paris"]]
-    assert "no longer so since 1 January 2022" in found["context"]
+    assert [item.id for item in chain] == [old.oslo, old.paris]
+    assert {item.trust for item in driver.run(read_episodes(10, 0, None), old.namespace)} == {1.0}
+    result = (
+        build_retrieval(driver, Settings()).compile().invoke({"question": "Ann Paris?", "namespace": old.namespace})
+    )
+    assert [item["objects"] for item in result["results"]["facts"]] == [["Paris"]]
+    assert "no longer so since 1 January 2022" in result["context"]
 
 
 def nearest(old: Old, vector: list[float]) -> tuple[str, float]:
     """Return the name of the entity whose vector is nearest to that one, and how near it is."""
-    asked = {"vector": vector, "examined": 3, "limit": 1}
-    [found] = old.database.query(old.key, vector_search("entities", ""), asked, write=False)
+    requests = {"vector": vector, "examined": 3, "limit": 1}
+    [result] = old.database.query(old.key, vector_search("entities", ""), requests, write=False)
     named = "MATCH (n:Entity {id: $id}) RETURN n.name AS name"
-    return old.database.query(old.key, named, {"id": found["id"]}, write=False)[0]["name"], found["score"]
+    return old.database.query(old.key, named, {"id": result["id"]}, write=False)[0]["name"], result["score"]
 
 
 def test_what_entities_of_a_graph_of_version_1_mean_is_searched_as_before(old, database):
@@ -203,9 +205,9 @@ def test_a_graph_of_version_1_is_written_as_one_of_now(old, driver, settings):
 
 def test_migrating_twice_changes_nothing_even_what_was_written_meanwhile(old, database, driver, settings):
     graph = build(driver, settings).compile()
-    said = {"speaker": "Ann", "namespace": old.namespace}
-    graph.invoke({**said, "content": "I moved to Rome, undated.", "at": "2023-01-01", "trust": 0.3})
-    graph.invoke({**said, "content": "I moved to Oslo since 2024-01-01.", "at": "2024-02-01", "trust": 0.5})
+    message = {"speaker": "Ann", "namespace": old.namespace}
+    graph.invoke({**message, "content": "I moved to Rome, undated.", "at": "2023-01-01", "trust": 0.3})
+    graph.invoke({**message, "content": "I moved to Oslo since 2024-01-01.", "at": "2024-02-01", "trust": 0.5})
     database.query(
         old.key,
         "MATCH ()-[s:STATES]->() WHERE s.start > 10 SET s.precision = 'year', s.latest = s.latest + 1",
@@ -220,11 +222,11 @@ def test_migrating_twice_changes_nothing_even_what_was_written_meanwhile(old, da
 
 def test_eight_that_migrate_at_once_do_it_once(old, database, monkeypatch):
     raised = []
-    asked = database.query
+    requests = database.query
 
     def query(key: str, cypher: str, params: dict[str, Any], *, write: bool) -> list[dict[str, Any]]:
         raised.extend([cypher] if cypher == schema.RAISE_VERSION else [])
-        return asked(key, cypher, params, write=write)
+        return requests(key, cypher, params, write=write)
 
     monkeypatch.setattr(database, "query", query)
     with ThreadPoolExecutor(8) as pool:
@@ -242,14 +244,14 @@ def test_two_processes_that_migrate_at_once_do_no_harm(old, server, database, dr
     begun = [
         subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    for each in begun:
-        assert each.stdout.readline() == "ready\n"
-    for each in begun:
-        each.stdin.write("go\n")
-        each.stdin.flush()
-    assert [each.wait(30) for each in begun] == [0, 0]
-    for each in begun:
-        each.stdin.close()
-        each.stdout.close()
+    for item in begun:
+        assert item.stdout.readline() == "ready\n"
+    for item in begun:
+        item.stdin.write("go\n")
+        item.stdin.flush()
+    assert [item.wait(30) for item in begun] == [0, 0]
+    for item in begun:
+        item.stdin.close()
+        item.stdout.close()
     assert database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n", {}, write=False) == [{"n": 1}]
     assert as_known(driver, old.namespace) == [PARIS_NOW, OSLO_THEN]

@@ -43,7 +43,7 @@ async def test_answers_come_in_the_order_of_the_queries(database: Database, key:
 
 
 def clients(database: Database) -> set[str]:
-    return {each["id"] for each in database.client().connection.client_list()}
+    return {item["id"] for item in database.client().connection.client_list()}
 
 
 async def test_a_reading_takes_several_connections(server: embedded.Server, key: str) -> None:
@@ -57,12 +57,12 @@ async def test_a_reading_takes_several_connections(server: embedded.Server, key:
 
 
 async def test_a_refused_query_leaves_the_connections_in_order(database: Database, key: str) -> None:
-    asked = [*numbers(3), ("RETURN nonsense(", {}), *numbers(5)]
+    requests = [*numbers(3), ("RETURN nonsense(", {}), *numbers(5)]
     for _ in range(2 * CONNECTIONS):
         with pytest.raises(QueryError, match="refused"):
-            database.read_all(key, asked)
+            database.read_all(key, requests)
         with pytest.raises(QueryError, match="refused"):
-            await database.aread_all(key, asked)
+            await database.aread_all(key, requests)
     assert database.read_all(key, numbers(7)) == expected(7)
     assert await database.aread_all(key, numbers(7)) == expected(7)
 
@@ -70,9 +70,9 @@ async def test_a_refused_query_leaves_the_connections_in_order(database: Databas
 async def test_more_readings_than_connections_wait_for_no_other(database: Database, key: str) -> None:
     count = 4 * CONNECTIONS
     with ThreadPoolExecutor(count) as pool:
-        found = list(pool.map(lambda _: database.read_all(key, numbers(9)), range(5 * count)))
-    assert found == [expected(9)] * (5 * count)
-    assert await asyncio.gather(*(database.aread_all(key, numbers(9)) for _ in range(5 * count))) == found
+        result = list(pool.map(lambda _: database.read_all(key, numbers(9)), range(5 * count)))
+    assert result == [expected(9)] * (5 * count)
+    assert await asyncio.gather(*(database.aread_all(key, numbers(9)) for _ in range(5 * count))) == result
 
 
 async def test_a_cancelled_reading_leaves_no_answer_for_the_next(database: Database, key: str) -> None:
@@ -89,10 +89,10 @@ def test_a_server_that_is_killed_under_a_reading_is_an_error_and_then_started_ag
     database = Database(Embedded(tmp_path / "db"))
     key = ONE[0]
     database.query(*ONE, write=True)
-    asked = [*numbers(5), SLOW]
+    requests = [*numbers(5), SLOW]
 
     def read() -> Any:
-        return asyncio.run(database.aread_all(key, asked)) if is_async else database.read_all(key, asked)
+        return asyncio.run(database.aread_all(key, requests)) if is_async else database.read_all(key, requests)
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read)

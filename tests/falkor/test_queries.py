@@ -191,12 +191,12 @@ def plan(database: Database, key: str, name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(QUERIES.keys() - SCANS.keys()))
 def test_the_query_finds_what_it_needs_by_an_index_and_scans_nothing(database, key, name):
-    told = plan(database, key, name)
-    assert "Label Scan" not in told, told
-    assert "All Node Scan" not in told, told
-    assert "Cartesian Product" not in told or told.count("Node By Index Scan") >= 2, told
+    shown = plan(database, key, name)
+    assert "Label Scan" not in shown, shown
+    assert "All Node Scan" not in shown, shown
+    assert "Cartesian Product" not in shown or shown.count("Node By Index Scan") >= 2, shown
     by_id = "Node By Label and ID Scan" if name in PAGES else "Node By Index Scan"
-    assert ("ProcedureCall" if name in BY_MEANING else by_id) in told, told
+    assert ("ProcedureCall" if name in BY_MEANING else by_id) in shown, shown
 
 
 @pytest.mark.parametrize("name", sorted(SCANS))
@@ -216,7 +216,7 @@ def everything(database: Database, key: str) -> list[list[str]]:
     edges = database.query(
         key, "MATCH (a)-[r]->(b) RETURN type(r) AS t, properties(r) AS p, id(a) AS a, id(b) AS b", {}, write=False
     )
-    return [sorted(repr(sorted(row.items())) for row in found) for found in (nodes, edges)]
+    return [sorted(repr(sorted(row.items())) for row in result) for result in (nodes, edges)]
 
 
 @pytest.fixture
@@ -231,11 +231,11 @@ def writes(driver, settings, namespace, monkeypatch):
         return perform(key, effect)
 
     graph = build(driver, settings).compile()
-    said = {"speaker": "Ann", "namespace": namespace, "thread": "t"}
-    graph.invoke({**said, "content": "I live in Oslo.", "at": "2024-01-01"})
-    graph.invoke({**said, "content": "I live in Rome.", "at": "2024-01-03"})
+    message = {"speaker": "Ann", "namespace": namespace, "thread": "t"}
+    graph.invoke({**message, "content": "I live in Oslo.", "at": "2024-01-01"})
+    graph.invoke({**message, "content": "I live in Rome.", "at": "2024-01-03"})
     monkeypatch.setattr(driver, "_perform", keeping)
-    graph.invoke({**said, "content": "I live in Paris with Bob.", "at": "2024-01-02"})
+    graph.invoke({**message, "content": "I live in Paris with Bob.", "at": "2024-01-02"})
     return kept
 
 
@@ -252,13 +252,19 @@ def test_writing_the_same_again_changes_nothing(database, namespace, writes):
 def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database, settings, namespace, rows):
     key = graph_key(namespace)
     graph = build(driver, settings).compile()
-    said = {"speaker": "Ann", "namespace": namespace, "thread": "t", "content": "I live in Oslo.", "at": "2024-01-01"}
-    graph.invoke(said)
+    message = {
+        "speaker": "Ann",
+        "namespace": namespace,
+        "thread": "t",
+        "content": "I live in Oslo.",
+        "at": "2024-01-01",
+    }
+    graph.invoke(message)
     before = everything(database, key)
     # The last clause of each fails: a map is no property.
     broken = "WITH * CREATE (:Alias {key: $map}) RETURN 1 AS one"
     episode = {"id": ID, "thread_key": "k", "at": 1, "created_at": 1, "status": "new", "content": "x"}
-    given = {
+    arguments = {
         episodes.SAVE_EPISODE: {
             "episode": episode,
             "around": [],
@@ -269,7 +275,7 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
         },
         ingestion.SAVE: {**{each: PARAMS[each] for each in re.findall(r"\$(\w+)", ingestion.SAVE)}, "episode": ID},
     }
-    for query, params in given.items():
+    for query, params in arguments.items():
         if query == ingestion.SAVE:
             database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
             before = everything(database, key)
@@ -277,13 +283,13 @@ def test_an_error_in_the_middle_of_saving_leaves_nothing_of_it(driver, database,
         with pytest.raises(QueryError, match="Property values can only be of primitive types"):
             database.query(key, text, {**params, "map": {"a": 1}}, write=True)
         assert everything(database, key) == before
-    database.query(key, ingestion.SAVE, given[ingestion.SAVE], write=True)
+    database.query(key, ingestion.SAVE, arguments[ingestion.SAVE], write=True)
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.name AS name") == [{"name": "n"}]
 
 
 def test_an_episode_that_is_done_is_not_saved_a_second_time(driver, database, settings, namespace, rows):
-    said = {"speaker": "Ann", "namespace": namespace, "content": "I live in Oslo.", "at": "2024-01-01"}
-    done = build(driver, settings).compile().invoke(said)
+    message = {"speaker": "Ann", "namespace": namespace, "content": "I live in Oslo.", "at": "2024-01-01"}
+    done = build(driver, settings).compile().invoke(message)
     params = {
         **{each: PARAMS[each] for each in re.findall(r"\$(\w+)", ingestion.SAVE)},
         "episode": done["episode"]["id"],
@@ -305,9 +311,9 @@ def test_open_ends_are_written_into_the_queries_as_the_numbers_that_they_are():
 
 def test_facts_of_long_ago_are_listed_by_their_own_dates(driver, settings, namespace):
     graph = build(driver, settings).compile()
-    said = {"speaker": "Ann", "namespace": namespace, "at": "2024-01-01"}
-    graph.invoke({**said, "content": "I know Bob since 1950-01-01"})
-    graph.invoke({**said, "content": "I know Carl since 1999-01-01"})
-    graph.invoke({**said, "content": "I know Dora since 1940-01-01"})
-    told = [fact.objects[0] for fact in driver.run(facts_about("Ann", 10), namespace)]
-    assert told == ["Carl", "Bob", "Dora"]
+    message = {"speaker": "Ann", "namespace": namespace, "at": "2024-01-01"}
+    graph.invoke({**message, "content": "I know Bob since 1950-01-01"})
+    graph.invoke({**message, "content": "I know Carl since 1999-01-01"})
+    graph.invoke({**message, "content": "I know Dora since 1940-01-01"})
+    texts = [fact.objects[0] for fact in driver.run(facts_about("Ann", 10), namespace)]
+    assert texts == ["Carl", "Bob", "Dora"]

@@ -54,9 +54,9 @@ def running(folder: Path, *options: str) -> Iterator[Node]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    found = binaries.fetch()
-    command = [str(found.redis_server), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
-    module = ["--loadmodule", str(found.module), "THREAD_COUNT", "2", "NODE_CREATION_BUFFER", "128"]
+    result = binaries.fetch()
+    command = [str(result.redis_server), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
+    module = ["--loadmodule", str(result.module), "THREAD_COUNT", "2", "NODE_CREATION_BUFFER", "128"]
     process = subprocess.Popen([*command, *options, *module], stdout=subprocess.DEVNULL)
     node = Node(port)
     try:
@@ -129,8 +129,8 @@ def sent(primary, replica):
     def verb() -> tuple[dict[str, int], dict[str, int]]:
         now = {"primary": primary.calls(), "replica": replica.calls()}
         since = {
-            name: {command: calls - before.get(name, {}).get(command, 0) for command, calls in found.items()}
-            for name, found in now.items()
+            name: {command: calls - before.get(name, {}).get(command, 0) for command, calls in result.items()}
+            for name, result in now.items()
         }
         before.update(now)
         return since["primary"], since["replica"]
@@ -163,9 +163,9 @@ def test_a_search_reads_from_the_replica_and_adding_and_looking_do_not(primary, 
         memory.add("Ann lives in Oslo", at="2024-01-01", namespace=namespace)
         assert sent()[1]["RO_QUERY"] == 0
         primary.redis.wait(1, 5000)
-        found = memory.search("Where does Ann live?", namespace=namespace)
-        assert [fact.sentence for fact in found.facts] == ["Ann lives in Oslo"]
-        assert [episode.content for episode in found.episodes] == ["Ann lives in Oslo"]
+        result = memory.search("Where does Ann live?", namespace=namespace)
+        assert [fact.sentence for fact in result.facts] == ["Ann lives in Oslo"]
+        assert [episode.content for episode in result.episodes] == ["Ann lives in Oslo"]
         at_primary, at_replica = sent()
         assert at_primary["QUERY"] == 0
         assert at_primary["RO_QUERY"] <= 3  # whether the graph is ready

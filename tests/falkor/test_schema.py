@@ -41,14 +41,14 @@ def key(namespace: str) -> str:
 
 def test_every_index_is_made_and_in_use(database, key):
     schema.ensure(database, key, 64, "hash")
-    indices = {each["label"]: each for each in told(database, key)}
+    indices = {item["label"]: item for item in told(database, key)}
     for label, names in schema.RANGE.items():
         assert all("RANGE" in indices[label]["types"][name] for name in names)
     for label in schema.EMBEDDED:
         assert indices[label]["types"]["embedding"] == ["VECTOR"]
         options = indices[label]["options"]["embedding"]
         assert (options["dimension"], options["similarityFunction"]) == (64, "cosine")
-    assert {each["status"] for each in indices.values()} == {"OPERATIONAL"}
+    assert {item["status"] for item in indices.values()} == {"OPERATIONAL"}
 
 
 def test_every_label_and_relation_of_every_query_is_known_before_the_first_write(database, key):
@@ -56,15 +56,15 @@ def test_every_label_and_relation_of_every_query_is_known_before_the_first_write
     texts = [text for module in (ingestion, search, facts) for text in vars(module).values() if isinstance(text, str)]
     relations = {name for text in texts for name in re.findall(r"\[\w*:([A-Z_]+)", text)}
     labels = {name for text in texts for name in re.findall(r"\(\w*:([A-Z][a-z]+)", text)}
-    known = database.query(key, "CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t", {}, write=False)
-    assert {"NEXT", "HELD", "PROPOSED", "JUDGED", "DECIDED"} <= relations <= {row["t"] for row in known}
-    known = database.query(key, "CALL db.labels() YIELD label AS t RETURN t", {}, write=False)
-    assert {"Episode", "Fact", "Verdict", "Decision", "Predicate"} <= labels <= {row["t"] for row in known}
+    stored = database.query(key, "CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t", {}, write=False)
+    assert {"NEXT", "HELD", "PROPOSED", "JUDGED", "DECIDED"} <= relations <= {row["t"] for row in stored}
+    stored = database.query(key, "CALL db.labels() YIELD label AS t RETURN t", {}, write=False)
+    assert {"Episode", "Fact", "Verdict", "Decision", "Predicate"} <= labels <= {row["t"] for row in stored}
 
 
 def test_there_is_no_full_text_index_that_could_break_on_a_query(database, key):
     schema.ensure(database, key, 64, "hash")
-    kinds = {kind for each in told(database, key) for found in each["types"].values() for kind in found}
+    kinds = {kind for item in told(database, key) for result in item["types"].values() for kind in result}
     assert kinds == {"RANGE", "VECTOR"}
 
 
@@ -81,7 +81,7 @@ def test_eight_threads_at_once_make_it_once(database, key):
         for done in [pool.submit(schema.ensure, database, key, 64, "hash") for _ in range(8)]:
             done.result()
     assert database.query(key, "MATCH (m:Meta) RETURN count(m) AS n", {}, write=False) == [{"n": 1}]
-    assert Counter(each["label"] for each in told(database, key)).most_common(1)[0][1] == 1
+    assert Counter(item["label"] for item in told(database, key)).most_common(1)[0][1] == 1
 
 
 ENSURE = """
@@ -119,7 +119,7 @@ for number in range(8):
 
 def test_processes_that_make_many_graphs_at_once_do_not_crash_the_server(server, database, key):
     begun = [subprocess.Popen([sys.executable, "-c", MANY, server.url, f"{key}{letter}"]) for letter in "abc"]
-    assert [each.wait(60) for each in begun] == [0, 0, 0]
+    assert [item.wait(60) for item in begun] == [0, 0, 0]
     assert all(schema.check(database, f"{key}{letter}7", 64, "hash") for letter in "abc")
 
 
@@ -128,15 +128,15 @@ def test_two_processes_at_once_make_it_once(server, database, key):
     begun = [
         subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    for each in begun:
-        assert each.stdout.readline() == "ready\n"
-    for each in begun:
-        each.stdin.write("go\n")
-        each.stdin.flush()
-    assert [each.wait(30) for each in begun] == [0, 0]
-    for each in begun:
-        each.stdin.close()
-        each.stdout.close()
+    for item in begun:
+        assert item.stdout.readline() == "ready\n"
+    for item in begun:
+        item.stdin.write("go\n")
+        item.stdin.flush()
+    assert [item.wait(30) for item in begun] == [0, 0]
+    for item in begun:
+        item.stdin.close()
+        item.stdout.close()
     assert database.query(
         key, "MATCH (m) RETURN labels(m)[0] AS label, count(m) AS n ORDER BY label", {}, write=False
     ) == [
@@ -162,11 +162,11 @@ def test_a_graph_of_another_dimension_is_refused(database, key):
 def test_a_driver_with_another_dimension_is_refused_before_it_writes_and_when_it_searches(
     driver, database, settings, namespace, rows
 ):
-    said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
-    build(driver, settings).compile().invoke(said)
+    message = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    build(driver, settings).compile().invoke(message)
     other = open_driver(Scripted(), HashEmbeddings(32), database)
     with pytest.raises(EmbeddingMismatch, match="32"):
-        build(other, settings).compile().invoke({**said, "content": "I live in Paris."})
+        build(other, settings).compile().invoke({**message, "content": "I live in Paris."})
     with pytest.raises(EmbeddingMismatch, match="reembed"):
         build_retrieval(other, settings).compile().invoke({"question": "Where is Oslo?", "namespace": namespace})
     other.close()
@@ -233,21 +233,21 @@ def whole(database: Database, key: str) -> list[list[str]]:
         write=False,
     )
     return [
-        sorted(repr(sorted({**row, "all": sorted(row["all"].items())}.items())) for row in found)
-        for found in (nodes, edges)
+        sorted(repr(sorted({**row, "all": sorted(row["all"].items())}.items())) for row in result)
+        for result in (nodes, edges)
     ]
 
 
 def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_path, settings):
-    found = binaries.fetch()
-    server = embedded.join(tmp_path / "db", found, idle_seconds=0)
+    result = binaries.fetch()
+    server = embedded.join(tmp_path / "db", result, idle_seconds=0)
     database = Database(At(server))
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     graph = build(driver, settings).compile()
     for number in range(12):
         place = ("Oslo", "Paris", "Rome")[number % 3]
-        said = {"content": f"I live in {place} with Friend{number}.", "speaker": "Ann", "thread": "t"}
-        graph.invoke({**said, "at": f"2024-01-{number + 1:02}", "namespace": "a"})
+        message = {"content": f"I live in {place} with Friend{number}.", "speaker": "Ann", "thread": "t"}
+        graph.invoke({**message, "at": f"2024-01-{number + 1:02}", "namespace": "a"})
     before = whole(database, graph_key("a"))
     assert len(before[0]) > 60
     assert len(before[1]) > 200
@@ -255,7 +255,7 @@ def test_everything_is_there_after_the_server_was_killed_and_started_again(tmp_p
     with pytest.raises(DatabaseUnavailable):
         database.query(graph_key("a"), "RETURN 1 AS n", {}, write=False)
     server.close()
-    with embedded.join(tmp_path / "db", found, idle_seconds=0) as again:
+    with embedded.join(tmp_path / "db", result, idle_seconds=0) as again:
         database = Database(At(again))
         assert whole(database, graph_key("a")) == before
         query = "CALL db.idx.vector.queryNodes('Fact', 'embedding', 1, vecf32($v)) YIELD node, score RETURN node.sentence AS s"

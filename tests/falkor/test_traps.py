@@ -66,7 +66,7 @@ def hostile_model(model: Scripted) -> Scripted:
     }
     model.rules["reflect"] = lambda fields: {"missed": [{"name": "Oslo", "type": "Place"}], "unsupported": []}
     model.rules["resolve"] = lambda fields: {
-        "resolutions": [{"entity": each["id"], "same_as": None, "name": each["name"]} for each in fields["entities"]]
+        "resolutions": [{"entity": field["id"], "same_as": None, "name": field["name"]} for field in fields["entities"]]
     }
 
     def facts(fields: Any) -> Any:
@@ -89,18 +89,18 @@ def test_no_text_in_any_place_crashes_the_server_or_is_lost(driver, settings, ho
     graph = build(driver, settings.with_(trusted_sources=("*",))).compile()
     content = text if text.strip() else f"[{text}]"
     namespace = namespace + text
-    said = {
+    message = {
         "content": content, "speaker": text, "thread": text, "source": text, "source_id": text, "namespace": namespace,
         "at": "2024-01-05",
     }  # fmt: skip
-    for given in (said, said, {**said, "source_id": f"{text} again", "content": f"{content} again"}):
-        done = graph.invoke(given) if way == "sync" else asyncio.run(graph.ainvoke(given))
+    for arguments in (message, message, {**message, "source_id": f"{text} again", "content": f"{content} again"}):
+        done = graph.invoke(arguments) if way == "sync" else asyncio.run(graph.ainvoke(arguments))
         assert done["done"]
     episodes = driver.run(read_episodes(10, 0, None), namespace)
-    assert {each.content for each in episodes} == {replace_unstorable(content), replace_unstorable(f"{content} again")}
+    assert {item.content for item in episodes} == {replace_unstorable(content), replace_unstorable(f"{content} again")}
     assert driver.run(read_oldest(UNREAD, 10), namespace) == []
     entities = driver.run(read_entities(10, 0), namespace)
-    named = {unicodedata.normalize("NFKC", each.name).casefold() for each in entities}
+    named = {unicodedata.normalize("NFKC", item.name).casefold() for item in entities}
     assert not display_name(text) or unicodedata.normalize("NFKC", display_name(text)).casefold() in named
     if len(entities) > 1:
         assert driver.run(facts_about("Oslo", 10), namespace)
@@ -155,8 +155,8 @@ def test_what_is_no_vector_never_reaches_the_database(database, settings, namesp
         graph.invoke({"content": "An odd one in Paris.", "speaker": "Ann", "at": "2024-01-02", "namespace": namespace})
     assert driver.run(read_stats(), namespace).failed == 1
     query = "CALL db.idx.vector.queryNodes('Meaning', 'embedding', 10, vecf32($v)) YIELD node, score MATCH (n)-[:MEANS]->(node) RETURN n.name AS name, score"
-    found = rows(query, v=HashEmbeddings().embed_query("Oslo"))
-    assert (found[0]["name"], round(found[0]["score"], 3)) == ("Oslo", 0.0)
+    result = rows(query, v=HashEmbeddings().embed_query("Oslo"))
+    assert (result[0]["name"], round(result[0]["score"], 3)) == ("Oslo", 0.0)
     driver.close()
 
 
@@ -171,9 +171,9 @@ def test_texts_without_a_word_have_a_vector_of_their_own_and_do_not_come_first(d
     for content in ("...", "!!!", "I live in Oslo."):
         graph.invoke({"content": content, "at": "2024-01-01", "namespace": namespace})
     query = "CALL db.idx.vector.queryNodes('Episode', 'embedding', 3, vecf32($v)) YIELD node, score RETURN node.content AS c, score"
-    found = sorted(rows(query, v=HashEmbeddings().embed_query("I live in Oslo.")), key=lambda row: row["score"])
-    assert found[0]["c"] == "I live in Oslo."
-    assert all(row["score"] == row["score"] for row in found)
+    result = sorted(rows(query, v=HashEmbeddings().embed_query("I live in Oslo.")), key=lambda row: row["score"])
+    assert result[0]["c"] == "I live in Oslo."
+    assert all(row["score"] == row["score"] for row in result)
     driver.close()
 
 

@@ -36,9 +36,9 @@ def test_values_are_read_as_the_client_reads_them(database: Database, graph: Any
     query, params = f"MATCH (t:Thing) RETURN {returned}", {"hard": HARD}
     expected = graph.ro_query(query, params)
     names = [name for _, name in expected.header]
-    [found] = database.read_all(KEY, [(query, params)])
-    assert found == [dict(zip(names, expected.result_set[0], strict=True))]
-    assert [type(value) for value in found[0].values()][:1] == [type(expected.result_set[0][0])]
+    [result] = database.read_all(KEY, [(query, params)])
+    assert result == [dict(zip(names, expected.result_set[0], strict=True))]
+    assert [type(value) for value in result[0].values()][:1] == [type(expected.result_set[0][0])]
 
 
 def test_an_answer_without_columns_has_no_rows() -> None:

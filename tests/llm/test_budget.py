@@ -37,7 +37,7 @@ def test_what_there_is_no_room_for_is_not_asked_and_the_episode_waits(
     [episode] = memory.episodes.list(namespace=namespace)
     assert (episode.status, episode.step) == (EpisodeStatus.WAITING, "extract")
     assert "is spent" in (episode.reason or "")
-    assert [each.content for each in memory.search("Oslo", namespace=namespace).episodes] == ["I moved to Oslo."]
+    assert [item.content for item in memory.search("Oslo", namespace=namespace).episodes] == ["I moved to Oslo."]
 
 
 def test_a_greeting_costs_nothing_and_so_needs_no_budget(opened: Open, namespace: str) -> None:
@@ -47,12 +47,14 @@ def test_a_greeting_costs_nothing_and_so_needs_no_budget(opened: Open, namespace
 
 def test_of_many_those_that_find_no_room_wait_and_none_is_lost(opened: Open, paid: Paid, namespace: str) -> None:
     memory = opened(calls_of(3))
-    said = [{"content": f"I know {name}.", "speaker": "Ann", "at": AT} for name in ("Bob", "Cy", "Dan", "Eve", "Fay")]
-    added = memory.add_many(said, namespace=namespace)
-    assert sorted(each.status for each in added) == ["done"] * 3 + ["waiting"] * 2
-    assert sum("budget of the day" in (each.error or "") for each in added) == 2
+    messages = [
+        {"content": f"I know {name}.", "speaker": "Ann", "at": AT} for name in ("Bob", "Cy", "Dan", "Eve", "Fay")
+    ]
+    added = memory.add_many(messages, namespace=namespace)
+    assert sorted(item.status for item in added) == ["done"] * 3 + ["waiting"] * 2
+    assert sum("budget of the day" in (item.error or "") for item in added) == 2
     assert paid.count() == 3
-    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["waiting"] * 2
+    assert [item.status for item in memory.episodes.resume(namespace=namespace)] == ["waiting"] * 2
     assert paid.count() == 3
 
 
@@ -60,11 +62,11 @@ async def test_limits_hold_for_episodes_that_are_read_side_by_side(opened: Open,
     memory = opened(calls_of(5))
     additions = (memory.aadd(f"I know Bob{n}.", speaker="Ann", at=AT, namespace=namespace) for n in range(12))
     results = await asyncio.gather(*additions, return_exceptions=True)
-    asked = paid.count()
-    assert 0 < asked <= 5
-    assert sum(isinstance(result, BudgetSpent) for result in results) == 12 - asked
+    requests = paid.count()
+    assert 0 < requests <= 5
+    assert sum(isinstance(result, BudgetSpent) for result in results) == 12 - requests
     stats = await memory.astats(namespace=namespace)
-    assert (stats.episodes, stats.waiting) == (12, 12 - asked)
+    assert (stats.episodes, stats.waiting) == (12, 12 - requests)
     # What this memory counted twice for a moment, another one that reads the stored spending has left.
     await opened(calls_of(5)).episodes.aresume(namespace=namespace)
     assert paid.count() == 5
@@ -76,11 +78,11 @@ def test_the_next_day_has_a_budget_of_its_own(opened: Open, paid: Paid, namespac
     with pytest.raises(BudgetSpent, match="tomorrow"):
         opened(calls_of(0)).add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     today = opened(calls_of(1))
-    assert [each.status for each in today.episodes.resume(namespace=namespace)] == ["done"]
+    assert [item.status for item in today.episodes.resume(namespace=namespace)] == ["done"]
     with pytest.raises(BudgetSpent):
         today.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
     tomorrow = opened(calls_of(1), at=NOON + DAY)
-    assert [each.status for each in tomorrow.episodes.resume(namespace=namespace)] == ["done"]
+    assert [item.status for item in tomorrow.episodes.resume(namespace=namespace)] == ["done"]
     assert paid.count() == 2
 
 
@@ -97,7 +99,7 @@ def test_midnight_comes_to_a_memory_that_is_open(opened: Open, namespace: str) -
     with pytest.raises(BudgetSpent):
         memory.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
     now[0] += DAY
-    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["done"]
+    assert [item.status for item in memory.episodes.resume(namespace=namespace)] == ["done"]
 
 
 def test_a_namespaces_budget_counts_all_days_or_so_many(opened: Open, namespace: str) -> None:
@@ -151,7 +153,7 @@ def test_after_the_budget_was_raised_an_episode_goes_on_where_it_stopped(
     assert (added.status, paid.count()) == (EpisodeStatus.WAITING, 2)
     [added] = opened(calls_of(100), chunk_size=200).episodes.resume(namespace=namespace)
     assert added.status is EpisodeStatus.DONE
-    pieces = [each["episode"]["content"] for each in paid.asks("read")]
+    pieces = [item["episode"]["content"] for item in paid.asks("read")]
     assert sorted(set(pieces)) == sorted(pieces)  # what was paid for is not paid again
     assert added.usage.calls == paid.count() - 2
 
@@ -183,13 +185,13 @@ def test_an_episode_keeps_within_its_limit_of_calls(opened: Open, paid: Paid, na
 def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode_waits(
     server: Server, namespace: str
 ) -> None:
-    asked: list[str] = []
-    with chat_server(lambda name, _: asked.append(name) or "no JSON") as url:
+    requests: list[str] = []
+    with chat_server(lambda name, _: requests.append(name) or "no JSON") as url:
         settings = Settings(url=server.url, model="m", base_url=url, merge_threshold=0.98, ask_threshold=0.6)
         with GraphMemory(settings, embeddings=HashEmbeddings(), budget=calls_of(2)) as memory:
             with pytest.raises(BudgetSpent, match="2 of 2 calls"):
                 memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
-            assert asked == ["EpisodeReading"] * 2
+            assert requests == ["EpisodeReading"] * 2
             assert memory.episodes.list(namespace=namespace)[0].status is EpisodeStatus.WAITING
 
 
@@ -199,7 +201,7 @@ def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode
 def _long_facts(fields: Any) -> Any:
     """Tell so much of the first entity that its summary must be asked."""
     first, *others = fields["entities"]
-    told = {
+    row = {
         "predicate": "knows",
         "quote": "",
         "valid_at": None,
@@ -209,8 +211,8 @@ def _long_facts(fields: Any) -> Any:
     }
     return {
         "facts": [
-            {**told, "subject": first["id"], "objects": [each["id"]], "sentence": f"{first['name']} knows {each['name']} " + "well " * 40}
-            for each in others
+            {**row, "subject": first["id"], "objects": [item["id"]], "sentence": f"{first['name']} knows {item['name']} " + "well " * 40}
+            for item in others
         ]
     }  # fmt: skip
 
@@ -241,17 +243,17 @@ def test_what_matters_least_is_given_up_first(
     spend(memory, namespace, spent)
     paid.asked.clear()
     paid.rules["facts"] = _long_facts
-    said = "I know Bob, Cy and Dan and live in Oslo and Paris."
-    added = memory.add(said, speaker="Ann", at=AT, namespace=namespace)
+    message = "I know Bob, Cy and Dan and live in Oslo and Paris."
+    added = memory.add(message, speaker="Ann", at=AT, namespace=namespace)
     assert added.status is EpisodeStatus.DONE
     assert added.facts
     assert sorted(added.usage.given_up) == sorted(given_up)
-    asked = {each.prompt.name for each in paid.asked}
-    assert ("summarise" in asked) == ("summaries" not in given_up)
-    assert ("reflect" in asked) == (spent < 850)
-    assert ("facts" in asked) == (spent < 900)
-    assert ("read" in asked) == (spent >= 900)
-    assert ("judge" in asked) == (spent < 950)
+    requests = {item.prompt.name for item in paid.asked}
+    assert ("summarise" in requests) == ("summaries" not in given_up)
+    assert ("reflect" in requests) == (spent < 850)
+    assert ("facts" in requests) == (spent < 900)
+    assert ("read" in requests) == (spent >= 900)
+    assert ("judge" in requests) == (spent < 950)
     assert memory.entities.list(namespace=namespace, like="Ann")[0].summary
 
 

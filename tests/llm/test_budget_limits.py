@@ -88,15 +88,15 @@ def test_money_is_counted_by_the_prices_and_cached_tokens_by_theirs() -> None:
 def test_each_rung_keeps_more_than_the_one_before_it_and_every_prompt_stands_on_one() -> None:
     shares = [rung.share for rung in LADDER]
     assert shares == sorted(set(shares))
-    known = {each.name for each in vars(prompts).values() if isinstance(each, Prompt)} | {NAME}
-    assert {name for rung in LADDER for name in rung.prompts} <= known
-    assert {"read", "facts", "read_window"} <= {name for name in known if rung_of(name) is READING}
+    stored = {item.name for item in vars(prompts).values() if isinstance(item, Prompt)} | {NAME}
+    assert {name for rung in LADDER for name in rung.prompts} <= stored
+    assert {"read", "facts", "read_window"} <= {name for name in stored if rung_of(name) is READING}
 
 
 def test_what_is_left_to_rules_is_what_rules_can_answer() -> None:
     empty: dict[str, Any] = {"facts": [], "entities": [], "predicates": [], "missed": []}
     for rung in BY_RULES:
-        parts = [each for each in vars(prompts).values() if isinstance(each, Prompt) and each.name in rung.prompts]
+        parts = [item for item in vars(prompts).values() if isinstance(item, Prompt) and item.name in rung.prompts]
         for prompt in (*parts, joint(tuple(parts))):
             assert isinstance(OfflineModel().answer(Ask(prompt, empty)), prompt.answer)
 

@@ -313,9 +313,9 @@ def test_an_answer_cut_off_twice_with_nothing_whole_is_an_error(asked, chat):
 def test_invalid_json_is_sent_back_and_repaired(asked, chat):
     route = chat(completion("Tom and Lisbon, I think"), completion(GOOD))
     assert names(asked()) == ["Tom Hale", "Lisbon"]
-    question, said, note = body(route.calls[1])["messages"]
-    assert [question["role"], said["role"], note["role"]] == ["user", "assistant", "user"]
-    assert said["content"] == "Tom and Lisbon, I think"
+    question, content, note = body(route.calls[1])["messages"]
+    assert [question["role"], content["role"], note["role"]] == ["user", "assistant", "user"]
+    assert content["content"] == "Tom and Lisbon, I think"
     assert "no JSON object" in note["content"]
 
 
@@ -462,16 +462,16 @@ def test_a_fact_is_not_lost_for_a_bad_label(asked, chat):
     chat(completion({"facts": [fact]}))
     fields = {name: ASK.fields[name] for name in ("episode", "previous", "instructions")}
     entities = [{"id": 0, "name": "Tom Hale", "type": "Person"}, {"id": 1, "name": "Lisbon", "type": "Place"}]
-    (found,) = asked(Ask(FACTS, {**fields, "entities": entities, "fact_types": []})).facts
-    assert (found.subject, found.objects, found.edge_type, found.confidence) == (0, [1], "semantic", 0.5)
-    assert found.valid_at is None
-    assert found.invalid_at is None
+    (result,) = asked(Ask(FACTS, {**fields, "entities": entities, "fact_types": []})).facts
+    assert (result.subject, result.objects, result.edge_type, result.confidence) == (0, [1], "semantic", 0.5)
+    assert result.valid_at is None
+    assert result.invalid_at is None
 
 
 def test_a_model_is_asked_on_one_event_loop_after_another():
     async def several(model: ChatModel, count: int) -> list[str]:
         answers = await asyncio.gather(*(model.aanswer(ASK) for _ in range(count)))
-        return [each.entities[1].name for each in answers]
+        return [item.entities[1].name for item in answers]
 
     with chat_server() as url:
         model = Asked("aanswer").open(open_chat_model("scripted", url))
@@ -481,8 +481,8 @@ def test_a_model_is_asked_on_one_event_loop_after_another():
 
 @pytest.mark.parametrize("ended", ["stop", "length"])
 def test_what_the_server_had_read_before_is_counted(asked, chat, ended):
-    told = json.loads(completion(GOOD, finish_reason=ended).content)
-    told["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
-    chat(httpx.Response(200, json=told))
+    text = json.loads(completion(GOOD, finish_reason=ended).content)
+    text["usage"]["prompt_tokens_details"] = {"cached_tokens": 64}
+    chat(httpx.Response(200, json=text))
     asked()
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10, cached_tokens=64)

@@ -64,11 +64,11 @@ def test_callbacks_of_a_run_reach_the_calls_of_the_model_side_by_side(
     heard, model = Heard(), Same(threads=set())
     settings = Settings(url=server.url, chunk_size=CHUNK, merge_threshold=0.98, ask_threshold=0.6, plan="thorough")
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as memory:
-        given, config = {"content": TEXT, "kind": "text", "namespace": namespace}, {"callbacks": [heard]}
+        arguments, config = {"content": TEXT, "kind": "text", "namespace": namespace}, {"callbacks": [heard]}
         if verb == "invoke":
-            memory.graphs.ingestion.invoke(given, config)
+            memory.graphs.ingestion.invoke(arguments, config)
         else:
-            asyncio.run(memory.graphs.ingestion.ainvoke(given, config))
+            asyncio.run(memory.graphs.ingestion.ainvoke(arguments, config))
     assert len(model.threads) > 1
     assert heard.calls.count(("extract", "kg_memory.extract_text")) > 3
     assert {step for step, _ in heard.calls} >= {"extract", "reflect", "facts"}

@@ -58,10 +58,11 @@ def relevant(**words: float):
     """A rule that finds a text as relevant as the first of *words* that is in it."""
 
     def rule(fields):
-        found = [
-            (each["id"], [value for word, value in words.items() if word in each["text"]]) for each in fields["texts"]
+        result = [
+            (field["id"], [value for word, value in words.items() if word in field["text"]])
+            for field in fields["texts"]
         ]
-        return {"scores": [{"text": id_, "relevance": values[0]} for id_, values in found if values]}
+        return {"scores": [{"text": id_, "relevance": values[0]} for id_, values in result if values]}
 
     return Scripted(score=rule)
 
@@ -80,16 +81,16 @@ def test_many_texts_are_asked_about_in_batches_each_once_and_cut(ask):
     model = relevant(text=5)
     texts = [f"text {place}" for place in range(45)] * 2 + ["text " + "x" * 10_000]
     assert ask(ModelCrossEncoder(model), texts) == [0.5] * 91
-    asked = [each["text"] for fields in model.asks("score") for each in fields["texts"]]
-    assert len(asked) == len(set(asked)) == 46
+    requests = [field["text"] for fields in model.asks("score") for field in fields["texts"]]
+    assert len(requests) == len(set(requests)) == 46
     assert len(model.asked) == 3
-    assert max(map(len, asked)) == MAX_TEXT
+    assert max(map(len, requests)) == MAX_TEXT
 
 
 @given(st.permutations(["in Oslo", "in Bergen", "a cat", "a dog", "北京"]), st.integers(0, 5))
 def test_the_order_of_the_texts_changes_no_score(texts, favoured):
     def first_of_the_list(fields):
-        return {"scores": [{"text": each["id"], "relevance": each["id"] + favoured} for each in fields["texts"]]}
+        return {"scores": [{"text": field["id"], "relevance": field["id"] + favoured} for field in fields["texts"]]}
 
     scores = ModelCrossEncoder(Scripted(score=first_of_the_list)).scores(QUESTION, texts)
     expected = ModelCrossEncoder(Scripted(score=first_of_the_list)).scores(QUESTION, sorted(texts))
@@ -106,7 +107,7 @@ def test_ids_that_were_not_given_are_left_out_and_numbers_out_of_range_are_clamp
 
 
 def chat(*answers: str) -> ModelCrossEncoder:
-    return ModelCrossEncoder(ChatModel(GenericFakeChatModel(messages=iter([AIMessage(each) for each in answers]))))
+    return ModelCrossEncoder(ChatModel(GenericFakeChatModel(messages=iter([AIMessage(answer) for answer in answers]))))
 
 
 def test_any_chat_model_will_do_and_what_it_says_wrongly_is_mended(ask):
@@ -133,9 +134,9 @@ def test_a_text_that_gives_orders_stays_inside_its_fence():
 def test_the_offline_model_counts_words_in_common_the_same_each_time(ask):
     encoder = ModelCrossEncoder(OfflineModel())
     texts = ["Ann lives in Oslo", "Ann has a cat", "It rains", "", "?!", "安住在奥斯陆"]
-    found = ask(encoder, texts)
-    assert found == ask(encoder, texts)
-    assert found[0] > found[1] > found[2] == found[3] == found[4] == 0
+    result = ask(encoder, texts)
+    assert result == ask(encoder, texts)
+    assert result[0] > result[1] > result[2] == result[3] == result[4] == 0
     assert ask(encoder, ["Ann live"]) == [1.0]
     assert ask(encoder, texts, "") == [0.0] * 6
     assert ask(encoder, texts, "安住在哪里?")[5] > 0
@@ -217,10 +218,10 @@ def test_the_order_of_texts_is_kept_whatever_order_the_server_answers_in(ask, wi
 def test_logits_come_between_0_and_1_in_the_same_order_and_so_do_those_after_them(ask, wire):
     wire.mock(side_effect=by_number)
     encoder = reranker()
-    found = ask(encoder, ["t -800", "t -3.5", "t 0", "t 0.5", "t 9", "t 800"])
-    assert found == sorted(found)
-    assert (found[0], found[2], found[5]) == (0.0, 0.5, 1.0)
-    assert ask(encoder, ["t 0.5"]) == [found[3]]
+    result = ask(encoder, ["t -800", "t -3.5", "t 0", "t 0.5", "t 9", "t 800"])
+    assert result == sorted(result)
+    assert (result[0], result[2], result[5]) == (0.0, 0.5, 1.0)
+    assert ask(encoder, ["t 0.5"]) == [result[3]]
 
 
 def test_no_texts_make_no_request(ask, wire):
@@ -314,9 +315,9 @@ def test_a_langchain_cross_encoder_scores_pairs(ask):
     assert encoder.name == "pairs"
     assert ask(encoder, ["t 0.7", "t 0.1"]) == [0.7, 0.1]
     assert ask(encoder, []) == []
-    found = ask(encoder, ["t -2", "t 0", "t 3"])
-    assert found == sorted(found)
-    assert found[1] == 0.5
+    result = ask(encoder, ["t -2", "t 0", "t 3"])
+    assert result == sorted(result)
+    assert result[1] == 0.5
     with pytest.raises(ModelError, match=r"pairs failed .*set-up"):
         ask(encoder, ["no number"])
     with pytest.raises(ModelError, match="scored text 0"):
@@ -340,9 +341,9 @@ def test_too_few_or_too_many_scores_are_an_error():
 
 def test_numpy_scores_are_taken_and_come_out_plain():
     numpy = pytest.importorskip("numpy")
-    found = check_scores(numpy.array([0.25, 1.0], dtype="float32"), ["a", "b"], "x")
-    assert found == [0.25, 1.0]
-    assert all(type(each) is float for each in found)
+    result = check_scores(numpy.array([0.25, 1.0], dtype="float32"), ["a", "b"], "x")
+    assert result == [0.25, 1.0]
+    assert all(type(item) is float for item in result)
 
 
 # --- which one is chosen

@@ -57,9 +57,9 @@ def test_what_two_ask_is_one_question_and_each_gets_its_own_answer() -> None:
         (),
         (CanonicalPredicates(predicates=[PREDICATE]),),
     ]
-    [asked] = perform.asked
-    assert asked.prompt.parts == (RESOLVE, PREDICATES)
-    assert asked.fields.keys() == RESOLVE.fields | PREDICATES.fields
+    [requests] = perform.asked
+    assert requests.prompt.parts == (RESOLVE, PREDICATES)
+    assert requests.fields.keys() == RESOLVE.fields | PREDICATES.fields
 
 
 def test_what_one_asks_is_asked_as_it_is() -> None:
@@ -94,7 +94,7 @@ def test_where_the_model_cannot_answer_all_at_once_each_asks_by_itself(error: Ex
     perform = Answers(answer)
     results = run(ask_together(RESOLVING, NAMING), perform)
     assert results[1] == (CanonicalPredicates(predicates=[PREDICATE]),)
-    assert [each.prompt.name for each in perform.asked] == ["settle", "resolve", "predicates"]
+    assert [item.prompt.name for item in perform.asked] == ["settle", "resolve", "predicates"]
 
 
 def test_a_model_that_is_away_is_not_asked_again() -> None:
@@ -131,8 +131,8 @@ def test_a_prompt_of_which_a_part_was_edited_tells_that_part_so() -> None:
     edited = {"predicates": "Say it plainly: $predicates and $known"}
     asking = CachedAnswers("ann", MemoryCache(), edited)
     run(asking.through(ask_together(RESOLVING, NAMING)), perform)
-    [asked] = perform.asked
-    text = render(asked)
+    [requests] = perform.asked
+    text = render(requests)
     assert "Say it plainly: <<<predicates" in text
     assert "ADORES" in text
     assert PREDICATES.text.partition("\n")[0] not in text
@@ -146,7 +146,7 @@ def test_without_a_budget_for_it_the_offline_reader_answers_each_part() -> None:
         "predicates": [{"name": "ADORES", "sentence": "x"}], "known": [],
     }  # fmt: skip
     answer = OfflineModel().answer(Ask(ALL, fields)).model_dump()
-    assert [each["name"] for each in answer["predicates"]] == ["ADORES"]
+    assert [item["name"] for item in answer["predicates"]] == ["ADORES"]
     assert answer["resolutions"] == answer["verdicts"] == []
 
 

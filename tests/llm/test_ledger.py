@@ -104,7 +104,7 @@ def test_what_was_spent_is_in_the_namespaces_graph_by_day(opened: Open, paid: Pa
     before = paid.count()
     asyncio.run(second.aadd("I know Bob.", speaker="Ann", at=AT, namespace=namespace))
     after = paid.count() - before
-    assert [(each["day"], each["calls"], each["i"], each["o"]) for each in ledger(rows)] == [
+    assert [(item["day"], item["calls"], item["i"], item["o"]) for item in ledger(rows)] == [
         (20_000, before, before * 1_000, before * 100), (20_001, after, after * 1_000, after * 100),
     ]  # fmt: skip
 
@@ -117,15 +117,15 @@ def test_what_a_failed_call_took_is_in_it_too(opened: Open, paid: Paid, namespac
     paid.answer = cost_and_fail  # type: ignore[method-assign]
     with pytest.raises(AnswerError):
         opened().add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    assert [each["calls"] for each in ledger(rows)] == [1]
+    assert [item["calls"] for item in ledger(rows)] == [1]
 
 
 def test_what_communities_cost_is_in_it_too(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
     memory = opened()
     memory.add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
-    [told] = ledger(rows)
+    [text] = ledger(rows)
     assert memory.communities.refresh(namespace=namespace).questions == 1
-    assert [each["calls"] for each in ledger(rows)] == [told["calls"] + 1]
+    assert [item["calls"] for item in ledger(rows)] == [text["calls"] + 1]
 
 
 def test_nothing_is_written_by_what_cost_nothing(opened: Open, namespace: str, rows: Any) -> None:
@@ -134,16 +134,16 @@ def test_nothing_is_written_by_what_cost_nothing(opened: Open, namespace: str, r
 
 
 def test_a_budget_takes_no_command_more(opened: Open, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def commands(memory: GraphMemory, space: str) -> list[str]:
         query = memory.driver.store.perform
         monkeypatch.setattr(
-            memory.driver.store, "perform", lambda key, what: asked.append(str(what)[:60]) or query(key, what)
+            memory.driver.store, "perform", lambda key, what: requests.append(str(what)[:60]) or query(key, what)
         )
-        asked.clear()
+        requests.clear()
         memory.add("I live in Oslo with Bob.", speaker="Ann", at=AT, namespace=space)
-        return list(asked)
+        return list(requests)
 
     free = commands(opened(), f"{namespace} free")
     assert commands(opened(calls_of(100)), f"{namespace} limited") == free

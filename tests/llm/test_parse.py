@@ -72,23 +72,23 @@ def test_an_empty_list_is_an_answer():
 
 
 def test_one_of_two_lists_may_be_left_out():
-    found = parse('{"unsupported": ["yesterday"]}', Reflection).answer
-    assert found.missed == []
-    assert found.unsupported == ["yesterday"]
+    result = parse('{"unsupported": ["yesterday"]}', Reflection).answer
+    assert result.missed == []
+    assert result.unsupported == ["yesterday"]
 
 
 def test_what_is_beyond_the_limit_of_a_list_is_dropped_and_counted():
     many = [{"name": f"n{number}", "type": "Entity"} for number in range(MOST + 10)]
-    found = parse_object({"entities": many}, ExtractedEntities)
-    assert len(found.answer.entities) == MOST
-    assert found.dropped == 10
+    result = parse_object({"entities": many}, ExtractedEntities)
+    assert len(result.answer.entities) == MOST
+    assert result.dropped == 10
 
 
 def test_an_overlong_name_is_dropped_and_the_rest_is_kept():
     items = [{"name": "x" * 513, "type": "Entity"}, {"name": "Lisbon", "type": "Place"}]
-    found = parse_object({"entities": items}, ExtractedEntities)
-    assert [entity.name for entity in found.answer.entities] == ["Lisbon"]
-    assert found.dropped == 1
+    result = parse_object({"entities": items}, ExtractedEntities)
+    assert [entity.name for entity in result.answer.entities] == ["Lisbon"]
+    assert result.dropped == 1
 
 
 def test_an_item_that_is_bad_in_two_ways_counts_once():
@@ -125,22 +125,22 @@ def test_controls_and_lone_surrogates_of_a_model_are_made_harmless():
 
 @pytest.mark.parametrize("end", range(len(ONE) - 3))
 def test_a_broken_answer_never_gives_half_an_item(end):
-    found = salvage(ONE[:end], ExtractedEntities)
-    assert found is None
+    result = salvage(ONE[:end], ExtractedEntities)
+    assert result is None
 
 
 def test_a_broken_answer_gives_its_whole_items():
     first = '{"missed": [{"name": "Oslo", "type": "Place"}, {"na": 1}], "unsupported": ["May", "Ju'
-    found = salvage(first, Reflection)
-    assert [entity.name for entity in found.answer.missed] == ["Oslo"]
-    assert found.answer.unsupported == ["May"]
-    assert found.dropped == 2
+    result = salvage(first, Reflection)
+    assert [entity.name for entity in result.answer.missed] == ["Oslo"]
+    assert result.answer.unsupported == ["May"]
+    assert result.dropped == 2
 
 
 def test_what_was_only_thought_of_is_not_salvaged():
     thoughts = '<think>{"entities": [{"name": "wrong", "type": "Place"}]}</think>'
-    found = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', ExtractedEntities)
-    assert [entity.name for entity in found.answer.entities] == ["Oslo"]
+    result = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', ExtractedEntities)
+    assert [entity.name for entity in result.answer.entities] == ["Oslo"]
 
 
 @pytest.mark.parametrize("text", ["<think>" * 20_000, "</think>" * 20_000, "<think>x</think>" * 20_000])
@@ -169,10 +169,10 @@ def test_thoughts_around_an_answer_are_left_out(text):
 def test_no_text_whatever_breaks_the_reading(text):
     for broken in (text, '{"entities": [' + text, f"<think>{text}"):
         try:
-            found = parse(broken, ExtractedEntities)
+            result = parse(broken, ExtractedEntities)
         except InvalidAnswer:
-            found = salvage(broken, ExtractedEntities)
-        assert found is None or isinstance(found.answer, ExtractedEntities)
+            result = salvage(broken, ExtractedEntities)
+        assert result is None or isinstance(result.answer, ExtractedEntities)
 
 
 JSON = st.recursive(
@@ -189,6 +189,6 @@ def test_no_value_whatever_breaks_the_reading(value):
 
 
 def test_words_of_an_answer_that_look_like_thoughts_stay_in_it() -> None:
-    said = "<think>I should obey.</think>"
-    answer = parse(json.dumps({"missed": [], "unsupported": [said]}), Reflection).answer
-    assert answer == Reflection(missed=[], unsupported=[said])
+    message = "<think>I should obey.</think>"
+    answer = parse(json.dumps({"missed": [], "unsupported": [message]}), Reflection).answer
+    assert answer == Reflection(missed=[], unsupported=[message])

@@ -224,16 +224,16 @@ def test_the_lock_is_not_held_while_somebody_waits(limiter):
 def test_who_would_wait_too_long_is_told_so():
     sleeping = Sleeping()
     sleeping.limiter.limit(requests_per_minute=1)
-    asked = []
+    requests = []
 
     def perform(effect):
-        return sleeping.slept.append(effect.seconds) if isinstance(effect, Pause) else asked.append(effect)
+        return sleeping.slept.append(effect.seconds) if isinstance(effect, Pause) else requests.append(effect)
 
     policy = RetryPolicy(longest_queue=50)
     run(with_retries("first", policy, sleeping.limiter), perform)
     with pytest.raises(QueueTimeout, match="within 50 seconds"):
         run(with_retries("second", policy, sleeping.limiter), perform)
-    assert asked == ["first"]
+    assert requests == ["first"]
     assert sum(sleeping.slept) <= 50
 
 
@@ -263,8 +263,8 @@ def test_what_is_under_way_is_not_left(limiter, clock):
 
 
 def test_a_large_prompt_waits_until_so_many_tokens_are_left(limiter, clock):
-    told = {"limit": "30000", "remaining": "1000", "reset": "58s"}
-    limiter.note_response({f"x-ratelimit-{part}-tokens": value for part, value in told.items()})
+    fields = {"limit": "30000", "remaining": "1000", "reset": "58s"}
+    limiter.note_response({f"x-ratelimit-{part}-tokens": value for part, value in fields.items()})
     assert sent(limiter, 1, clock, tokens=3000) == pytest.approx([4])
 
 
@@ -272,9 +272,9 @@ def test_a_large_prompt_waits_until_so_many_tokens_are_left(limiter, clock):
     ("text", "seconds"), [("1s", 1), ("120ms", 0.12), ("1m0s", 60), ("59.5s", 59.5), ("12", 12), ("0m1.5s", 1.5)]
 )
 def test_durations_are_read(text, seconds):
-    found = read_allowance({**HEADERS, "x-ratelimit-reset-requests": text}, "requests")
-    assert found is not None
-    assert found.seconds == pytest.approx(seconds)
+    result = read_allowance({**HEADERS, "x-ratelimit-reset-requests": text}, "requests")
+    assert result is not None
+    assert result.seconds == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
@@ -299,8 +299,8 @@ def test_headers_that_tell_nothing_do_no_harm(limiter, clock, odd):
 
 @given(st.dictionaries(st.sampled_from(sorted(HEADERS)), st.text(max_size=12) | st.floats().map(str)))
 def test_no_headers_break_it(headers):
-    found = read_allowance(headers, "requests")
-    assert found is None or 0 <= found.left < found.limit
+    result = read_allowance(headers, "requests")
+    assert result is None or 0 <= result.left < result.limit
 
 
 # --- who shares it

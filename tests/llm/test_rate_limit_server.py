@@ -64,12 +64,12 @@ def url(limit: Limited) -> Iterator[str]:
 
 def asked_by_threads(models: list[ChatModel]) -> list[Any]:
     with ThreadPoolExecutor(len(models)) as pool:
-        return [asking.exception() or asking.result() for asking in [pool.submit(each.answer, ASK) for each in models]]
+        return [asking.exception() or asking.result() for asking in [pool.submit(item.answer, ASK) for item in models]]
 
 
 def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
     async def gathered() -> list[Any]:
-        return await asyncio.gather(*(each.aanswer(ASK) for each in models), return_exceptions=True)
+        return await asyncio.gather(*(item.aanswer(ASK) for item in models), return_exceptions=True)
 
     return asyncio.run(gathered())
 
@@ -78,7 +78,7 @@ def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
 def test_all_who_ask_at_once_are_answered_in_time(limit: Limited, url: str, asked: Callable[..., list[Any]]) -> None:
     models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
     began = time.monotonic()
-    assert not [each for each in asked(models) if isinstance(each, Exception)]
+    assert not [item for item in asked(models) if isinstance(item, Exception)]
     assert limit.refused < 2 * ASKERS  # nearly all of the first burst, as nothing was known, and few after it
     assert time.monotonic() - began < LONGEST
 
@@ -133,7 +133,7 @@ def test_two_memories_add_at_once_and_nothing_is_lost(
         spaces = [f"{namespace} {place}" for place in range(2)]
         work = [(memory, text, space) for memory, space in zip(memories, spaces, strict=True) for text in texts]
         added = _added(work, by)
-        assert all(each.facts and each.error is None for each in added)
+        assert all(item.facts and item.error is None for item in added)
         assert [memory.stats(namespace=space).waiting for memory, space in zip(memories, spaces, strict=True)] == [0, 0]
     assert limit.refused < 2 * len(work)
 
@@ -142,7 +142,7 @@ def _added(work: list[tuple[GraphMemory, str, str]], by: str) -> list[AddResult]
     if by == "threads":
         with ThreadPoolExecutor(len(work)) as pool:
             adding = [pool.submit(memory.add, text, speaker="Ann", namespace=space) for memory, text, space in work]
-            return [each.result() for each in adding]
+            return [item.result() for item in adding]
 
     async def gathered() -> list[AddResult]:
         return await asyncio.gather(

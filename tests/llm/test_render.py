@@ -23,18 +23,18 @@ def saying(content: str, **fields: object) -> Ask:
 
 def fences(text: str) -> dict[str, str]:
     """What each fence holds, by its name, as the preamble tells the model to read them."""
-    found = {}
+    result = {}
     while opening := re.search(r"^<<<(\w+) (\w+)\n", text, re.MULTILINE):
         inside, _, text = text[opening.end() :].partition(f"\n{opening[2]}>>>")
-        found[opening[1]] = inside
-    return found
+        result[opening[1]] = inside
+    return result
 
 
 def test_every_field_is_in_a_fence_of_its_own():
-    found = fences(render(ASK))
-    assert set(found) == set(ASK.fields)
-    assert json.loads(found["episode"]) == ASK.fields["episode"]
-    assert json.loads(found["entity_types"]) == ASK.fields["entity_types"]
+    result = fences(render(ASK))
+    assert set(result) == set(ASK.fields)
+    assert json.loads(result["episode"]) == ASK.fields["episode"]
+    assert json.loads(result["entity_types"]) == ASK.fields["entity_types"]
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_every_field_is_in_a_fence_of_its_own():
     ],
 )
 def test_what_may_be_empty_is_left_out_where_it_is_with_the_words_that_tell_of_it(name, empty, words):
-    given = {"episode": {}, "previous": [{}], "entities": [], "fact_types": [{}], "instructions": "Be brief."}
-    whole, without = (render(Ask(FACTS, {**given, **change})) for change in ({}, {name: empty}))
+    arguments = {"episode": {}, "previous": [{}], "entities": [], "fact_types": [{}], "instructions": "Be brief."}
+    whole, without = (render(Ask(FACTS, {**arguments, **change})) for change in ({}, {name: empty}))
     assert words in whole
     assert words not in without
     assert set(fences(whole)) - set(fences(without)) == {name}
@@ -56,17 +56,17 @@ def test_what_may_be_empty_is_left_out_where_it_is_with_the_words_that_tell_of_i
 
 def test_a_paragraph_that_tells_of_something_else_too_is_kept():
     prompt = replace(FACTS, text="Read $episode and $previous.\n\n$entities $fact_types $instructions")
-    given = {"episode": "Hello.", "previous": [], "entities": [1], "fact_types": [], "instructions": ""}
-    assert set(fences(render(Ask(prompt, given)).replace(" <<<", "\n<<<"))) == set(given)
+    arguments = {"episode": "Hello.", "previous": [], "entities": [1], "fact_types": [], "instructions": ""}
+    assert set(fences(render(Ask(prompt, arguments)).replace(" <<<", "\n<<<"))) == set(arguments)
 
 
 @pytest.mark.parametrize("name", ["episode", "instructions"])
 def test_a_text_that_imitates_a_fence_stays_inside_its_own(name):
     ask = saying(HOSTILE) if name == "episode" else saying("Hi.", instructions=HOSTILE)
-    found = fences(render(ask))
-    assert set(found) == set(ASK.fields)
-    assert "empty list" in found[name]
-    assert sum("empty list" in inside for inside in found.values()) == 1
+    result = fences(render(ask))
+    assert set(result) == set(ASK.fields)
+    assert "empty list" in result[name]
+    assert sum("empty list" in inside for inside in result.values()) == 1
 
 
 def test_the_code_cannot_be_known_before():

@@ -33,36 +33,36 @@ class Told:
         return list(self.exporter.get_finished_spans())
 
     def named(self, name: str) -> list[ReadableSpan]:
-        return [each for each in self.spans if each.name == name]
+        return [item for item in self.spans if item.name == name]
 
     def one(self, name: str) -> ReadableSpan:
-        [found] = self.named(name)
-        return found
+        [result] = self.named(name)
+        return result
 
     def above(self, span: ReadableSpan) -> list[str]:
         """The names of the spans that *span* is in, the nearest first."""
-        by_id = {each.context.span_id: each for each in self.spans}
-        found = []
+        by_id = {item.context.span_id: item for item in self.spans}
+        results = []
         while span.parent is not None:
             span = by_id[span.parent.span_id]
-            found.append(span.name)
-        return found
+            results.append(span.name)
+        return results
 
     def points(self, metric: str) -> list[Any]:
         data = self.reader.get_metrics_data()
-        scopes = [scope for each in data.resource_metrics for scope in each.scope_metrics] if data else []
+        scopes = [scope for item in data.resource_metrics for scope in item.scope_metrics] if data else []
         return [
             point
             for scope in scopes
-            for each in scope.metrics
-            if each.name == metric
-            for point in each.data.data_points
+            for item in scope.metrics
+            if item.name == metric
+            for point in item.data.data_points
         ]
 
     def all_values(self) -> str:
         """All that would be sent, as one text."""
         data = self.reader.get_metrics_data()
-        return "\n".join([*(each.to_json() for each in self.spans), data.to_json() if data else ""])
+        return "\n".join([*(item.to_json() for item in self.spans), data.to_json() if data else ""])
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def counted(told: Told) -> Callable[..., float]:
     """A way to ask for a sum: ``counted("kg_memory.episodes", **{"kg_memory.status": "done"})``."""
 
     def count(metric: str, **attributes: Any) -> float:
-        points = [each for each in told.points(metric) if attributes.items() <= dict(each.attributes).items()]
-        return sum(each.value if hasattr(each, "value") else each.count for each in points)
+        points = [item for item in told.points(metric) if attributes.items() <= dict(item.attributes).items()]
+        return sum(item.value if hasattr(item, "value") else item.count for item in points)
 
     return count

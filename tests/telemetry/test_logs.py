@@ -46,13 +46,13 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 @pytest.fixture
 def lines(log: pytest.LogCaptureFixture) -> Callable[[], list[Any]]:
     """The records of episodes."""
-    return lambda: [each for each in log.records if each.name == "kg_memory.episodes"]
+    return lambda: [item for item in log.records if item.name == "kg_memory.episodes"]
 
 
 def everything(log: pytest.LogCaptureFixture) -> str:
     """All that any formatter could make of what was logged."""
     formatter = logging.Formatter()
-    return "\n".join(f"{formatter.format(each)} {vars(each)}" for each in log.records)
+    return "\n".join(f"{formatter.format(item)} {vars(item)}" for item in log.records)
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -118,9 +118,9 @@ def test_each_of_many_has_its_own_line(memory, model, namespace, lines):
         return rule(fields)
 
     model.rules["extract_message"] = some
-    said = [{"content": content, **SAID} for content in ("I live in Oslo.", "I know Bob.", "Thanks!")]
-    added = memory.add_many(said, namespace=namespace)
-    assert [(each.episode, each.status) for each in lines()] == [
+    messages = [{"content": content, **SAID} for content in ("I live in Oslo.", "I know Bob.", "Thanks!")]
+    added = memory.add_many(messages, namespace=namespace)
+    assert [(item.episode, item.status) for item in lines()] == [
         (added[0].episode, "done"), (added[1].episode, "failed"), (added[2].episode, "skipped"),
     ]  # fmt: skip
 
@@ -148,9 +148,9 @@ def test_the_fields_are_there_for_a_formatter_of_json(memory, namespace):
     finally:
         logger.removeHandler(handler)
         logger.setLevel(logging.NOTSET)
-    told = json.loads(stream.getvalue())
-    assert told.keys() == FIELDS
-    assert told["status"] == "done"
+    shown = json.loads(stream.getvalue())
+    assert shown.keys() == FIELDS
+    assert shown["status"] == "done"
 
 
 class Quoting(HashEmbeddings):
@@ -238,16 +238,16 @@ def test_neither_do_embeddings_summaries_communities_and_callbacks(server, setti
 
 def test_no_call_of_a_logger_passes_an_error_or_a_text():
     """Where a call is added: `kg_memory.runtime.telemetry.describe_error` tells of an error what may be told."""
-    found = []
+    results = []
     for path in Path(kg_memory.__file__).parent.rglob("*.py"):
         text = path.read_text("utf-8")
         for call in ast.walk(ast.parse(text)) if "getLogger" in text else ():
             match call:
                 case ast.Call(ast.Attribute(ast.Name("log" | "logger"), level), args, keywords) if level != "debug":
-                    told = {ast.unparse(each).rpartition(".")[2] for each in args}
-                    if level == "exception" or told & TEXTS or any(each.arg == "exc_info" for each in keywords):
-                        found.append(f"{path.name}:{call.lineno}: {ast.unparse(call)}")
-    assert found == []
+                    texts = {ast.unparse(item).rpartition(".")[2] for item in args}
+                    if level == "exception" or texts & TEXTS or any(item.arg == "exc_info" for item in keywords):
+                        results.append(f"{path.name}:{call.lineno}: {ast.unparse(call)}")
+    assert results == []
 
 
 def test_what_an_error_says_is_in_the_debug_log(memory, model, namespace, caplog):

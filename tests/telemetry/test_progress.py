@@ -12,7 +12,7 @@ LONG = " ".join(f"Ann knows Bob, {number}, and lives in Oslo, {number}." for num
 
 def streamed(graph: Any, given: Any, way: str, **run: Any) -> list[dict[str, Any]]:
     async def everything() -> list[dict[str, Any]]:
-        return [each async for each in graph.astream(given, stream_mode="custom", **run)]
+        return [item async for item in graph.astream(given, stream_mode="custom", **run)]
 
     return asyncio.run(everything()) if way == "async" else list(graph.stream(given, stream_mode="custom", **run))
 
@@ -23,14 +23,14 @@ def test_a_long_text_tells_how_many_of_its_pieces_are_read(server, settings, mod
 
     settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
     with GraphMemory(settings, model=model, embeddings=embeddings) as memory:
-        told = streamed(memory.graphs.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
+        text = streamed(memory.graphs.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
     for step in ("extract", "facts"):
-        parts = [each for each in told if each["step"] == step]
+        parts = [item for item in text if item["step"] == step]
         count = parts[0]["of"]
         assert count > 3
-        assert sorted(each["done"] for each in parts[:-1]) == list(range(1, count + 1))
+        assert sorted(item["done"] for item in parts[:-1]) == list(range(1, count + 1))
         assert "of" not in parts[-1]  # what the step brought comes last
-    assert [each["step"] for each in told if "of" not in each][-1] == "summarise"
+    assert [item["step"] for item in text if "of" not in item][-1] == "summarise"
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -38,11 +38,11 @@ def test_communities_tell_how_many_are_summarised(memory, namespace, way):
     for one, other in (("Bob", "Cid"), ("Dora", "Eve"), ("Finn", "Gus")):
         memory.add(f"{one} knows {other}.", namespace=namespace, at="2024-05-01")
     one_by_one = {"context": {"max_community_bytes": 200}}
-    told = streamed(memory.graphs.communities, {"namespace": namespace}, way, **one_by_one)
-    parts = [(each["done"], each["of"]) for each in told if each["step"] == "summarise" and "of" in each]
+    text = streamed(memory.graphs.communities, {"namespace": namespace}, way, **one_by_one)
+    parts = [(item["done"], item["of"]) for item in text if item["step"] == "summarise" and "of" in item]
     assert sorted(parts) == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_message_of_one_piece_tells_its_steps_alone(memory, namespace):
-    given = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
-    assert all("of" not in each for each in streamed(memory.graphs.ingestion, given, "sync"))
+    arguments = {"content": "I live in Oslo.", "speaker": "Ann", "namespace": namespace}
+    assert all("of" not in item for item in streamed(memory.graphs.ingestion, arguments, "sync"))

@@ -31,10 +31,10 @@ def test_a_verb_holds_its_steps_and_these_hold_their_commands(memory, told, name
     verb = told.one("kg_memory.add")
     assert verb.parent is None
     assert verb.attributes == {"kg_memory.verb": "add", "gen_ai.operation.name": "upsert_memory"}
-    steps = [each for each in told.spans if each.name.startswith("kg_memory.ingestion.")]
-    assert [each.attributes["kg_memory.step"] for each in steps] == STEPS
-    assert all(told.above(each) == ["kg_memory.add"] for each in steps)
-    [extracted] = [each for each in steps if each.attributes["kg_memory.step"] == "extract"]
+    steps = [item for item in told.spans if item.name.startswith("kg_memory.ingestion.")]
+    assert [item.attributes["kg_memory.step"] for item in steps] == STEPS
+    assert all(told.above(item) == ["kg_memory.add"] for item in steps)
+    [extracted] = [item for item in steps if item.attributes["kg_memory.step"] == "extract"]
     assert extracted.attributes["kg_memory.mentions"] == 2
     saving = told.one("SAVE")
     assert told.above(saving) == ["kg_memory.ingestion.save", "kg_memory.add"]
@@ -42,19 +42,19 @@ def test_a_verb_holds_its_steps_and_these_hold_their_commands(memory, told, name
     assert saving.attributes["db.system.name"] == "falkordb"
     assert saving.attributes["db.operation.name"] == "GRAPH.QUERY"
     assert saving.attributes["db.response.returned_rows"] == 1
-    assert {each.context.trace_id for each in told.spans} == {verb.context.trace_id}
+    assert {item.context.trace_id for item in told.spans} == {verb.context.trace_id}
 
 
 def test_every_command_of_the_database_has_a_span_in_its_step(memory, told, namespace):
     memory.add("I live in Oslo.", namespace=namespace, **SAID)
     told.exporter.clear()
     memory.search("Where does Ann live?", namespace=namespace)
-    commands = [each for each in told.spans if "db.system.name" in each.attributes]
+    commands = [item for item in told.spans if "db.system.name" in item.attributes]
     assert commands
-    assert {told.above(each)[-1] for each in commands} == {"kg_memory.search"}
-    [batch] = [each for each in commands if each.attributes.get("db.operation.batch.size")][:1]
+    assert {told.above(item)[-1] for item in commands} == {"kg_memory.search"}
+    [batch] = [item for item in commands if item.attributes.get("db.operation.batch.size")][:1]
     assert batch.attributes["db.operation.name"] == "BATCH GRAPH.RO_QUERY"
-    assert all(told.above(each)[0].startswith("kg_memory.retrieval.") for each in commands)
+    assert all(told.above(item)[0].startswith("kg_memory.retrieval.") for item in commands)
 
 
 def test_spans_of_threads_and_tasks_lie_in_the_step_that_started_them(server, settings, embeddings, told, namespace):
@@ -64,10 +64,12 @@ def test_spans_of_threads_and_tasks_lie_in_the_step_that_started_them(server, se
         wire.post("/chat/completions").mock(side_effect=lambda _: completion({"entities": []}))
         memory.add(text, namespace=namespace, kind="text")
         asyncio.run(memory.aadd(text, namespace=namespace + "async", kind="text"))
-    asked = [each for each in told.named("chat test-model") if each.attributes["gen_ai.prompt.name"] == "extract_text"]
-    assert len(asked) > 10
-    assert {tuple(told.above(each)) for each in asked} == {("kg_memory.ingestion.extract", "kg_memory.add")}
-    assert len({each.context.trace_id for each in asked}) == 2
+    requests = [
+        item for item in told.named("chat test-model") if item.attributes["gen_ai.prompt.name"] == "extract_text"
+    ]
+    assert len(requests) > 10
+    assert {tuple(told.above(item)) for item in requests} == {("kg_memory.ingestion.extract", "kg_memory.add")}
+    assert len({item.context.trace_id for item in requests}) == 2
 
 
 def test_a_span_of_the_application_is_above_all(memory, told, namespace):
@@ -101,10 +103,10 @@ def test_each_attempt_of_a_request_has_a_span_and_its_tokens_are_measured(told, 
         "gen_ai.usage.cache_read.input_tokens": 0,
         "server.address": "llm.test",
     }
-    assert [each.attributes["kg_memory.reason"] for each in told.one("step").events] == ["503", "unreadable"]
+    assert [item.attributes["kg_memory.reason"] for item in told.one("step").events] == ["503", "unreadable"]
     assert counted("gen_ai.client.operation.duration", **{"gen_ai.operation.name": "chat"}) == 3
     assert counted("gen_ai.client.operation.duration", **{"error.type": "503"}) == 1
-    tokens = {each.attributes["gen_ai.token.type"]: each.sum for each in told.points("gen_ai.client.token.usage")}
+    tokens = {item.attributes["gen_ai.token.type"]: item.sum for item in told.points("gen_ai.client.token.usage")}
     assert tokens == {"input": 200, "output": 20}
     assert counted("kg_memory.llm.retry", **{"kg_memory.reason": "503"}) == 1
     assert counted("kg_memory.llm.retry", **{"kg_memory.reason": "unreadable"}) == 1
@@ -112,10 +114,10 @@ def test_each_attempt_of_a_request_has_a_span_and_its_tokens_are_measured(told, 
 
 def test_embedding_requests_have_spans(memory, told, namespace):
     memory.add("I live in Oslo.", namespace=namespace, **SAID)
-    asked = told.named("embeddings hash")
-    assert asked
-    assert asked[-1].attributes["kg_memory.texts"] >= 1
-    assert asked[-1].attributes["gen_ai.embeddings.dimension.count"] == 64
+    requests = told.named("embeddings hash")
+    assert requests
+    assert requests[-1].attributes["kg_memory.texts"] >= 1
+    assert requests[-1].attributes["gen_ai.embeddings.dimension.count"] == 64
 
 
 def test_a_failing_step_is_told_by_its_kind(memory, model, told, counted, namespace):
@@ -143,7 +145,7 @@ def test_episodes_steps_and_commands_are_measured(memory, told, counted, namespa
     assert counted("kg_memory.episodes", **{"kg_memory.status": "skipped"}) == 1
     assert counted("kg_memory.verb.duration", **{"kg_memory.verb": "add"}) == 2
     assert counted("kg_memory.step.duration", **{"kg_memory.step": "save"}) == 2
-    commands = [each for each in told.spans if "db.system.name" in each.attributes]
+    commands = [item for item in told.spans if "db.system.name" in item.attributes]
     assert counted("db.client.operation.duration") == len(commands)
     assert counted("db.client.operation.duration", **{"db.query.summary": "SAVE"}) == 2
 
@@ -163,7 +165,7 @@ def test_namespaces_are_told_where_they_are_asked_for(memory, told, namespace):
     assert told.one("SAVE").attributes["db.namespace"].startswith("kg:")
     assert "Xanadu" not in told.all_values()
     # They are no dimensions: a metric for each user would be too many.
-    assert not any("kg_memory.namespace" in each.attributes for each in told.points("kg_memory.verb.duration"))
+    assert not any("kg_memory.namespace" in point.attributes for point in told.points("kg_memory.verb.duration"))
 
 
 def test_texts_are_told_where_they_are_asked_for(told):
@@ -183,7 +185,7 @@ def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
     memory.communities.refresh(namespace=namespace)
     assert told.one("kg_memory.communities.refresh")
     assert (
-        next(each.name for each in told.spans if each.attributes.get("kg_memory.graph") == "communities")
+        next(item.name for item in told.spans if item.attributes.get("kg_memory.graph") == "communities")
         == "kg_memory.communities.detect"
     )
     memory.stats(namespace=namespace)
@@ -192,17 +194,17 @@ def test_communities_and_other_verbs_have_spans_too(memory, told, namespace):
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_all_that_many_episodes_take_lies_in_one_verb(memory, told, counted, namespace, way):
-    said = [{"content": f"I know Bob{number}.", **SAID} for number in range(3)]
+    messages = [{"content": f"I know Bob{number}.", **SAID} for number in range(3)]
     if way == "sync":
-        memory.add_many(said, namespace=namespace)
+        memory.add_many(messages, namespace=namespace)
     else:
-        asyncio.run(memory.aadd_many(said, namespace=namespace))
+        asyncio.run(memory.aadd_many(messages, namespace=namespace))
     verb = told.one("kg_memory.add_many")
     assert verb.attributes["gen_ai.memory.record.count"] == 3
-    inner = [each for each in told.spans if each is not verb]
-    assert {told.above(each)[-1] for each in inner} == {"kg_memory.add_many"}
+    inner = [item for item in told.spans if item is not verb]
+    assert {told.above(item)[-1] for item in inner} == {"kg_memory.add_many"}
     # The way of each message leads through steps, whether it is read in its turn or ahead of it.
-    assert all(told.above(each)[0].startswith("kg_memory.ingestion.") for each in told.named("SAVE_EPISODE"))
+    assert all(told.above(item)[0].startswith("kg_memory.ingestion.") for item in told.named("SAVE_EPISODE"))
     assert counted("kg_memory.episodes", **{"kg_memory.status": "done"}) == 3
 
 
@@ -240,7 +242,7 @@ def test_a_setting_turns_it_on(server, settings, model, embeddings):
 
 
 def test_without_the_extra_turning_it_on_says_what_to_install(monkeypatch):
-    for name in [each for each in sys.modules if each.startswith("opentelemetry")] + ["opentelemetry"]:
+    for name in [module for module in sys.modules if module.startswith("opentelemetry")] + ["opentelemetry"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "kg_memory.runtime.telemetry.otel", raising=False)
     with pytest.raises(MissingExtra, match=r"pip install 'kg-memory\[otel\]'"):
@@ -250,8 +252,8 @@ def test_without_the_extra_turning_it_on_says_what_to_install(monkeypatch):
 
 def test_off_it_costs_next_to_nothing():
     def once() -> None:
-        with telemetry.command("redis://host", "kg:ann", (("RETURN 1", {}),), write=False) as told:
-            told(())
+        with telemetry.command("redis://host", "kg:ann", (("RETURN 1", {}),), write=False) as shown:
+            shown(())
 
     assert not telemetry.is_on()
     began = time.perf_counter()

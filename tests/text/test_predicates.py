@@ -29,8 +29,8 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None) | st.sampled_from(
 
 
 def name_of(text):
-    found = canonical_predicate(text)
-    return found and found.name
+    result = canonical_predicate(text)
+    return result and result.name
 
 
 SYNONYMS = {
@@ -130,9 +130,9 @@ def test_what_is_not_sure_is_left_to_be_asked(name):
     ],
 )  # fmt: skip
 def test_ends_denials_and_fields_belong_to_the_family_of_the_state(name, family):
-    found = canonical_predicate(name)
-    assert found is not None
-    assert found.family == family
+    result = canonical_predicate(name)
+    assert result is not None
+    assert result.family == family
 
 
 @pytest.mark.parametrize("name", ["LIKES", "DISLIKES", "PREFERS", "LOVES", "HATES"])
@@ -154,7 +154,7 @@ def test_a_preference_depends_on_what_it_is_between():
 
 
 @pytest.mark.parametrize(
-    "name", sorted({each.predicate for each in (*statements.ENGLISH, *statements.CHINESE)} | statements.STATES.keys())
+    "name", sorted({item.predicate for item in (*statements.ENGLISH, *statements.CHINESE)} | statements.STATES.keys())
 )
 def test_predicates_of_the_offline_reader_stay_as_they_are(name):
     assert name_of(name) == name
@@ -165,9 +165,9 @@ def test_predicates_of_the_offline_reader_stay_as_they_are(name):
     "name", ["SAYS_ABOUT", "RELATES_TO", *(f"HAS_{kin.upper()}" for kin in sorted(lexicon.ONE_PERSON) if kin.isascii())]
 )
 def test_the_offline_reader_s_general_and_kin_predicates_are_known(name):
-    found = canonical_predicate(name)
-    assert found is not None
-    assert canonical_predicate(found.name) == found
+    result = canonical_predicate(name)
+    assert result is not None
+    assert canonical_predicate(result.name) == result
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_fields_of_records_hold_one_value_at_a_time_and_keep_their_names(name):
     "name", ["SPEAKS_LANGUAGE", "VISITED_COUNTRY", "FOUNDED_COMPANY", "KNOWS_LANGUAGE", "PLAYS_ROLE"]
 )
 def test_a_verb_before_the_name_of_a_field_is_no_field(name):
-    found = canonical_predicate(name)
-    assert found is None or found.single_valued is not True
+    result = canonical_predicate(name)
+    assert result is None or result.single_valued is not True
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ def test_no_two_names_of_the_table_run_together_into_one():
     together: dict[str, set[str | None]] = {}
     for written in WRITTEN:
         together.setdefault(written.replace("_", ""), set()).add(name_of(written))
-    assert [each for each, names in together.items() if len(names) > 1] == []
+    assert [item for item, names in together.items() if len(names) > 1] == []
 
 
 def test_every_name_of_the_table_is_written_as_a_predicate_and_found():
-    assert [each for each in WRITTEN if predicate_name(each) != each] == []
-    assert [each for each in WRITTEN if canonical_predicate(each) is None] == []
+    assert [item for item in WRITTEN if predicate_name(item) != item] == []
+    assert [item for item in WRITTEN if canonical_predicate(item) is None] == []
 
 
 @given(
@@ -223,10 +223,10 @@ def test_every_name_of_the_table_is_written_as_a_predicate_and_found():
     st.sampled_from(["_", ""]),
 )
 def test_a_canonical_name_stands_for_itself(before, written, after, joint):
-    found = canonical_predicate(joint.join((*before, written, *after)))
-    if found is not None:
-        assert canonical_predicate(found.name) == found
-        assert len(found.name) <= MAX_LENGTH
+    result = canonical_predicate(joint.join((*before, written, *after)))
+    if result is not None:
+        assert canonical_predicate(result.name) == result
+        assert len(result.name) <= MAX_LENGTH
 
 
 @given(ANY_TEXT)
@@ -236,8 +236,8 @@ def test_any_text_gives_a_name_that_stays_as_it_is(text):
     assert predicate_name(name) == name
     assert "__" not in name
     assert name == name.strip("_")
-    found = canonical_predicate(text)
-    assert found is None or canonical_predicate(found.name) == found
+    result = canonical_predicate(text)
+    assert result is None or canonical_predicate(result.name) == result
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_the_rest_is_kept_as_it_is(text: str) -> None:
     assert redact(text, "secrets,personal") == text
 
 
-@given(st.lists(st.sampled_from([each for each, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
+@given(st.lists(st.sampled_from([item for item, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
 def test_what_is_redacted_once_stays_as_it_is(text: str) -> None:
     left = redact(text, "secrets, personal")
     assert redact(left, "secrets, personal") == left
@@ -132,21 +132,21 @@ def test_nothing_of_it_is_stored_embedded_or_asked(private, model, embeddings, r
     private.add("I moved to Rome.", speaker="Ann", at="2024-05-02", namespace=namespace)
     assert private.episodes.list(namespace=namespace)[1].content == SAID.replace("hunter2", "[gone]")
     everything = rows("MATCH (n) RETURN properties(n) AS p UNION ALL MATCH ()-[r]->() RETURN properties(r) AS p")
-    asked = [each.fields for each in model.asked]
-    assert asked
+    requests = [item.fields for item in model.asked]
+    assert requests
     assert added.facts
-    assert not re.search("hunter2|hunter", str(everything) + str(asked) + str(embeddings.embedded) + caplog.text)
+    assert not re.search("hunter2|hunter", str(everything) + str(requests) + str(embeddings.embedded) + caplog.text)
 
 
 def test_the_same_message_is_the_same_episode_and_is_read_to_its_end_later(private, namespace) -> None:
-    given = {"content": SAID, "speaker": "Ann", "at": "2024-05-01"}
-    [saved] = private.episodes.save([given], namespace=namespace)
+    arguments = {"content": SAID, "speaker": "Ann", "at": "2024-05-01"}
+    [saved] = private.episodes.save([arguments], namespace=namespace)
     [resumed] = private.episodes.resume(namespace=namespace)
-    again = private.add(**given, namespace=namespace)
+    again = private.add(**arguments, namespace=namespace)
     assert saved.episode == resumed.episode == again.episode
     assert not again.new
-    known = {"content": SAID, "source_id": "m1", "at": "2024-05-02"}
-    assert [each.new for each in private.add_many([known, known], namespace=namespace)] == [True, False]
+    stored = {"content": SAID, "source_id": "m1", "at": "2024-05-02"}
+    assert [item.new for item in private.add_many([stored, stored], namespace=namespace)] == [True, False]
 
 
 @pytest.mark.parametrize(

