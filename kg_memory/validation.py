@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reprlib import repr as short
+
 from kg_memory.errors import InputError
 
 DEFAULT_NAMESPACE = "default"
@@ -29,6 +31,26 @@ def validate_count(name: str, value: object, least: int = 1) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_COUNT:
         raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}, got {value!r}")
+    return value
+
+
+def validate_number(name: str, value: object, least: float, most: float) -> float:
+    """Return *value*, the argument *name*, which must be a number from *least* to *most*.
+
+    Errors: `InputError`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InputError(f"{name} must be a number from {least:.0f} to {most:.0f}, got {value!r}")
+    return float(value)
+
+
+def validate_text(name: str, value: object, hint: str = "") -> str:
+    """Return *value*, the argument *name*, which must be a string, empty or not; *hint* says what to give.
+
+    Errors: `InputError`.
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a string, got {short(value)}" + (hint and f"; give {hint}"))
     return value
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -143,7 +143,30 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
 # Pairs
 
 
-def with_siblings(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The facts of a draft, and the pairs of a fact and a known one that the model is to compare.
+
+    `facts` are marked where they are known beyond doubt. `candidates` are the known facts of each, with siblings.
+    `among` and `shown` have, by the place of a fact, those to compare it with, and the question about them.
+    """
+
+    facts: tuple[StatedFact, ...]
+    candidates: list[Candidates]
+    among: dict[int, list[CandidateFact]]
+    shown: dict[int, Shown]
+
+
+def pair_facts(draft: Draft, candidates: Sequence[Candidates]) -> Pairs:
+    """Return the pairs of the facts of *draft* with their *candidates*."""
+    extended = _with_siblings(draft, candidates)
+    facts = _mark_repeats(draft.facts, extended)
+    pairs = {new: _open_pairs(fact, extended[new], draft) for new, fact in enumerate(facts)}
+    among = {new: own for new, own in pairs.items() if own}
+    return Pairs(facts, extended, among, {new: _show_pairs(new, own, facts, draft) for new, own in among.items()})
+
+
+def _with_siblings(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:
     """Return *candidates* and, for each fact, those of the episode before it that it may end.
 
     These are of the same subject, where that has one at a time.
@@ -154,10 +177,10 @@ def with_siblings(draft: Draft, candidates: Sequence[Candidates]) -> list[Candid
             same = (sibling.subject_id, sibling.predicate) == (fact.subject_id, fact.predicate)
             if same and fact.single_valued and sibling.id != fact.id:
                 extended[new].setdefault(sibling.id, as_candidate(sibling, draft))
-    return list(extended)
+    return list[Candidates](extended)
 
 
-def mark_repeats(facts: Sequence[StatedFact], candidates: Sequence[Candidates]) -> tuple[StatedFact, ...]:
+def _mark_repeats(facts: Sequence[StatedFact], candidates: Sequence[Candidates]) -> tuple[StatedFact, ...]:
     """Return *facts*, as if never compared, with the ids of the candidates that they are beyond doubt."""
     return tuple(
         replace(fact, same_as=_same_as(fact, own), corrects=False, refuted=False, restated=False)
@@ -175,15 +198,8 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
     return min((id_ for id_, candidate in candidates.items() if _same_ends(relation, candidate)), default=None)
 
 
-def pairs_to_judge(
-    facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft
-) -> dict[int, list[CandidateFact]]:
-    """Return the candidates with which each of the marked *facts*, by its place, is to be compared by the model."""
-    pairs = {new: _open_pairs(fact, candidates[new], draft) for new, fact in enumerate(facts)}
-    return {new: own for new, own in pairs.items() if own}
-
-
 def _open_pairs(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
+    """Return the candidates with which the marked *fact* is to be compared by the model."""
     # Two facts are judged by the words in which each was stated first; so again when these arrive late.
     if fact.same_as is None:
         return list(candidates.values())
@@ -218,7 +234,7 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 # The question
 
 
-def show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[StatedFact], draft: Draft) -> Shown:
+def _show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[StatedFact], draft: Draft) -> Shown:
     """Return the fact at the place *new* of *facts*, and the known ones, as the question shows them."""
     fact, entities, episode = facts[new], draft.entities, draft.episode
     # An entity that got a fuller name has that name on both sides.

@@ -10,16 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kg_memory.ingestion.contradictions import (
+    Pairs,
     apply_duplicates,
     find_related,
     fits,
     is_first,
-    mark_repeats,
+    pair_facts,
     pair_keys,
     pair_question,
-    pairs_to_judge,
-    show_pairs,
-    with_siblings,
 )
 from kg_memory.ingestion.records import CandidateFact, Comparison, PairVerdict, StatedFact
 from kg_memory.ingestion.state import Draft, Update
@@ -38,16 +36,12 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     related = draft.related
     if related is None or not fits(related, draft.facts):
         related = yield from find_related(draft.facts, settings)
-    candidates = with_siblings(draft, related.candidates)
-    facts = mark_repeats(draft.facts, candidates)
-    pairs = pairs_to_judge(facts, candidates, draft)
-    shown = {new: show_pairs(new, among, facts, draft) for new, among in pairs.items()}
-    judged = yield from ask_question(pair_question(shown, draft.judged))
-    keys = {new: pair_keys(fact) for new, fact in shown.items()}
-    comparisons = _compare(pairs, keys, judged)
-    facts = apply_duplicates(facts, comparisons, ConflictPolicy.from_settings(settings))
+    pairs = pair_facts(draft, related.candidates)
+    judged = yield from ask_question(pair_question(pairs.shown, draft.judged))
+    comparisons = _compare(pairs, judged)
+    facts = apply_duplicates(pairs.facts, comparisons, ConflictPolicy.from_settings(settings))
     return {
-        "facts": _mark_restated(facts, candidates, draft),
+        "facts": _mark_restated(facts, pairs.candidates, draft),
         "judged": judged,
         "comparisons": comparisons,
         "grounds": related.grounds,
@@ -55,14 +49,10 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     }
 
 
-def _compare(
-    pairs: Mapping[int, Sequence[CandidateFact]],
-    keys: Mapping[int, Sequence[str]],
-    judged: Mapping[str, PairVerdict | None],
-) -> tuple[Comparison, ...]:
+def _compare(pairs: Pairs, judged: Mapping[str, PairVerdict | None]) -> tuple[Comparison, ...]:
     comparisons: list[Comparison] = []
-    for new, among in pairs.items():
-        for candidate, key in zip(among, keys[new], strict=True):
+    for new, among in pairs.among.items():
+        for candidate, key in zip(among, pair_keys(pairs.shown[new]), strict=True):
             verdict = judged[key]
             is_related = verdict is not None and verdict.verdict != "unrelated"
             comparisons.append(Comparison(new, candidate, verdict if is_related else None))

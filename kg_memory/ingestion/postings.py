@@ -10,9 +10,9 @@ from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.records import JSON
 from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant
 from kg_memory.text import tokenise
 
@@ -44,9 +44,7 @@ Shares = dict[str, dict[str, Share]]
 """By the episodes that carry words, the episodes whose words they carry."""
 
 
-def index_words(
-    episode: Row, before: Sequence[Row], after: Sequence[Row]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
     """Return the lengths and postings that the episode adds to the word index: its own, and its neighbours'.
 
     Two neighbours carry the other's words too, so that a line is found by its context; see `carry_words`.
@@ -68,12 +66,12 @@ def index_words(
                 lent = tokenise.count_terms(line(neighbour))
                 add(carry_words(size, lent, weight), episode["id"])
                 add(carry_words(length(neighbour), shared, weight), neighbour["id"])
-    rows = [{"term": term, "in": _to_postings(places)} for term, places in sorted(postings.items())]
+    rows: list[JSON] = []
+    for term, places in sorted(postings.items()):
+        rows.append(
+            {"term": term, "in": [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]}
+        )
     return [{"id": place, "n": n} for place, n in lengths.items()], rows
-
-
-def _to_postings(places: Mapping[str, int]) -> list[dict[str, Any]]:
-    return [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
@@ -137,7 +135,7 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
     return {id_: shares.get(id_, {}) for id_ in sorted(carriers.union(changed))}
 
 
-def build_postings(episode: Row, givers: Iterable[tuple[Row, Share]]) -> dict[str, Any]:
+def build_postings(episode: Row, givers: Iterable[tuple[Row, Share]]) -> JSON:
     """Return the length and the postings of *episode*: of its own words, and of those that it carries of *givers*."""
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})
@@ -150,6 +148,6 @@ def build_postings(episode: Row, givers: Iterable[tuple[Row, Share]]) -> dict[st
     return {"id": episode["id"], "n": counts.total(), "terms": to_terms(counts)}
 
 
-def to_terms(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+def to_terms(counts: Mapping[str, int]) -> list[JSON]:
     """Return *counts* as the word index stores them."""
     return [{"term": term, "f": f} for term, f in sorted(counts.items())]

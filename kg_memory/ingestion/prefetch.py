@@ -19,16 +19,7 @@ from pydantic import BaseModel
 from kg_memory.errors import EmbeddingError, ModelError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.contradictions import (
-    Shown,
-    find_related,
-    mark_repeats,
-    pair_keys,
-    pair_question,
-    pairs_to_judge,
-    show_pairs,
-    with_siblings,
-)
+from kg_memory.ingestion.contradictions import Shown, find_related, pair_facts, pair_keys, pair_question
 from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import Reading, ask_readings, locate_readings, state_facts, wordings
@@ -306,12 +297,10 @@ def _judge(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     for turn in turns:
         draft, end = turn.draft, first + len(turn.draft.facts)
         own = [flight.find_related(facts[place], vectors[place], stored[place]) for place in range(first, end)]
-        candidates = with_siblings(draft, own)
-        marked = mark_repeats(draft.facts, candidates)
-        flight.add(marked, vectors[first:end], candidates, draft)
+        pairs = pair_facts(draft, own)
+        flight.add(pairs.facts, vectors[first:end], pairs.candidates, draft)
         first = end
-        pairs = pairs_to_judge(marked, candidates, draft)
-        shown[id(turn)] = [show_pairs(new, among, marked, draft) for new, among in pairs.items()]
+        shown[id(turn)] = list(pairs.shown.values())
     yield from every(group[0].ask("dedupe", _judge_group(group, shown)) for group in groups)
 
 

@@ -25,14 +25,7 @@ from types import MappingProxyType
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.contradictions import (
-    find_related,
-    mark_repeats,
-    pair_question,
-    pairs_to_judge,
-    show_pairs,
-    with_siblings,
-)
+from kg_memory.ingestion.contradictions import find_related, pair_facts, pair_question
 from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.facts import locate_readings, state_facts, wordings
 from kg_memory.ingestion.predicates import look_up, predicate_question
@@ -104,15 +97,11 @@ def prepare_later_questions(draft: Draft, settings: Settings) -> Flow[LaterQuest
     lookup = yield from look_up(predicates, settings, draft.learned, draft.predicates_at)
     plain = [reading for reading in readings if predicate_name(reading[1].predicate) in lookup.meanings]
     facts = date_facts(state_facts(draft, plain, lookup.meanings), draft.episode)
-    guess = draft.with_records(facts=facts)
     related = yield from find_related(facts, settings)
-    candidates = with_siblings(guess, related.candidates)
-    marked = mark_repeats(facts, candidates)
-    pairs = pairs_to_judge(marked, candidates, guess)
-    shown = {new: show_pairs(new, among, marked, guess) for new, among in pairs.items()}
+    pairs = pair_facts(draft.with_records(facts=facts), related.candidates)
     return LaterQuestions(
         predicate_question(predicates, lookup, settings),
-        pair_question(shown, draft.judged),
+        pair_question(pairs.shown, draft.judged),
         tuple(lookup.learned.values()),
         related,
     )

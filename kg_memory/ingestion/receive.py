@@ -27,7 +27,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, micros
 from kg_memory.text.identity import episode_id, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
-from kg_memory.validation import validate_namespace
+from kg_memory.validation import validate_namespace, validate_number, validate_text
 
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
 """The fields that stay as the episode was stored first."""
@@ -168,7 +168,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     speaker = redact(texts["speaker"] or "", settings.redact) or None
     at, offset = parse_at(state.get("at"), created_at)
     content = replace_unstorable(content)
-    source, source_id, thread = texts["source"], texts["source_id"], texts["thread"]
+    source, source_id, thread, trust = texts["source"], texts["source_id"], texts["thread"], state.get("trust")
     parts = ("id", source, source_id) if source_id else (kind, content, speaker, thread, str(at))
     return EpisodeRecord(
         id=episode_id(namespace, parts),
@@ -178,7 +178,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         speaker=speaker,
         offset=offset,
         created_at=created_at,
-        trust=_validate_trust(state.get("trust")),
+        trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(content),
         thread_key=thread_key(thread),
@@ -278,20 +278,11 @@ def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | Non
     return parse_at(expires_at, created_at, "expires_at")[0]
 
 
-def _validate_trust(trust: object) -> float:
-    if trust is None:
-        return 1.0
-    if isinstance(trust, bool) or not isinstance(trust, int | float) or not 0 <= trust <= 1:
-        raise InputError(f"trust must be a number from 0 to 1, got {trust!r}")
-    return float(trust)
-
-
 def _validate_text(name: str, value: object) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, str):
-        raise InputError(f"{name} must be a string, got {short(value)}")
-    if len(value) > LONGEST_FIELD:
-        raise InputError(f"{name} has {len(value)} characters, the limit is {LONGEST_FIELD}: give a name, not a text")
-    text = replace_unstorable(value)
+    text = validate_text(name, value)
+    if len(text) > LONGEST_FIELD:
+        raise InputError(f"{name} has {len(text)} characters, the limit is {LONGEST_FIELD}: give a name, not a text")
+    text = replace_unstorable(text)
     return (" ".join(text.split()) if name == "speaker" else text) or None

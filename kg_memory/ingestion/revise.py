@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import astuple, dataclass, field
 from operator import itemgetter
-from typing import Any
 
 from kg_memory.falkor.queries.facts import HISTORY
 from kg_memory.falkor.queries.ingestion import EVICTED, REVIVE
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.postings import to_terms
+from kg_memory.ingestion.records import JSON
 from kg_memory.models.graph import Precision
 from kg_memory.runtime.effects import embed, read, write
 from kg_memory.runtime.flow import Flow
@@ -50,7 +51,7 @@ class NewBelief:
     cause: str
     proposed: bool = False
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> JSON:
         """Return the parameters by which the belief is written."""
         period = dict(zip(PERIOD, astuple(self.period), strict=True))
         stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
@@ -72,7 +73,7 @@ class Revision:
     waiting: list[str] = field(default_factory=list)
     revived: list[str] = field(default_factory=list)
 
-    def to_parameters(self) -> dict[str, Any]:
+    def to_parameters(self) -> JSON:
         """Return the parameters by which queries write the revision."""
         beliefs = [belief.to_row() for belief in self.beliefs]
         return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
@@ -126,14 +127,14 @@ def revive(facts: Collection[str] = (), entities: Collection[str] = (), name_wei
         return
     evicted = yield from read(EVICTED, facts=sorted(facts), entities=sorted(entities))
     vectors = yield from embed([row["texts"][0] for row in evicted])
-    rows: dict[str, list[dict[str, object]]] = {"fact": [], "entity": []}
+    rows: dict[str, list[JSON]] = {"fact": [], "entity": []}
     for row, vector in zip(evicted, vectors, strict=True):
         weight = name_weight if row["kind"] == "entity" else 1
         counts: Counter[str] = sum(
             (tokenise.count_terms(text, weight) for text in dict.fromkeys(row["texts"])), Counter()
         )
-        terms = [{"term": term, "f": f} for term, f in sorted(counts.items())]
-        rows[row["kind"]].append({"id": row["id"], "embedding": vector, "n": counts.total(), "terms": terms})
+        words = {"n": counts.total(), "terms": to_terms(counts)}
+        rows[row["kind"]].append({"id": row["id"], "embedding": vector, **words})
     yield from write(REVIVE, facts=rows["fact"], entities=rows["entity"])
 
 

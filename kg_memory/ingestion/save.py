@@ -10,6 +10,7 @@ from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import JSON, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
 from kg_memory.ingestion.revise import revive
@@ -92,13 +93,15 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         plan=_plan(draft, settings),
         took=_usage(draft),
         forgotten=draft.forgotten,
-        based_on=_revision_rows(draft.grounds.revisions),
+        based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(draft.grounds.revisions.items())],
         embedding=vectors[episode.line],
         at=episode.at,
         now=created_at,
         before=created_at - LEFT,
         **STALE,
-        named=[_new_name_row(entity, vectors) for entity in named if not entity.is_new],
+        named=[
+            {**pick(entity, "key", "name"), "embedding": vectors[entity.name]} for entity in named if not entity.is_new
+        ],
         entities=_entity_rows(draft, vectors),
         **_fact_rows(worded, draft.entities, vectors),
         statements=list(map(_statement_row, draft.facts)),
@@ -132,14 +135,6 @@ def _sum(steps: Sequence[Row], *names: str) -> list[float]:
     return [sum(map(itemgetter(name), steps)) for name in names]
 
 
-def _revision_rows(revisions: Mapping[str, int]) -> list[JSON]:
-    return [{"id": id_, "revision": revision} for id_, revision in sorted(revisions.items())]
-
-
-def _new_name_row(entity: ResolvedEntity, vectors: Mapping[str, Vector]) -> JSON:
-    return {**pick(entity, "key", "name"), "embedding": vectors[entity.name]}
-
-
 def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
@@ -160,7 +155,7 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
 def _name_row(name: str) -> JSON:
     """Return *name* and its words, which count for the entity where the name is new to it."""
     counts = tokenise.count_terms(name, NAME_WEIGHT)
-    return {"name": name, "n": counts.total(), "terms": [{"term": term, "f": f} for term, f in counts.items()]}
+    return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:

@@ -25,7 +25,7 @@ from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
-from kg_memory.validation import MAX_COUNT, validate_count
+from kg_memory.validation import MAX_COUNT, validate_count, validate_number
 
 DAY = 24 * 3600 * 1_000_000
 RETENTION = 90.0
@@ -126,9 +126,9 @@ def evict(request: EvictionRequest, settings: Settings, namespace: str) -> Flow[
 def _validate(request: EvictionRequest) -> None:
     if request.is_empty():
         raise InputError("nothing to evict: give expired_days, orphans, max_entities or expired_episodes")
-    days = 0 if request.expired_days is None else request.expired_days
-    if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= LONGEST_DAYS:
-        raise InputError(f"expired_days must be a number from 0 to {LONGEST_DAYS:.0f}, got {days!r}")
+    days = request.expired_days
+    if days is not None:
+        validate_number("expired_days", days, 0, LONGEST_DAYS)
     if request.max_entities is not None:
         validate_count("max_entities", request.max_entities)
 

@@ -196,9 +196,7 @@ def _receive(engine: Engine, state: State, namespace: str) -> Flow[State]:
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
-        update = yield from telemetry.span_flow(
-            "ingestion", "receive", namespace, on_state(receive)(whole, engine.settings)
-        )
+        update = yield from telemetry.span_flow("receive", namespace, on_state(receive)(whole, engine.settings))
     except KGMemoryError as error:
         log_failure(namespace, whole, StepUsage(step="receive", seconds=time.perf_counter() - began), error, None)
         raise
@@ -209,7 +207,7 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
     if not window:
         return
     prefetch = ask_ahead(window, engine.settings, engine.driver.model_name)
-    *others, last = yield from telemetry.span_flow("ingestion", "ahead", namespace, prefetch)
+    *others, last = yield from telemetry.span_flow("ahead", namespace, prefetch)
     for state in others:
         tally.count((yield from _finish(engine, state)))
     result = yield from _finish(engine, last)
@@ -230,7 +228,7 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
     """Refresh the outdated summaries, and return what that took."""
     asking, began = CachedAnswers(namespace, MemoryCache()), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
-    yield from telemetry.span_flow("ingestion", "summarise", namespace, asking.through(outdated))
+    yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
     return asking.usage("summarise", began)
 
 
@@ -278,18 +276,18 @@ def result_of_saving(state: Mapping[str, Any]) -> AddResult:
 def _result_of_failure(engine: Engine, state: Mapping[str, Any], began: int, error: KGMemoryError) -> Flow[AddResult]:
     """Return the result of a dated input that failed with *error* after it was saved, perhaps before *began*.
 
-    One that is `known`, as an earlier call saved it, may also fail by its input, as when a limit was lowered meanwhile.
+    One that an earlier call saved may also fail by its input, as when a limit was lowered meanwhile.
     Errors: *error* itself when it is not about this episode, or nothing was saved.
     """
-    known = state.get("saved_id")
-    about_it = isinstance(error, UNREADABLE) or (known is not None and isinstance(error, InputError))
+    saved_id = state.get("saved_id")
+    about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))
     if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):
         raise error
-    if known is not None and isinstance(error, InputError):  # met before the first step knew the episode
-        yield from mark_failed(known, "receive", error)
-    episode = yield from read_episode(known or validate_episode(state, engine.settings, began).id)
-    if episode is None and known is not None:
-        return AddResult(episode=known, new=False, skipped=str(error))
+    if saved_id is not None and isinstance(error, InputError):  # met before the first step knew the episode
+        yield from mark_failed(saved_id, "receive", error)
+    episode = yield from read_episode(saved_id or validate_episode(state, engine.settings, began).id)
+    if episode is None and saved_id is not None:
+        return AddResult(episode=saved_id, new=False, skipped=str(error))
     if episode is None:
         raise error
     new = micros(episode.created_at, default=0) >= began

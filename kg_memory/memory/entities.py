@@ -20,7 +20,7 @@ from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable
 from kg_memory.text.tokenise import terms
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_text
 
 MAX_STEPS = 6
 CARD_FACTS = 1000
@@ -120,9 +120,7 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
     if like is None:
         listed = yield from read(queries.LIST_ENTITIES, **page)
         return [rows.to_entity(row["entity"]) for row in listed]
-    if not isinstance(like, str):
-        raise InputError(f"like must be a string, got {like!r}; give words, or the beginning of one")
-    words = terms(replace_unstorable(like))
+    words = terms(replace_unstorable(validate_text("like", like, "words, or the beginning of one")))
     if not words:
         return []
     matching = yield from read(queries.ENTITIES_LIKE, terms=words, beginning=words[-1], **page)

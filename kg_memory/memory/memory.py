@@ -11,7 +11,6 @@ from typing import Any, Self
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
-from kg_memory.errors import InputError
 from kg_memory.falkor.graph_store import FalkorDriver
 from kg_memory.memory import open as opening
 from kg_memory.memory._verb import Engine, Graphs, Group, verb
@@ -50,7 +49,7 @@ from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
 from kg_memory.temporal.interval import iso_or_text
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_namespace, validate_text
 
 MIN_LINES = 10
 TOKENS_A_LINE = 60
@@ -309,8 +308,8 @@ def question_state(
     Errors: `InputError`.
     """
     validate_name("question", text, "some words to look for")
-    if thread is not None and not isinstance(thread, str):
-        raise InputError(f"thread must be a string, got {thread!r}")
+    if thread is not None:
+        validate_text("thread", thread)
     counts = {name: validate_count(name, limit) for name, limit in limits.items()}
     during = times["during"]
     if isinstance(during, Iterable) and not isinstance(during, str):

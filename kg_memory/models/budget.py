@@ -78,10 +78,6 @@ class Budget:
         limits: Limits = getattr(self, scope)
         return limits
 
-    def without_limits(self) -> Budget:
-        """Return the prices alone."""
-        return Budget(**{name: getattr(self, name) for name in PRICES})
-
     def money(self, usage: Usage) -> float | None:
         """Return the cost of *usage* in money; None without prices."""
         if self.input_price is None or self.output_price is None:

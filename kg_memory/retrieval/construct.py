@@ -63,7 +63,7 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
 
     Errors: `InputError` for the name of a template that does not exist.
     """
-    form = find_template(request.template)
+    form = request.template and find_template(request.template)
     stored, remarks = yield from _read_winners(request, search, ranked)
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)

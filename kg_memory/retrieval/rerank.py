@@ -50,7 +50,7 @@ def rank_candidates(request: Request, search: Search, settings: Settings) -> Flo
 def _useful_rerankers(request: Request, question: Question, settings: Settings) -> tuple[Reranker, ...]:
     """Return the rerankers that can change anything, after the preference for newer facts of the settings."""
     rerankers = request.recipe.rerankers
-    if not has_start(question):
+    if not (question.center or question.named):  # there is nothing to be near to
         rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all)
     rate = settings.temporal_decay_rate
     if rate and not any(isinstance(reranker, ByRecency) for reranker in rerankers):
@@ -168,11 +168,6 @@ def _features(row: Row) -> Features:
 
 
 # Distances
-
-
-def has_start(question: Question) -> bool:
-    """Return whether there is anything to be near to: a center, or an entity that the question names."""
-    return bool(question.center or question.named)
 
 
 def _find_start(question: Question | None) -> Flow[list[str]]:

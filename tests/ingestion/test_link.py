@@ -74,14 +74,14 @@ def test_links_go_with_an_entity_and_with_its_vector(linking, namespace, rows):
 
 
 def test_an_episode_is_done_though_its_links_cannot_be_made(linking, namespace, monkeypatch, caplog):
-    database, ask = linking._database, linking._database.query
+    database, ask = linking._database, linking._database.query_flow
 
     def refusing(key, text, params, *, write):
         if text == facts.NEAR_ENTITIES:
             raise DatabaseUnavailable("no")
         return ask(key, text, params, write=write)
 
-    monkeypatch.setattr(database, "query", refusing)
+    monkeypatch.setattr(database, "query_flow", refusing)
     with caplog.at_level(logging.WARNING):
         news = list(
             linking.graphs.ingestion.stream({"content": f"{NAMES[0]}.", "namespace": namespace}, stream_mode="custom")
@@ -106,11 +106,15 @@ def test_no_more_is_linked_than_there_is_time_for(caplog):
 def test_where_it_is_off_there_is_no_such_step_and_nothing_is_asked(memory, namespace, monkeypatch):
     assert "link" not in memory.graphs.ingestion.get_graph().nodes
     memory.add("I know Eve.", speaker="Ann", namespace=namespace)
-    texts, ask = [], memory._database.query
-    monkeypatch.setattr(
-        memory._database, "query", lambda key, text, *rest, **how: (texts.append(text), ask(key, text, *rest, **how))[1]
-    )
+    texts, ask = [], memory._database.query_flow
+
+    def note(key, text, params, *, write):
+        texts.append(text)
+        return ask(key, text, params, write=write)
+
+    monkeypatch.setattr(memory._database, "query_flow", note)
     memory.add("I know Bob.", speaker="Ann", namespace=namespace)
+    assert texts
     assert not set(texts) & {facts.NEAR_ENTITIES, facts.LINK_ENTITIES}
 
 

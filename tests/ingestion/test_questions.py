@@ -138,13 +138,13 @@ def test_who_sounds_like_a_known_one_is_supposed_to_be_it_and_what_that_changes_
 
 def test_what_is_related_to_the_facts_is_looked_up_once(memory, model, namespace, monkeypatch):
     asked = []
-    query = memory.driver.store.database.query
+    query = memory.driver.store.database.query_flow
 
-    def noted(key: str, cypher: str, params: Any, *, write: bool) -> Any:
+    def note(key: str, cypher: str, params: Any, *, write: bool) -> Any:
         asked.append(cypher)
         return query(key, cypher, params, write=write)
 
-    monkeypatch.setattr(memory.driver.store.database, "query", noted)
+    monkeypatch.setattr(memory.driver.store.database, "query_flow", note)
     memory.add("Ann knows Robert", at=AT, namespace=namespace)
     assert names(model) == ["read", "settle"]
     assert asked.count(RELATED_FACTS) == 1

@@ -112,9 +112,9 @@ def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Record
     return _NO_RECORDER if _on is None or not _on.heard else _on.step(graph, name, namespace)
 
 
-def span_flow(graph: str, name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Return *flow*, which tells of itself as a step: one that runs outside of its graph."""
-    with step(graph, name, namespace):
+def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Return *flow* in the span of a step of ingestion that runs outside of the graph."""
+    with step("ingestion", name, namespace):
         return (yield from flow)
 
 
