@@ -170,8 +170,8 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
     """Return the *links* between the communities of a *level*: those of their members."""
     place_of = {member: place for place, members in enumerate(level) for member in members}
-    lifted = (tuple({place_of[node] for node in link if node in place_of}) for link in links)
-    return [link for link in lifted if len(link) > 1]
+    connected = ({place_of[node] for node in link if node in place_of} for link in links)
+    return [tuple(places) for places in connected if len(places) > 1]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:

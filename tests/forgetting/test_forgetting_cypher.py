@@ -32,7 +32,7 @@ SCANS = {
 
 def test_each_query_finds_what_it_needs_by_an_index(database: Database):
     settings = Settings(url="falkor://elsewhere")
-    driver, found = open_driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
+    driver, used = open_driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
     graph = build(driver, Settings()).compile()
     for place in ("Oslo", "Paris"):
         state = graph.invoke({"content": f"I moved to {place}.", "speaker": "Ann", "namespace": "forgetting plans"})
@@ -41,31 +41,33 @@ def test_each_query_finds_what_it_needs_by_an_index(database: Database):
     [fact] = database.query(key, "MATCH (f:Fact {sentence: 'Ann lives in Oslo'}) RETURN f.id AS id", {}, write=False)
     flows.append(forget(ForgetRequest("fact", fact["id"]), settings, "forgetting plans"))
     for flow in flows:
-        found |= {QUERIES[each.cypher]: each for each in queries(flow, driver, key) if each.cypher in QUERIES}
+        for query in queries(flow, driver, key):
+            if query.cypher in QUERIES:
+                used[QUERIES[query.cypher]] = query
     driver.close()
-    assert found.keys() == set(QUERIES.values())
-    for name, query in found.items():
-        told = database.explain(key, query.cypher, query.params)
-        scans = [each.split("|")[1].strip() for each in told.splitlines() if "Label Scan" in each]
-        assert sorted(scans) == sorted(SCANS.get(name, [])), told
-        assert "All Node Scan" not in told, told
-        assert name in SCANS or "Node By Index Scan" in told, told
+    assert used.keys() == set(QUERIES.values())
+    for name, query in used.items():
+        plan = database.explain(key, query.cypher, query.params)
+        scans = [line.split("|")[1].strip() for line in plan.splitlines() if "Label Scan" in line]
+        assert sorted(scans) == sorted(SCANS.get(name, [])), plan
+        assert "All Node Scan" not in plan, plan
+        assert name in SCANS or "Node By Index Scan" in plan, plan
 
 
-LOOKED_THROUGH = {
+SCANNED = {
     "SPEAKERS": ["(e:Episode)"], "EPISODES_BY_KIND.speaker": ["(e:Episode)"],
     "EPISODES_BY_KIND.source": ["(e:Episode)"], "ALL_THREADS": ["(e:Episode)"], "LAST_EPISODE": ["(e:Episode)"], "EVERYTHING": ["(e:Episode)", "(f:Fact)", "(n:Entity)"],
     "OTHER_REASONS": ["(v:Verdict)"], "RELATIONS": ["(f:Fact)"], "LAST": ["(n)"],
 }  # fmt: skip
 """What is kept by no index, and looked through where somebody forgets."""
-GIVEN: dict[str, Any] = {
+PARAMETERS: dict[str, Any] = {
     **dict.fromkeys(("id", "key", "alias", "target", "note", "receipt"), "a"),
-    **{each: ["a"] for each in ("ids", "keys", "words", "facts", "entities", "gone", "coded")},
+    **{name: ["a"] for name in ("ids", "keys", "words", "facts", "entities", "gone", "coded")},
     "first": 0, "end": 10, "shortest": 32, "since": 0, "limit": 3, "same": 0.1, "vectors": [[0.1] * 64],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [selection, audit, residue, delete, cypher], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("module", [selection, audit, residue, delete, cypher], ids=lambda module: module.__name__)
 def test_each_query_of_finding_and_searching_uses_an_index_or_pages(memory, database, namespace, module):
     memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     constants = [(name, text) for name, text in vars(module).items() if name.isupper()]
@@ -74,6 +76,7 @@ def test_each_query_of_finding_and_searching_uses_an_index_or_pages(memory, data
     for name, text in constants:
         if not isinstance(text, str) or not text.startswith("\n") or (module is cypher and name not in ELSEWHERE):
             continue
-        told = database.explain(graph_key(namespace), text, GIVEN)
-        scans = [each.split("|")[1].strip() for each in told.splitlines() if "Label Scan" in each or "All Node" in each]
-        assert sorted(scans) == LOOKED_THROUGH.get(name, []), (name, told)
+        plan = database.explain(graph_key(namespace), text, PARAMETERS)
+        scanning = [line for line in plan.splitlines() if "Label Scan" in line or "All Node" in line]
+        scans = [line.split("|")[1].strip() for line in scanning]
+        assert sorted(scans) == SCANNED.get(name, []), (name, plan)

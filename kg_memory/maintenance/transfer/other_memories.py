@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.rows import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 
 LIST_NAMES = ("results", "items", "memories", "history", "data")
-Record = Mapping[str, Any]
 _MEM0_OWNERS = ("user_id", "agent_id")
 
 
@@ -36,7 +36,7 @@ def read_mem0(path: Path, group: str | None = None) -> Iterator[EpisodeInput]:
             yield _mem0_episode(path, number, record)
 
 
-def _mem0_episode(path: Path, number: int, record: Record) -> EpisodeInput:
+def _mem0_episode(path: Path, number: int, record: Row) -> EpisodeInput:
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
@@ -53,7 +53,7 @@ def _mem0_episode(path: Path, number: int, record: Record) -> EpisodeInput:
     )
 
 
-def _mem0_owner(record: Record) -> str:
+def _mem0_owner(record: Row) -> str:
     return next((str(record[name]) for name in _MEM0_OWNERS if record.get(name)), "")
 
 
@@ -70,7 +70,7 @@ def read_langmem(path: Path, group: str | None = None) -> Iterator[EpisodeInput]
             yield _langmem_episode(path, number, record, place)
 
 
-def _langmem_episode(path: Path, number: int, record: Record, namespace: str) -> EpisodeInput:
+def _langmem_episode(path: Path, number: int, record: Row, namespace: str) -> EpisodeInput:
     value = record.get("value")
     if not isinstance(value, dict) or not value:
         raise _error(path, number, "there is no value; pass items as Item.dict() returns them")
@@ -88,13 +88,13 @@ def _langmem_episode(path: Path, number: int, record: Record, namespace: str) ->
     )
 
 
-def _langmem_namespace(record: Record) -> str:
+def _langmem_namespace(record: Row) -> str:
     namespace = record.get("namespace") or ()
     return namespace if isinstance(namespace, str) else "/".join(map(str, namespace))
 
 
 def _select_group(
-    records: Sequence[tuple[int, Record]], group: str | None, noun: str, group_of: Callable[[Record], str]
+    records: Sequence[tuple[int, Row]], group: str | None, noun: str, group_of: Callable[[Row], str]
 ) -> str:
     """Return the group to read: *group*, or the only one there is.
 
@@ -110,7 +110,7 @@ def _select_group(
     return group
 
 
-def _read_time(path: Path, number: int, record: Record) -> datetime | None:
+def _read_time(path: Path, number: int, record: Row) -> datetime | None:
     """Return when the record was changed, or else created."""
     try:
         for name in ("updated_at", "created_at"):
@@ -132,7 +132,7 @@ def _error(path: Path, number: int, problem: str) -> InputError:
     return InputError(f"{path}, record {number}: {problem}")
 
 
-def _read_records(path: Path) -> Iterator[tuple[int, Record]]:
+def _read_records(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield the records of a file with their numbers.
 
     Errors: `InputError` if there are none, or one is not an object.
