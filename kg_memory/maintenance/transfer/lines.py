@@ -61,10 +61,14 @@ def _time_field(open_end: int | None) -> tuple[BeforeValidator, PlainSerializer]
     return BeforeValidator(check), PlainSerializer(partial(_format_time, open_end=open_end))
 
 
+NOT_STORED = "not stored"
+"""Marks a field that is not stored as a property."""
 _WHOLE = Field(ge=-(2**63), lt=2**63)
 Whole = Annotated[int, _WHOLE]
 Text = Annotated[str, AfterValidator(_validate_storable)]
 Key = Annotated[str, AfterValidator(_validate_key)]
+Ref = Annotated[Key, NOT_STORED]
+"""The key of one end of a relation."""
 At = Annotated[int, _WHOLE, *_time_field(None)]
 Since = Annotated[int, _WHOLE, *_time_field(OPEN_START)]
 Until = Annotated[int, _WHOLE, *_time_field(OPEN_END)]
@@ -78,10 +82,14 @@ class Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False)
     __pydantic_extra__: dict[str, Plain] = Field(init=False)
 
-    own: ClassVar[frozenset[str]] = frozenset({"record"})
-    """Fields that are not stored as properties."""
+    own: ClassVar[frozenset[str]] = frozenset()
+    """The fields that are not stored as properties."""
 
-    record: str
+    record: Annotated[str, NOT_STORED]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        cls.own = frozenset(name for name, field in cls.model_fields.items() if NOT_STORED in field.metadata)
 
     def model_post_init(self, _: object) -> None:
         invalid = [name for name in self.__pydantic_extra__ if not _NAME.fullmatch(name)]
@@ -96,17 +104,14 @@ class Line(BaseModel):
 
 Count = Annotated[int, Field(ge=0, lt=2**31)] | Annotated[float, Field(ge=0, lt=2**31)]
 """A number of words; the database turns some into floats."""
-Words = dict[Key, Count] | None
+Words = Annotated[dict[Key, Count] | None, NOT_STORED]
 """The count of each word in the word index; computed from the text if absent."""
-Vector = str | Literal[True] | None
+Vector = Annotated[str | Literal[True] | None, NOT_STORED]
 """The vector as base64 of little-endian single precision numbers; ``true`` to compute it again."""
-INDEXED = frozenset({"record", "words", "embedding"})
 
 
 class Entity(Line):
     """A person, place, thing or idea; `key` is made of its first name and its type."""
-
-    own = INDEXED
 
     id: Key
     key: Key
@@ -127,16 +132,12 @@ class Entity(Line):
 class Alias(Line):
     """A name of an entity, as its key."""
 
-    own = frozenset({"record", "key", "entity"})
-
-    key: Key
-    entity: Key
+    key: Ref
+    entity: Ref
 
 
 class Episode(Line):
     """A message, text or record as it was added."""
-
-    own = INDEXED
 
     id: Key
     kind: Literal["message", "text", "json"] = "message"
@@ -159,29 +160,23 @@ class Episode(Line):
 class Mention(Line):
     """A mention of an entity in an episode."""
 
-    own = frozenset({"record", "episode", "entity"})
-
-    episode: Key
-    entity: Key
+    episode: Ref
+    entity: Ref
 
 
 class Next(Line):
     """The order of two episodes in a thread."""
 
-    own = frozenset({"record", "before", "after"})
-
-    before: Key
-    after: Key
+    before: Ref
+    after: Ref
 
 
 class Fact(Line):
     """A fact about a subject and one or more objects, by their ids."""
 
-    own = INDEXED | {"subject", "objects"}
-
     id: Key
-    subject: Key
-    objects: list[Key] = Field(min_length=1)
+    subject: Ref
+    objects: Annotated[list[Key], Field(min_length=1), NOT_STORED]
     predicate: Text
     sentence: Text
     created_at: At
@@ -199,10 +194,8 @@ class Fact(Line):
 class Statement(Line):
     """The evidence of a fact: the characters of an episode that state it, and for which time."""
 
-    own = frozenset({"record", "episode", "fact"})
-
-    episode: Key
-    fact: Key
+    episode: Ref
+    fact: Ref
     start: Whole
     end: Whole
     valid_at: Since
@@ -212,11 +205,9 @@ class Statement(Line):
 class Belief(Line):
     """A period in which a fact was true, as believed from `created_at` to `expired_at`."""
 
-    own = frozenset({"record", "fact", "proposed"})
-
     id: Key
-    fact: Key
-    proposed: bool = False
+    fact: Ref
+    proposed: Annotated[bool, NOT_STORED] = False
     valid_at: Since
     invalid_at: Until
     known_from: Since
@@ -239,10 +230,8 @@ class Verdict(Line):
 class Decision(Line):
     """A person's decision about a verdict."""
 
-    own = frozenset({"record", "verdict"})
-
     id: Key
-    verdict: Key
+    verdict: Ref
     decision: Text
     by: Text
     at: At
@@ -258,8 +247,6 @@ class Predicate(Line):
 class Community(Line):
     """A cluster of entities, with a summary."""
 
-    own = INDEXED
-
     id: Key
     name: Text
     summary: Text = ""
@@ -271,29 +258,23 @@ class Community(Line):
 class Member(Line):
     """The membership of an entity in a community."""
 
-    own = frozenset({"record", "community", "entity"})
-
-    community: Key
-    entity: Key
+    community: Ref
+    entity: Ref
     joined_at: At | None = None
 
 
 class Part(Line):
     """The membership of a community in a larger one."""
 
-    own = frozenset({"record", "community", "whole"})
-
-    community: Key
-    whole: Key
+    community: Ref
+    whole: Ref
 
 
 class Similar(Line):
     """A link between two entities with similar names."""
 
-    own = frozenset({"record", "entity", "other"})
-
-    entity: Key
-    other: Key
+    entity: Ref
+    other: Ref
 
 
 class Answer(Line):
@@ -312,11 +293,9 @@ class Spent(Line):
 class Item(Line):
     """An item of a `KGStore`: its `path` in the store, its `key` and its `value` as JSON texts, and its vectors."""
 
-    own = frozenset({"record", "path", "prefixes", "embeddings"})
-
     id: Key
-    path: Text
-    prefixes: list[Key] = Field(min_length=1)
+    path: Annotated[Text, NOT_STORED]
+    prefixes: Annotated[list[Key], Field(min_length=1), NOT_STORED]
     key: Text
     value: Text
     marks: list[Text] = []
@@ -324,7 +303,7 @@ class Item(Line):
     updated_at: At
     ttl: Whole | None = None
     expires_at: At | None = None
-    embeddings: list[str] = []
+    embeddings: Annotated[list[str], NOT_STORED] = []
 
 
 class Header(BaseModel):
