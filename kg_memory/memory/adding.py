@@ -93,7 +93,7 @@ def count_inputs(episodes: Iterable[Input]) -> int | None:
     return len(episodes) if isinstance(episodes, Sized) else None
 
 
-def input_state(episode: EpisodeInput | Mapping[str, Any] | str) -> State:
+def input_state(episode: Input) -> State:
     """Return one input as the ingestion graph takes it.
 
     Errors: `InputError`.
@@ -115,7 +115,7 @@ def input_state(episode: EpisodeInput | Mapping[str, Any] | str) -> State:
     }
 
 
-def date_input(episode: EpisodeInput | Mapping[str, Any] | str, clock: Callable[[], int]) -> State:
+def date_input(episode: Input, clock: Callable[[], int]) -> State:
     """Return one input as the ingestion graph takes it, with a date, so that its id is known before it is saved."""
     state = input_state(episode)
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
@@ -252,7 +252,7 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 # Results
 
 
-def _result(state: Mapping[str, Any]) -> AddResult:
+def _result(state: State) -> AddResult:
     """Return the result of an episode that went through the ingestion graph."""
     revision = state.get("revision") or {}
     return AddResult(
@@ -268,12 +268,12 @@ def _result(state: Mapping[str, Any]) -> AddResult:
     )
 
 
-def result_of_saving(state: Mapping[str, Any]) -> AddResult:
+def result_of_saving(state: State) -> AddResult:
     """Return the result of an episode that was received, and is to be read later."""
     return AddResult(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
 
 
-def _result_of_failure(engine: Engine, state: Mapping[str, Any], began: int, error: KGMemoryError) -> Flow[AddResult]:
+def _result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
     """Return the result of a dated input that failed with *error* after it was saved, perhaps before *began*.
 
     One that an earlier call saved may also fail by its input, as when a limit was lowered meanwhile.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
@@ -140,7 +139,7 @@ def read_neighbourhood(
         window = time, time + 1
     beliefs = yield from belief_params(window, believed_at)
     called = yield from read(queries.CALLED, alias=alias)
-    entities: dict[str, Any] = {row["entity"]["id"]: row["entity"] for row in called}
+    entities: dict[str, rows.Row] = {row["entity"]["id"]: row["entity"] for row in called}
     depths = dict.fromkeys(entities, 0)
     facts: dict[str, Fact] = {}
     edge = sorted(entities)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.revise import read_history
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
@@ -30,7 +31,6 @@ NAME_HINT = "an entity's name or one of its aliases"
 Time = datetime | str
 During = str | Sequence[Time | None]
 """Two times, each of which may be open (``None``), or one period in words such as ``"last March"``."""
-Row = Mapping[str, Any]
 
 
 class Facts(Group):

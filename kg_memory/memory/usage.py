@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from kg_memory.falkor.queries import usage as queries
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import ask_readings
 from kg_memory.ingestion.receive import FINISHED, local_time, split_content, validate_episode
@@ -21,7 +22,7 @@ from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.budget import MIN_ANSWER_TOKENS, estimate_cost
 from kg_memory.memory._verb import Group, verb
-from kg_memory.memory.adding import Input, date_inputs
+from kg_memory.memory.adding import Input, State, date_inputs
 from kg_memory.models.budget import DAY, Budget
 from kg_memory.models.graph import Value
 from kg_memory.models.operations import DailyUsage, Usage
@@ -135,7 +136,7 @@ MOST = FollowUps(2.5, 5_000, 400)
 """The most that follows for an episode on average."""
 
 
-def estimate_inputs(states: Iterable[Mapping[str, Any]], settings: Settings, model: str) -> Flow[Estimate]:
+def estimate_inputs(states: Iterable[State], settings: Settings, model: str) -> Flow[Estimate]:
     """Return what reading *states*, dated inputs of one namespace in their order, will take by *model*.
 
     Errors: `InputError` where one could not be stored.
@@ -163,7 +164,7 @@ def estimate_inputs(states: Iterable[Mapping[str, Any]], settings: Settings, mod
     )
 
 
-def _past(settings: Settings) -> Flow[dict[str, Any] | None]:
+def _past(settings: Settings) -> Flow[Row | None]:
     """Return what reading an episode took so far by the plan that is set, if there were enough."""
     averages = yield from read(queries.AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
@@ -231,7 +232,7 @@ def _first(flow: Flow[Any]) -> list[Ask]:
     return asks
 
 
-def _amounts(sure: Usage, count: int, past: Mapping[str, Any] | None, follow_ups: FollowUps) -> dict[str, Range]:
+def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
     """Return the calls and tokens of reading *count* episodes, which asks *sure* and then what follows."""
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
@@ -262,7 +263,7 @@ def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
     return None if low is None or likely is None or high is None else Range(low=low, likely=likely, high=high)
 
 
-def _daily_usage(row: Mapping[str, Any], budget: Budget) -> DailyUsage:
+def _daily_usage(row: Row, budget: Budget) -> DailyUsage:
     usage = Usage(**{name: row[name] for name in queries.COUNTS})
     day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=row["day"])).date()
     return DailyUsage(**dict(usage), day=day, money=budget.money(usage))

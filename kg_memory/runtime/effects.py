@@ -21,6 +21,8 @@ P = ParamSpec("P")
 S = TypeVar("S")
 Answer = TypeVar("Answer", bound=BaseModel)
 Vector = list[float]
+Row = dict[str, Any]
+"""A row of a query by its columns, or a state by its keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +202,9 @@ class Graph(Protocol):
     async def ainvoke(self, input: Any, *, context: Any = None) -> Any: ...  # noqa: A002
 
 
-def run_graph(graph: Graph, state: Mapping[str, Any], context: Any = None) -> Flow[dict[str, Any]]:
+def run_graph(graph: Graph, state: Mapping[str, Any], context: Any = None) -> Flow[Row]:
     """Run *graph* on *state* and return the state in which it ends."""
-    end: dict[str, Any] = yield Call(
-        partial(graph.invoke, state, context=context), partial(graph.ainvoke, state, context=context)
-    )
+    end: Row = yield Call(partial(graph.invoke, state, context=context), partial(graph.ainvoke, state, context=context))
     return end
 
 
@@ -254,15 +254,15 @@ def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:
     return scores
 
 
-def read(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+def read(cypher: str, **params: Any) -> Flow[list[Row]]:
     """Run a read-only query and return its rows."""
-    rows: list[dict[str, Any]] = yield Query(cypher, params)
+    rows: list[Row] = yield Query(cypher, params)
     return rows
 
 
-def read_once(changed_at: int | None, cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+def read_once(changed_at: int | None, cypher: str, **params: Any) -> Flow[list[Row]]:
     """`read`, if it was not done since *changed_at*, when what it reads was changed last; ``None`` reads always."""
-    rows: list[dict[str, Any]] = yield Query(cypher, params, as_of=changed_at)
+    rows: list[Row] = yield Query(cypher, params, as_of=changed_at)
     return rows
 
 
@@ -283,7 +283,7 @@ def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
     return results
 
 
-def write(cypher: str, **params: Any) -> Flow[list[dict[str, Any]]]:
+def write(cypher: str, **params: Any) -> Flow[list[Row]]:
     """Run a writing query (atomic, never retried blindly) and return its rows."""
-    rows: list[dict[str, Any]] = yield Query(cypher, params, write=True)
+    rows: list[Row] = yield Query(cypher, params, write=True)
     return rows

@@ -33,12 +33,14 @@ MIN_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""
 
 State = Mapping[str, Any]
-Step = Callable[[Any, Settings], Flow[dict[str, Any]]]
+Update = dict[str, Any]
+"""What a step adds to a state."""
+Step = Callable[[Any, Settings], Flow[Update]]
 FindCache = Callable[[State, str], GraphCache | None]
 """Returns where the answers of a model are stored meanwhile, by a state and the model's name."""
 Decode = Callable[[State], State]
 """Mends a state that came from a checkpoint or a user."""
-Write = Callable[[dict[str, Any]], None]
+Write = Callable[[Update], None]
 """Writes an event of a step for ``stream_mode="custom"``."""
 Take = Callable[[Any, Any, Write], T]
 """Takes a step: of a state, with the context of the run and the writer of its events."""
@@ -48,23 +50,21 @@ It returns the status of the episode, if it notes one.
 """
 
 
-class PipelineNode(Runnable[Any, dict[str, Any]]):
+class PipelineNode(Runnable[Any, Update]):
     """A node as LangGraph calls it; the graph itself traces its nodes. `take` and `atake` do without it.
 
     *decode* mends the states that LangGraph brings, from checkpoints and from Studio.
     """
 
-    def __init__(
-        self, name: str, take: Take[dict[str, Any]], atake: Take[Awaitable[dict[str, Any]]], decode: Decode
-    ) -> None:
+    def __init__(self, name: str, take: Take[Update], atake: Take[Awaitable[Update]], decode: Decode) -> None:
         self.name = name
         self.take, self.atake, self.decode = take, atake, decode
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
         return self.take(self.decode(input), runtime.context, runtime.stream_writer)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:  # noqa: A002, ARG002
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002, ARG002
         runtime: Runtime[Any] = get_runtime()
         return await self.atake(self.decode(input), runtime.context, runtime.stream_writer)
 
@@ -79,7 +79,7 @@ class Pipeline:
         channels = graph.channels.items()
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
-    def invoke(self, input: State, *, context: RunConfig | None = None) -> dict[str, Any]:  # noqa: A002
+    def invoke(self, input: State, *, context: RunConfig | None = None) -> Update:  # noqa: A002
         """Run the graph on *input* and return the state in which it ends; by LangGraph where its steps can be seen."""
         if are_steps_seen():
             return self._compiled.invoke(input, context=context)  # type: ignore[no-any-return]
@@ -89,7 +89,7 @@ class Pipeline:
             name = self._next_node(name, state)
         return state
 
-    async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> dict[str, Any]:  # noqa: A002
+    async def ainvoke(self, input: State, *, context: RunConfig | None = None) -> Update:  # noqa: A002
         """`invoke`, for asyncio."""
         if are_steps_seen():
             return await self._compiled.ainvoke(input, context=context)  # type: ignore[no-any-return]
@@ -116,7 +116,7 @@ class Pipeline:
         choice = branch.path.func(state)  # type: ignore[attr-defined]
         return branch.ends[choice] if branch.ends else choice
 
-    def _reduce(self, state: dict[str, Any], update: State) -> dict[str, Any]:
+    def _reduce(self, state: Update, update: State) -> Update:
         """Return *state* with *update*, by the reducers of the graph."""
         merged = {**state, **update}
         for key in self._reducers.keys() & state.keys() & update.keys():
@@ -151,7 +151,7 @@ def make_node(
     name, cache = step.__name__, MemoryCache()
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
-    def run(state: State, config: RunConfig, namespace: str, write: Write) -> Flow[dict[str, Any]]:
+    def run(state: State, config: RunConfig, namespace: str, write: Write) -> Flow[Update]:
         began = time.perf_counter()
         durable = find_cache(state, driver.model_name) if find_cache and driver.model_name != OFFLINE else None
         report = partial(_report, name, write)
@@ -168,15 +168,15 @@ def make_node(
             write({"step": name, **record(summarise_update(update))})
             return _add_usage(state, update, namespace, answers.usage(name, began)) if metered else update
 
-    def begin(state: State, context: Any, write: Write) -> tuple[Flow[dict[str, Any]], str]:
+    def begin(state: State, context: Any, write: Write) -> tuple[Flow[Update], str]:
         config = context if isinstance(context, RunConfig) else UNCHANGED  # a graph around it has a context of its own
         namespace = validate_namespace(state.get("namespace"))
         return run(state, config, namespace, write), namespace
 
-    def take(state: State, context: Any, write: Write) -> dict[str, Any]:
+    def take(state: State, context: Any, write: Write) -> Update:
         return driver.run(*begin(state, context, write))
 
-    async def atake(state: State, context: Any, write: Write) -> dict[str, Any]:
+    async def atake(state: State, context: Any, write: Write) -> Update:
         return await driver.arun(*begin(state, context, write))
 
     return PipelineNode(name, take, atake, decode)
@@ -186,7 +186,7 @@ def _report(step: str, write: Write, done: int, total: int) -> None:
     write({"step": step, "done": done, "of": total})
 
 
-def _add_usage(state: State, update: dict[str, Any], namespace: str, usage: StepUsage) -> dict[str, Any]:
+def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -> Update:
     """Return *update* with the *usage* of the step; at the one that saved all, the log has that of all steps."""
     if "saved_at" in update:
         log_end(namespace, {**state, **update}, usage)
@@ -206,7 +206,7 @@ def _handle_failure(
         log_failure(answers.namespace, state, usage, error, status)
 
 
-def summarise_update(update: State) -> dict[str, Any]:
+def summarise_update(update: State) -> Update:
     """Return the content of *update* as counts and truth values, without any words of it."""
     summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
     return {key: summary for key, summary in summaries.items() if summary is not None}

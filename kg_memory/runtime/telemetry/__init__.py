@@ -50,7 +50,7 @@ class Recorder(Protocol):
 
 
 class _NoRecorder:
-    """Tells nothing."""
+    """Records nothing."""
 
     __slots__ = ()
 
@@ -98,17 +98,17 @@ def uninstrument() -> None:
 
 
 def is_on() -> bool:
-    """Tell whether spans and metrics are made."""
+    """Return whether spans and metrics are made."""
     return _on is not None
 
 
 def verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
-    """Tell of a verb of a memory, and of the *question* or content only where text is wanted."""
+    """Return the span of a verb; it has the *question* or content only if `instrument` was called with message text."""
     return _NO_RECORDER if _on is None or not _on.heard else _on.verb(name, namespace, question)
 
 
 def step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
-    """Tell of a step of a graph; it is called with its counts."""
+    """Return the span of a step of a graph; call it with the counts of the step."""
     return _NO_RECORDER if _on is None or not _on.heard else _on.step(graph, name, namespace)
 
 
@@ -119,24 +119,24 @@ def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Genera
 
 
 def chat(model: Any, sent: Any) -> AbstractContextManager[Recorder]:
-    """Tell of a request to the chat *model*, a LangChain one; it is called with the reply."""
+    """Return the span of a request to the LangChain chat *model*; call it with the reply."""
     return _NO_RECORDER if _on is None or not _on.heard else _on.chat(model, sent)
 
 
 def embeddings(model: Any, texts: Sequence[str]) -> AbstractContextManager[Recorder]:
-    """Tell of a request to an embedding *model*; it is called with the vectors."""
+    """Return the span of a request to an embedding *model*; call it with the vectors."""
     return _NO_RECORDER if _on is None or not _on.heard else _on.embeddings(model, texts)
 
 
 def rerank(name: str, url: str) -> AbstractContextManager[Recorder]:
-    """Tell of a request to a reranker."""
+    """Return the span of a request to a reranker."""
     return _NO_RECORDER if _on is None or not _on.heard else _on.rerank(name, url)
 
 
 def command(
     url: str, key: str, queries: Sequence[tuple[str, Any]], *, write: bool = False
 ) -> AbstractContextManager[Recorder]:
-    """Tell of the command, or the batch of commands, that runs *queries*; it is called with the rows."""
+    """Return the span of the command, or the batch, that runs *queries*; call it with the rows."""
     return (
         _NO_RECORDER
         if _on is None or not _on.heard
@@ -145,13 +145,13 @@ def command(
 
 
 def count_retry(reason: str, seconds: float = 0.0) -> None:
-    """Tell that a request is made again after *seconds*, for a *reason* of few kinds."""
+    """Count a request that is repeated after *seconds*, for a *reason* of few kinds."""
     if _on is not None and _on.heard:
         _on.count_retry(reason, seconds)
 
 
 def count_tokens(model: Any, usage: Usage) -> None:
-    """Tell what a request to the chat *model* took."""
+    """Count the tokens of a request to the chat *model*."""
     if _on is not None and _on.heard:
         _on.count_tokens(model, usage)
 
@@ -174,7 +174,7 @@ def error_kind(error: BaseException) -> str:
 def describe_error(error: BaseException) -> str:
     """Return what may be written into a log about *error*: its kind, and that of its cause.
 
-    One of `OWN_WORDS` is details in full.
+    The message of one of `OWN_WORDS` is returned in full.
     """
     if isinstance(error, OWN_WORDS):
         return str(error)
@@ -183,7 +183,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
-    """Tell that all that was read of the episode of *state* is saved, which took *last* after the other steps."""
+    """Log that the episode of *state* is read and saved; *last* is the usage of the last step."""
     count_episode(state["status"], {})
     if log.isEnabledFor(logging.INFO):
         _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
@@ -192,7 +192,7 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Tell that a step *failed* by *error*, and the episode came to *status*; ``None`` if it stays as it is."""
+    """Log that a step *failed* by *error*, and the new *status* of the episode; ``None`` if it stays as it is."""
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
     _tell(logging.WARNING, "episode not read", {**_about(namespace, state, failed), **details})
@@ -200,7 +200,7 @@ def log_failure(
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return what is known of the episode, and what all steps took until now."""
+    """Return the fields of the episode, and the usage of all steps until now."""
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     episode = state.get("episode") or {}
     return {
@@ -219,6 +219,6 @@ def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> str:
-    """Return *value* as it stands in a line: in quotes where it has more than one word, or could break the line."""
+    """Return *value* as text for a line: in quotes if it has several words, or could break the line."""
     text = str(value)
     return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)
