@@ -4,8 +4,7 @@ Facts are compared that share an endpoint (C49, D32). What code finds to be said
 left is one question for the whole episode: first whether two facts say the same (step 7, dedupe), and only then whether
 one ends or refutes the other (step 8, invalidate).
 
-A verdict is kept by what the question shows of its pair: the same pair is asked about once, whenever and with whatever
-others it was asked first.
+A verdict is kept by the text that the question shows of its pair, so the same pair is asked about once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Step 6, date: since when and until when each fact is so, by the model and checked by code (Zep 2.2.3)."""
+"""Step 6, date: give each fact its interval, from the model's dates as checked by code (Zep 2.2.3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kg_memory.text.predicates import is_past_state
 _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
 )
-"""Words by which a sentence tells that what began in the past goes on, whatever the tense of its predicate."""
+"""Words that mark a state as continuing, even if its predicate is in the past tense."""
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape

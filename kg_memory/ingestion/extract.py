@@ -1,4 +1,4 @@
-"""Step 2, extract: which entities the episode mentions; by plan, also what it states of them (Zep 2.2.1)."""
+"""Step 2, extract: find the entities that the episode mentions; by plan, also its facts (Zep 2.2.1)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HAS_LETTER = re.compile(r"\w")
 
 
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask which entities each piece of the episode mentions, and join them; by plan, also what it states of them.
+    """Ask for the entities of each piece of the episode, and join them; by plan, also for its facts.
 
     An episode that is not to be read is not asked about.
     """

@@ -73,7 +73,7 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def locate(quote: str, content: str) -> tuple[int, int] | None:
-    """Return where *quote* stands in *content*, whatever its case and spaces."""
+    """Return the place of *quote* in *content*, ignoring case and spaces."""
     quote = quote.strip()
     if not quote:
         return None
@@ -100,7 +100,7 @@ def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact with its entities by their *places* instead of names; -1 for what is none."""
+    """Return the fact with its entities by their *places* instead of names; -1 for an unknown one."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})

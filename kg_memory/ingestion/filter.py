@@ -158,10 +158,10 @@ def _without(content: str, mark: Marker) -> str:
     return "".join((*parts, content[place:]))
 
 
-# Known patterns of prompt injection (C13): orders to whatever model reads a text
+# Known patterns of prompt injection (C13): orders to the model that reads a text
 #
 # Flags are a net with holes, not a wall. The wall is that prompts fence all data, and that contexts escape it. They are
-# made for few false alarms: to tell a memory "remember that ..." is no injection.
+# made for few false alarms: "remember that ..." is an ordinary message to a memory.
 
 Flag = Literal[
     "override", "persona", "prompt_leak", "secrecy", "exfiltration", "forged_turn", "forged_fence", "hidden_text"

@@ -1,4 +1,4 @@
-"""The ingestion graph: all that an episode passes on its way in."""
+"""The ingestion graph: the steps that an episode passes, and the edges between them."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def build(driver: Driver, settings: Settings) -> StateGraph[Any, IngestionContex
 def make_pipeline(driver: Driver, settings: Settings, *, received: bool = False) -> Pipeline:
     """Return the steps, and which follows which.
 
-    *received* leaves out the first step, and the summaries, for whoever does these for many episodes at once. The last
-    step, `link`, is there only where the settings ask for it.
+    *received* leaves out the first step and the summaries, which the caller does for many episodes at once. The last
+    step, `link`, exists only if the settings enable it.
     """
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode_times}
     schema: type[Any] = IngestionState if received else IngestionInput
@@ -93,7 +93,7 @@ def _after_save(state: Row) -> str:
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Note on the stored episode of *state* that *step* met *error*, or *stumbled* over what it was given.
+    """Note on the stored episode of *state* that *step* met *error*, or *stumbled* over its input.
 
     The model's answers are kept, unless the step may have stumbled over them. Nothing is noted of an error of the
     database, which could not be written: the episode stays as it is, to be resumed.

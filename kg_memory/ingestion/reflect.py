@@ -1,4 +1,4 @@
-"""Step 3, reflect: what the extraction missed, and what of it the episode does not support (Zep 2.2.1)."""
+"""Step 3, reflect: find missed entities, and those that the episode does not support (Zep 2.2.1)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
 def certain(mention: Mention, candidates: Sequence[Candidate], settings: Settings) -> Candidate | None:
     """Return the one candidate that *mention* is beyond doubt, if there is one.
 
-    Just one of its type that has its name is, whoever else means the same: `SIMILAR_ENTITIES` rests on that.
+    A single candidate of its type with its name is certain, even if others are similar: `SIMILAR_ENTITIES` needs that.
     """
     default, key = settings.entity_types[0].name, alias_key(mention.name)
     fitting = [

@@ -1,6 +1,6 @@
-"""Make beliefs follow from statements: read the history of facts, apply the rules of `temporal`, say what to write.
+"""Derive beliefs from statements: read the history of facts, apply the rules of `temporal`, return what to write.
 
-Used by the step `invalidate` and by whatever else changes statements or verdicts: reviews, forgetting, eviction.
+The step `invalidate`, reviews, forgetting and eviction use it.
 """
 
 from __future__ import annotations

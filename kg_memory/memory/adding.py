@@ -233,7 +233,7 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Run a stored episode through the whole graph; what it cannot read is its result."""
+    """Run a stored episode through the whole graph; an episode that cannot be read has a result with the error."""
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
         return _result((yield from run_graph(engine.ingestion, state, context)))

@@ -1,4 +1,4 @@
-"""`GraphMemory.communities`: what belongs together in a memory, and what it is about."""
+"""`GraphMemory.communities`: clusters of entities, and their summaries."""
 
 from __future__ import annotations
 

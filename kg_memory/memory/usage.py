@@ -40,7 +40,7 @@ AT_ONCE = 1000
 LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
 """What `estimate_cost`, which is cautious, is multiplied by for what is likely."""
 LINE = 40
-"""Tokens of what a message is told with, beside its content."""
+"""Tokens of a message in a joint question, beside its content."""
 AMOUNTS = ("calls", "input_tokens", "output_tokens")
 # Names to render prompts with that are told the entities: how many there are changes little.
 GUESS = tuple(Mention(name, "Person") for name in ("Ann", "Oslo"))
@@ -189,7 +189,7 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
         cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
             thread = draft.episode.thread_key
-            if together[thread] % settings.window:  # it is told in the question about one before it
+            if together[thread] % settings.window:  # it is part of the question about an earlier one
                 cost = _cost_along(draft)
             together[thread] += 1
         yield cost

@@ -44,7 +44,7 @@ class Limits:
                 yield measure, limit
 
     def __bool__(self) -> bool:
-        """Tell whether there is any limit."""
+        """Return whether there is any limit."""
         return self != NO_LIMITS
 
 
@@ -70,7 +70,7 @@ class Budget:
     cached_price: float | None = None
 
     def __bool__(self) -> bool:
-        """Tell whether there is any limit."""
+        """Return whether there is any limit."""
         return any(self.of(scope) for scope in SCOPES)
 
     def of(self, scope: Scope) -> Limits:

@@ -23,7 +23,7 @@ from kg_memory.retrieval.walks import WALKS, BreadthFirst
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Accept any object of *protocol* as it is; whatever else is checked as a plug-in of the package."""
+    """Accept any object of *protocol* as it is; anything else is validated as a plug-in of the package."""
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
         return value if isinstance(value, protocol) and not isinstance(value, type) else check(value)

@@ -110,7 +110,7 @@ class RetrievalInput(TypedDict, total=False):
     where: Annotated[Plain | None, describe_key("What else must be so of what is found.", None)]
     center: Annotated[str | None, describe_key("The name of an entity near which to look.", None)]
     template: Annotated[str, describe_key("How the context is written.", "plain")]
-    explain: Annotated[bool, describe_key("Tell why each line is there, and what was left out.", False)]
+    explain: Annotated[bool, describe_key("Explain why each line is there, and what was left out.", False)]
 
 
 class RetrievalContext(RunConfig):

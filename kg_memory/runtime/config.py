@@ -23,7 +23,7 @@ LONGEST_NAME = 100
 
 
 class ValidatedModel(BaseModel):
-    """The context of a run; what does not fit is told in one sentence.
+    """The context of a run; an invalid one raises an error of one sentence.
 
     Errors: `InputError`.
     """
@@ -129,7 +129,7 @@ def _reason(error: Any) -> str:
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
     """Return what describes a key of a state: in words, with its default, and *more* of JSON schema such as examples.
 
-    The default is what the graph does without the key; it is told, not filled in.
+    The default is what the graph does without the key; it is shown, not filled in.
     """
     extra = more if default is ... else {"default": default, **more}
     return Field(description=description, json_schema_extra=extra)

@@ -56,7 +56,7 @@ def always() -> bool:
 class Ask:
     """Ask the model *prompt*, filled with *fields* (JSON-plain values); answered by ``prompt.answer``.
 
-    What each request costs is told to the *meter* as soon as it is known, so that failures are counted too.
+    The *meter* gets the cost of each request as soon as it is known, so that failures are counted too.
     *episode* is the id of the one that it is about, if it is about one. Before a request that is to mend a bad answer,
     *again* is asked whether there is room for it.
     """

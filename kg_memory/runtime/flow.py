@@ -69,7 +69,7 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
     finally:
-        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
+        flow.close()  # an interrupted flow closes what it opened before its caller does
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
@@ -86,7 +86,7 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
     finally:
-        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
+        flow.close()  # an interrupted flow closes what it opened before its caller does
 
 
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
@@ -104,7 +104,7 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
     finally:
-        flow.close()  # where it is broken off: what it holds open ends before what was opened around it
+        flow.close()  # an interrupted flow closes what it opened before its caller does
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:

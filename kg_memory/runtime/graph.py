@@ -70,7 +70,7 @@ class PipelineNode(Runnable[Any, Update]):
 
 
 class Pipeline:
-    """A *graph* of `PipelineNode`s, to be run as it is, or compiled for whoever wants to see or to stop its steps."""
+    """A *graph* of `PipelineNode`s, to be run as it is, or compiled where its steps are to be seen or stopped."""
 
     def __init__(self, name: str, graph: StateGraph[Any, Any, Any, Any]) -> None:
         self.name, self.graph = name, graph

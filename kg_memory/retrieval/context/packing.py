@@ -59,7 +59,7 @@ class Choice:
 
 
 def token_cost(text: str) -> int:
-    """Return how many tokens *text* adds at most to what it becomes a part of, of which one token is for the whole."""
+    """Return the most tokens that *text* adds to a longer text; one token of the estimate is for the whole."""
     return max(estimate_tokens(text) - 1, 0)
 
 
