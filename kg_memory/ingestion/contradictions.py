@@ -193,8 +193,7 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
         return fact.id
     if not fact.single_valued:
         return None
-    relation = _relation(fact)
-    return min((id_ for id_, candidate in candidates.items() if _same_ends(relation, candidate)), default=None)
+    return min((id_ for id_, candidate in candidates.items() if _ends(candidate) == _ends(fact)), default=None)
 
 
 def _open_pairs(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
@@ -313,25 +312,12 @@ def _judge(
 # Verdicts
 
 
-def apply_duplicates(
-    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
-) -> tuple[StatedFact, ...]:
-    """Return *facts* with the ids of the known ones that the model says they are."""
-    marked = list(facts)
-    for new, candidate, verdict in _surest_first(comparisons):
-        if not policy.takes_effect(verdict.confidence):
-            break  # a copy loses less than a wrong merge
-        if verdict.verdict == "duplicate" and marked[new].same_as is None:
-            marked[new] = replace(marked[new], same_as=candidate.id)
-    return tuple(marked)
-
-
 def apply_corrections(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
 ) -> tuple[StatedFact, ...]:
     """Return *facts* with what the verdicts say of each itself: that it is a correction, or a passing state."""
     marked = list(facts)
-    for new, candidate, verdict in _surest_first(comparisons):
+    for new, candidate, verdict in surest_first(comparisons):
         fact = marked[new]
         if not policy.takes_effect(verdict.confidence):
             break  # a passing state that goes on loses less than one that was cut
@@ -350,7 +336,7 @@ def find_verdicts(
     stated = {(fact.stored_id, fact.begin) for fact in facts}
     stored = {fact.id: fact.stored_id for fact in facts}
     verdicts: dict[str, NewVerdict] = {}
-    for new, candidate, verdict in _surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):
+    for new, candidate, verdict in surest_first([*noted, *_exclusions(facts, comparisons, noted, policy)]):
         fact, existing, kind = facts[new], stored.get(candidate.id, candidate.id), verdict.verdict
         is_own = existing == fact.stored_id or (existing, fact.begin) in stated
         if is_own or not policy.may_contradict(kind, _relation(fact), _relation(candidate)):
@@ -378,7 +364,8 @@ def find_rejudged(
     return tuple(rejudged)
 
 
-def _surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
+def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
+    """Yield the new fact, the known one and the verdict of each pair that has one, the most confident first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 
@@ -395,12 +382,11 @@ def _exclusions(
             yield replace(row, verdict=PairVerdict("supersedes", 1.0, "new", reason))
 
 
-def _same_ends(relation: Relation, candidate: CandidateFact) -> bool:
-    ends = (candidate.subject_id, candidate.predicate, frozenset(candidate.object_ids))
-    return (relation.subject, relation.predicate, relation.objects) == ends
+def _ends(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]:
+    return fact.subject_id, fact.predicate, frozenset(fact.object_ids)
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
     """Return what *fact* relates, as the policy judges it."""
-    ends = fact.subject_id, fact.predicate, frozenset(fact.object_ids)
-    return Relation(*ends, fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else Relation(*ends)
+    declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
+    return Relation(*_ends(fact), *declared)

@@ -6,18 +6,18 @@ on contradictions the next step applies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kg_memory.ingestion.contradictions import (
     Pairs,
-    apply_duplicates,
     find_related,
     fits,
     is_first,
     pair_facts,
     pair_keys,
     pair_question,
+    surest_first,
 )
 from kg_memory.ingestion.records import CandidateFact, Comparison, PairVerdict, StatedFact
 from kg_memory.ingestion.state import Draft, Update
@@ -39,7 +39,7 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     pairs = pair_facts(draft, related.candidates)
     judged = yield from ask_question(pair_question(pairs.shown, draft.judged))
     comparisons = _compare(pairs, judged)
-    facts = apply_duplicates(pairs.facts, comparisons, ConflictPolicy.from_settings(settings))
+    facts = _apply_duplicates(pairs.facts, comparisons, ConflictPolicy.from_settings(settings))
     return {
         "facts": _mark_restated(facts, pairs.candidates, draft),
         "judged": judged,
@@ -57,6 +57,19 @@ def _compare(pairs: Pairs, judged: Mapping[str, PairVerdict | None]) -> tuple[Co
             is_related = verdict is not None and verdict.verdict != "unrelated"
             comparisons.append(Comparison(new, candidate, verdict if is_related else None))
     return tuple(comparisons)
+
+
+def _apply_duplicates(
+    facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
+) -> tuple[StatedFact, ...]:
+    """Return *facts* with the ids of the known ones that the model says they are."""
+    marked = list(facts)
+    for new, candidate, verdict in surest_first(comparisons):
+        if not policy.takes_effect(verdict.confidence):
+            break  # a copy loses less than a wrong merge
+        if verdict.verdict == "duplicate" and marked[new].same_as is None:
+            marked[new] = replace(marked[new], same_as=candidate.id)
+    return tuple(marked)
 
 
 def _mark_restated(
