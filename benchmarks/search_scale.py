@@ -45,6 +45,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.fuse import Hits
 from kg_memory.retrieval.recipe import FACTS, Weights
 from kg_memory.retrieval.retrievers import K1, B
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 
 NAMESPACE = "scale"
@@ -78,14 +79,14 @@ class Clock:
 
     def __init__(self, database: Database) -> None:
         self.spans: list[tuple[float, float]] = []
-        for name in ("query", "read_all"):
+        for name in ("query_flow", "read_all_flow"):
             setattr(database, name, self._clocked(getattr(database, name)))
 
-    def _clocked(self, verb: Callable[..., Any]) -> Callable[..., Any]:
-        def clocked(*args: Any, **kwargs: Any) -> Any:
+    def _clocked(self, flow: Callable[..., Flow[Any]]) -> Callable[..., Flow[Any]]:
+        def clocked(*args: Any, **kwargs: Any) -> Flow[Any]:
             began = time.perf_counter()
             try:
-                return verb(*args, **kwargs)
+                return (yield from flow(*args, **kwargs))
             finally:
                 self.spans.append((began, time.perf_counter()))
 

@@ -134,7 +134,7 @@ class Account:
     ) -> None:
         """Reserve *cost* unless *check* of the present spending raises; it returns the episode's new spending."""
         with self._lock:
-            spending = check(self._total_at(at), self._spending_of(episode))
+            spending = check(self._total_at(at), self._episode_spending(episode))
             if episode is not None:
                 self._episodes.put({episode: spending})
             self._reserved += cost
@@ -148,10 +148,10 @@ class Account:
 
     def _add(self, usage: Usage, episode: str | None) -> None:
         if episode is not None:
-            spending = self._spending_of(episode)
+            spending = self._episode_spending(episode)
             self._episodes.put({episode: replace(spending, spent=spending.spent + usage)})
 
-    def _spending_of(self, episode: str | None) -> EpisodeSpending:
+    def _episode_spending(self, episode: str | None) -> EpisodeSpending:
         return EpisodeSpending() if episode is None else self._episodes.get_or_make(episode, EpisodeSpending)
 
     def _total_at(self, at: int) -> Spending:

@@ -110,8 +110,10 @@ MANY = """
 import sys
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database
-from kg_memory.memory.open import NamedServer
-database = Database(NamedServer(sys.argv[1]))
+class Host:
+    def url(self): return sys.argv[1]
+    def close(self): pass
+database = Database(Host())
 for number in range(8):
     schema.ensure(database, f"{sys.argv[2]}{number}", 64, "hash")
 """
