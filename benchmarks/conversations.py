@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kg_memory.cli.readers import datasets, read
+from kg_memory.cli.readers import formats, read
 from kg_memory.models.graph import EpisodeInput
 
 LOCOMO_CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop"}
@@ -47,13 +47,13 @@ def turn(source_id: str | None) -> str:
 
 def locomo_conversations(path: Path) -> list[Conversation]:
     """Return the conversations of a LoCoMo file with the questions that have evidence; none if it is no such file."""
-    samples = datasets.samples(json.loads(path.read_text(encoding="utf-8"))) or []
+    samples = formats.samples(json.loads(path.read_text(encoding="utf-8"))) or []
     return [_sample(each, number) for number, each in enumerate(samples, start=1)]
 
 
 def _sample(sample: Mapping[str, Any], number: int) -> Conversation:
     name = str(sample.get("sample_id") or f"locomo-{number}")
-    episodes = [each for each in datasets.read_locomo(sample, name) if isinstance(each, EpisodeInput)]
+    episodes = [each for each in formats.read_locomo(sample, name) if isinstance(each, EpisodeInput)]
     known = {turn(each.source_id) for each in episodes if each.source_id}
     questions = []
     for each in sample.get("qa", ()):

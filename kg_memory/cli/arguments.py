@@ -274,7 +274,7 @@ def _add_questions(command: Command) -> None:
     communities = command(
         group,
         "communities",
-        "communities:communities",
+        "show:communities",
         "list or show what belongs together, and what it is about",
         "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n"
         "  kg-memory communities Ann --svg ann.svg\n\n"
@@ -293,7 +293,7 @@ def _add_questions(command: Command) -> None:
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
     episodes.add_argument("--ids", action="store_true", help="show the ids of the episodes")
     command(group, "stats", "show:stats", "count what is remembered")
-    usage = command(group, "usage", "usage:usage", "list what reading cost, day by day")
+    usage = command(group, "usage", "ingest:usage", "list what reading cost, day by day")
     usage.add_argument("--days", type=_count, default=30, help="how many days, up to today (default: 30)")
 
 

@@ -172,13 +172,13 @@ examples:
 
 def add_transfer(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands."""
-    export = command("set up", "export", "transfer:export", "write all of a namespace into a file", _EXPORT)
+    export = command("set up", "export", "maintenance:export", "write all of a namespace into a file", _EXPORT)
     export.add_argument("file", metavar="FILE", help="the file, or - for the standard output")
     export.add_argument("--format", choices=FORMS, default=FORMS[0], help="how to write it (default: jsonl)")
     export.add_argument("--store", metavar="NAME", help="the items of the KGStore of that name, instead of a namespace")
     export.add_argument("--no-embeddings", action="store_true", help="leave the vectors out: an import makes them anew")
     about = "bring in an export, or the memory of another library"
-    made = command("set up", "import", "transfer:import_", about, _IMPORT)
+    made = command("set up", "import", "maintenance:import_", about, _IMPORT)
     made.add_argument(
         "file", metavar="FILE", help="the file, - for the standard input, or the URL of Graphiti's server"
     )

@@ -169,9 +169,6 @@ def _decision_row(review: Review) -> tuple[str, ...]:
     )
 
 
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
-
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
 DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
 DOES = {

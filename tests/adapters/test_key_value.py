@@ -12,8 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
-from kg_memory.adapters import KGKeyValueStore
-from kg_memory.adapters.store import pairs
+from kg_memory.adapters import KGKeyValueStore, key_value
 from kg_memory.errors import DatabaseClosed, InputError
 from kg_memory.memory.memory import GraphMemory
 
@@ -102,8 +101,8 @@ def test_a_prefix_is_taken_by_the_letter(store):
 
 
 async def test_keys_come_in_pages_while_others_are_deleted(store, monkeypatch):
-    monkeypatch.setattr(pairs, "FIRST_PAGE", 3)
-    monkeypatch.setattr(pairs, "LONGEST_PAGE", 5)
+    monkeypatch.setattr(key_value, "FIRST_PAGE", 3)
+    monkeypatch.setattr(key_value, "LONGEST_PAGE", 5)
     keys = [f"k{number}" for number in range(40)]
     store.mset([(key, 1) for key in keys])
     assert sorted([key async for key in store.ayield_keys()]) == sorted(keys)

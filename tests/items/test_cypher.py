@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from langgraph.store.base import PutOp
 
-from kg_memory.adapters.store import cypher, pairs, write
+from kg_memory.adapters import key_value
+from kg_memory.adapters.store import cypher, write
 from kg_memory.adapters.store.driver import open_item_driver
 from kg_memory.falkor import store_schema
 from kg_memory.falkor.store_schema import ITEMS, PAIRS
@@ -45,7 +46,7 @@ def plans(database):
     items, values = open_item_driver(memory, ITEMS), open_item_driver(memory, PAIRS)
     puts = [write.to_change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
     items.run(write.apply_changes(puts), "plans")
-    values.run(pairs.store([pairs.pair("k", 1)]), "plans")
+    values.run(key_value.store([key_value.pair("k", 1)]), "plans")
     keys = {"items": items.key("plans"), "pairs": values.key("plans"), "schema": items.key("plans")}
 
     def plan(name):

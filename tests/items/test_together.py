@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kg_memory.adapters.store.batching import MOST_AT_ONCE, Together
+from kg_memory.adapters.store.driver import MOST_AT_ONCE, Together
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError
 
 

@@ -24,8 +24,7 @@ from langgraph.store.base import (
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
-from kg_memory.adapters.store.batching import Sweeper, Together
-from kg_memory.adapters.store.driver import add_direction, open_item_driver
+from kg_memory.adapters.store.driver import Sweeper, Together, add_direction, open_item_driver
 from kg_memory.adapters.store.facts import (
     WHOLE,
     Batch,

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kg_memory.cli.readers import chats, datasets
+from kg_memory.cli.readers import formats
 from kg_memory.cli.readers.records import Item, build, from_record, is_message, place
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -91,8 +91,8 @@ def _recognise(reading: Reading) -> Format:
         whole_text(reading.path)  # says where it is no text
         raise InputError(f"{reading.path} has no text: give a file with messages in it")
     # A line in brackets may open a chat's time stamp as well as a list.
-    if texts[0].lstrip()[0] not in "{[" or chats.split(texts[0])[0] is not None:
-        return "chat" if chats.is_chat(texts) else "text"
+    if texts[0].lstrip()[0] not in "{[" or formats.split(texts[0])[0] is not None:
+        return "chat" if formats.is_chat(texts) else "text"
     if sum(_is_object(text) for text in texts) > (len(texts) == 1):
         return "jsonl"
     try:
@@ -111,15 +111,15 @@ def _is_object(text: str) -> bool:
 
 
 def _recognise_json(document: Any) -> Format:
-    if datasets.samples(document):
+    if formats.samples(document):
         return "locomo"
-    if datasets.is_beam(document):
+    if formats.is_beam(document):
         return "beam"
-    first = next(iter(chats.messages_of(document) or []), None)
-    if chats.is_langchain(first):
+    first = next(iter(formats.messages_of(document) or []), None)
+    if formats.is_langchain(first):
         return "langchain"
     # A list of messages with times or threads is what JSON Lines have, only in one list.
-    if chats.is_openai(first) and isinstance(first, dict):
+    if formats.is_openai(first) and isinstance(first, dict):
         return "openai"
     return "json"
 
@@ -144,11 +144,11 @@ def _read_lines(reading: Reading) -> Iterator[Item]:
 
 def _from_line(record: Any, thread: str) -> Iterator[Item]:
     """Yield the episode of one line, or the messages of a line that has a whole list of them."""
-    messages_ = chats.messages_of(record)
-    if messages_ and (chats.is_openai(messages_[0]) or chats.is_langchain(messages_[0])):
-        yield from chats.read_messages(record, thread)
-    elif chats.is_langchain(record) and not is_message(record):
-        yield from chats.read_messages([record], thread)
+    messages_ = formats.messages_of(record)
+    if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
+        yield from formats.read_messages(record, thread)
+    elif formats.is_langchain(record) and not is_message(record):
+        yield from formats.read_messages([record], thread)
     elif (episode := from_record(record)) is not None:
         yield episode
 
@@ -174,25 +174,25 @@ def _read_text(reading: Reading) -> Iterator[Item]:
 
 
 def _read_chat(reading: Reading) -> Iterable[Item]:
-    return chats.read_chat(lines_of(reading.path), _thread(reading))
+    return formats.read_chat(lines_of(reading.path), _thread(reading))
 
 
 def _read_messages(reading: Reading) -> Iterable[Item]:
-    if not chats.messages_of(reading.document):
+    if not formats.messages_of(reading.document):
         raise _not_of(reading, "list of messages")
-    return chats.read_messages(reading.document, _thread(reading))
+    return formats.read_messages(reading.document, _thread(reading))
 
 
 def _read_locomo(reading: Reading) -> Iterable[Item]:
-    if not datasets.samples(reading.document):
+    if not formats.samples(reading.document):
         raise _not_of(reading, "LoCoMo conversation")
-    return datasets.read_locomo(reading.document, _thread(reading))
+    return formats.read_locomo(reading.document, _thread(reading))
 
 
 def _read_beam(reading: Reading) -> Iterable[Item]:
-    if not datasets.is_beam(reading.document):
+    if not formats.is_beam(reading.document):
         raise _not_of(reading, "BEAM chat")
-    return datasets.read_beam(reading.document, _thread(reading))
+    return formats.read_beam(reading.document, _thread(reading))
 
 
 _READ: dict[Format, Callable[[Reading], Iterable[Item]]] = {
