@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +15,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import RetryPolicy
 from pydantic import Field
 
+from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.messages import last_question
 from kg_memory.adapters.namespace import Where
 from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
@@ -23,6 +23,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.context.templates import PLAIN, Template
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.config import ValidatedModel
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.text.sentences import split_sentences
 
@@ -37,7 +38,7 @@ _ASKS = re.compile(r"(?:what|where|when|who|whose|whom|why|which|how|do|does|did
 
 
 class AgentContext(ValidatedModel):
-    """Whose memory it is, and how the agent answers."""
+    """Name the user whose memory it is, and how the agent answers."""
 
     user_id: str = Field(
         description="Who is talking: each user has a memory of their own.", examples=["ann@example.com"]
@@ -103,21 +104,18 @@ def from_memory(question: str, context: str) -> str:
 
 def _answer(
     memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
-) -> RunnableLambda[Any, dict[str, Any]]:
+) -> RunnableLambda[Any, dict[str, object]]:
     choose_model = _model_chooser(memory, model)
     is_plain = template in (None, PLAIN.name, PLAIN)
 
-    def call(state: AgentState) -> dict[str, Any]:
-        answers = choose_model(_context("model"))
-        return {"messages": [_offline(state, is_plain=is_plain) if answers is None else answers.invoke(_prompt(state))]}
-
-    async def acall(state: AgentState) -> dict[str, Any]:
+    def answer(state: AgentState) -> Flow[dict[str, object]]:
         # In a thread, because a client reads certificates when it is made.
-        answers = await asyncio.to_thread(choose_model, _context("model"))
-        message = _offline(state, is_plain=is_plain) if answers is None else await answers.ainvoke(_prompt(state))
-        return {"messages": [message]}
+        model = yield from in_thread(choose_model, _context("model"))
+        if model is None:
+            return {"messages": [_offline(state, is_plain=is_plain)]}
+        return {"messages": [(yield from call(model, "invoke", _prompt(state)))]}
 
-    return RunnableLambda(call, acall, name="answer")
+    return RunnableLambda(*twins(answer), name="answer")
 
 
 def _model_chooser(
@@ -164,7 +162,7 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
     return AIMessage(answer, response_metadata={"model_name": OFFLINE})
 
 
-def _drop_offline_answers(state: AgentState) -> dict[str, Any]:
+def _drop_offline_answers(state: AgentState) -> dict[str, object]:
     """Drop the offline answers from the conversation: they only repeat the memory."""
     return {**state, "messages": [message for message in state["messages"] if not _is_offline(message)]}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import logging
 import math
@@ -17,6 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakMethod, WeakSet
 
+from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, InputError, ModelUnavailable
 from kg_memory.llm.retry import Failure as Outage
@@ -26,6 +26,7 @@ from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing, renew_in_children
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.temporal.interval import instant
@@ -127,46 +128,31 @@ class BackgroundMemory(Closing):
         self._worker: threading.Thread | None = None
         self._met: set[str] = set()
 
-    def submit(
+    def _submit(
         self,
         episodes: Iterable[EpisodeLike],
         *,
         namespace: str = DEFAULT_NAMESPACE,
         thread: str | None = None,
         after_seconds: float | None = None,
-    ) -> Future[list[AddResult]]:
+    ) -> Flow[Future[list[AddResult]]]:
         """Save *episodes*, and return a future of their results; they are durable when this returns.
 
         *thread* is the conversation of those that name none. Cancelling the future leaves them saved and unread.
         Its error is the outage that outlasted the attempts; see `AddResult.error` for an episode that cannot be read.
+        With asyncio, ``await asyncio.wrap_future(...)`` waits for the future.
         Errors: `InputError`, `DatabaseError`.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
         try:
-            saved = self.memory.episodes.save(task.inputs or (), namespace=namespace)
+            saved = yield from call(self.memory.episodes, "save", task.inputs or (), namespace=namespace)
         except BaseException:
             self._leave(task.namespace)
             raise
-        return self._queue(task, saved, after, left)
+        return (yield from in_thread(self._queue, task, saved, after, left))
 
-    async def asubmit(
-        self,
-        episodes: Iterable[EpisodeLike],
-        *,
-        namespace: str = DEFAULT_NAMESPACE,
-        thread: str | None = None,
-        after_seconds: float | None = None,
-    ) -> Future[list[AddResult]]:
-        """`submit`, for asyncio; ``await asyncio.wrap_future(...)`` waits for what it returns."""
-        after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
-        left = self._meet(task.namespace)
-        try:
-            saved = await self.memory.episodes.asave(task.inputs or (), namespace=namespace)
-        except BaseException:
-            self._leave(task.namespace)
-            raise
-        return await asyncio.to_thread(self._queue, task, saved, after, left)
+    submit, asubmit = twins(_submit)
 
     @property
     def pending(self) -> int:
@@ -179,8 +165,21 @@ class BackgroundMemory(Closing):
         """The last thousand episodes that could not be read, latest last."""
         return tuple(self._failures)
 
-    def flush(self, timeout: float | None = None) -> bool:
+    def _flush(self, timeout: float | None = None) -> Flow[bool]:
         """Read all pending episodes now; return whether that ended within *timeout* seconds."""
+        return (yield from in_thread(self._read_pending, timeout))
+
+    def _close(self, timeout: float | None = None) -> Flow[None]:
+        """Refuse new episodes and read the pending ones for *timeout* seconds at most; the rest stays saved."""
+        yield from in_thread(self._end, timeout)
+
+    flush, aflush = twins(_flush)
+    close, aclose = twins(_close)
+
+    def _close_with_memory(self) -> None:
+        self.close(self.exit_seconds)
+
+    def _read_pending(self, timeout: float | None) -> bool:
         with self._changed:
             tasks = self._tasks()
             for thread in self._threads.values():
@@ -188,14 +187,9 @@ class BackgroundMemory(Closing):
             self._changed.notify_all()
         return not wait([task.future for task in tasks], timeout).not_done
 
-    async def aflush(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as `flush` has it
-        """`flush`, for asyncio."""
-        return await asyncio.to_thread(self.flush, timeout)
-
-    def close(self, timeout: float | None = None) -> None:
-        """Refuse new episodes and read the pending ones for *timeout* seconds at most; the rest stays saved."""
+    def _end(self, timeout: float | None) -> None:
         self._closed = True
-        self.flush(timeout)
+        self._read_pending(timeout)
         with self._changed:
             self._ended = True
             left = self._tasks()
@@ -207,13 +201,6 @@ class BackgroundMemory(Closing):
             count = sum(len(task.ids) for task in left)
             names = sorted({task.namespace for task in left})
             logger.warning("%d episodes in %s stay saved and unread: the next start reads them", count, names)
-
-    def _close_with_memory(self) -> None:
-        self.close(self.exit_seconds)
-
-    async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `close` has it
-        """`close`, for asyncio."""
-        await asyncio.to_thread(self.close, timeout)
 
     # Taking in
 
@@ -393,5 +380,5 @@ atexit.register(_finish)
 
 def _seconds(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise InputError(f"{name} is {value!r}: give a number of seconds from 0")
+        raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
     return float(value)

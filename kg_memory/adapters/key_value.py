@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
+from kg_memory.adapters.calls import call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import codec, cypher
 from kg_memory.adapters.store.codec import key_of, to_json
@@ -85,17 +85,13 @@ class KGKeyValueStore(Closing, BaseStore[str, Any]):
                 return
             length = min(length * 2, LONGEST_PAGE)
 
-    def close(self) -> None:
+    def _close(self) -> Flow[None]:
         """Close the memory if the store opened it."""
-        self._driver.close()
+        yield from in_thread(self._driver.close)
         if self._owns_memory:
-            self.memory.close()
+            yield from call(self.memory, "close")
 
-    async def aclose(self) -> None:
-        """`close`, for asyncio."""
-        await asyncio.to_thread(self._driver.close)
-        if self._owns_memory:
-            await self.memory.aclose()
+    close, aclose = twins(_close)
 
 
 FIRST_PAGE = 1000
@@ -157,7 +153,7 @@ def _to_plain(value: Any, key: str) -> dict[Kind, Any]:
     """Return *value* as JSON-plain, with its kind."""
     match value:
         case None:
-            raise InputError(f"the value of {key!r} is None, which means that there is none: use mdelete")
+            raise InputError(f"value of {key!r} must not be None; delete a key with mdelete")
         case bytes() | bytearray():
             return {"bytes": b64encode(value).decode()}
         case Document():

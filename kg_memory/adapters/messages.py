@@ -87,14 +87,12 @@ def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessa
     Errors: `InputError`.
     """
     if isinstance(messages, str | bytes | Mapping | BaseMessage) or not isinstance(messages, Iterable):
-        raise InputError(f"the messages are one {type(messages).__name__}: give a list of messages")
+        raise InputError(f"messages must be a list of messages, got {type(messages).__name__}")
     try:
         return convert_to_messages(messages)
     except (ValueError, TypeError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(
-            f"not all of them are messages ({reason}): give LangChain messages or role-content dicts"
-        ) from error
+        raise InputError(f"messages must be LangChain messages or role-content dicts ({reason})") from error
 
 
 def text_of(message: BaseMessage) -> str:

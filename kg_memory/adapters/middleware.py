@@ -7,7 +7,6 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import Context
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -18,6 +17,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
+from kg_memory.adapters.calls import aperform, call, perform
 from kg_memory.adapters.messages import episodes_of, last_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
@@ -122,12 +122,12 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
         turn = self._turn(runtime)
         with _detach_context() as context:
-            return context.run(run, self._begin(state, turn), _perform)
+            return context.run(run, self._begin(state, turn), perform)
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
         turn = self._turn(runtime)
         with _detach_context() as context:
-            return await asyncio.create_task(arun(self._begin(state, turn), _aperform), context=context)
+            return await asyncio.create_task(arun(self._begin(state, turn), aperform), context=context)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -156,12 +156,12 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
         with _detach_context() as context:
-            return context.run(run, self._end(state, turn), _perform)
+            return context.run(run, self._end(state, turn), perform)
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> None:
         turn = state.get("kg_memory_turn") or self._turn(runtime)
         with _detach_context() as context:
-            return await asyncio.create_task(arun(self._end(state, turn), _aperform), context=context)
+            return await asyncio.create_task(arun(self._end(state, turn), aperform), context=context)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
         """Return a turn that begins here."""
@@ -179,7 +179,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             place = {"namespace": turn["namespace"], "thread": turn["thread"]}
             options = {"max_tokens": self._max_tokens, **place, **self._options}
             try:
-                context = yield Do(self.memory, "context", question, options)
+                context = yield from call(self.memory, "context", question, **options)
                 turn["recalled"] = str(context)  # the text alone: all that was found has no place in a checkpoint
             except KGMemoryError as error:
                 failed = error
@@ -197,7 +197,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return
         unread = [episode for episode in episodes if episode.source_id in saved]
         try:
-            added = yield Do(self.memory, "add_many", unread, {"namespace": turn["namespace"]})
+            added = yield from call(self.memory, "add_many", unread, namespace=turn["namespace"])
         except KGMemoryError as error:
             self._pass_over("read what was said", error)
             return
@@ -218,12 +218,12 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         saved = list(turn["saved"])
         if self._remember == "off":
             return saved
-        on, verb = (self.memory.episodes, "save") if self._remember == "inline" else (self.background, "submit")
+        owner, verb = (self.memory.episodes, "save") if self._remember == "inline" else (self.background, "submit")
         for episode in episodes:
             if episode.source_id in saved:
                 continue
             try:
-                yield Do(on, verb, [episode], {"namespace": turn["namespace"]})
+                yield from call(owner, verb, [episode], namespace=turn["namespace"])
             except KGMemoryError as error:
                 self._pass_over("save what was said", error)
             else:
@@ -243,27 +243,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
 
 
-@dataclass(frozen=True, slots=True)
-class Do:
-    """A call of a verb of a memory, or of its ``a`` twin on an event loop."""
-
-    on: Any
-    verb: str
-    argument: Any
-    options: dict[str, Any]
-
-
-def _perform(do: Do) -> Any:
-    return getattr(do.on, do.verb)(do.argument, **do.options)
-
-
-async def _aperform(do: Do) -> Any:
-    return await getattr(do.on, f"a{do.verb}")(do.argument, **do.options)
-
-
 def _validate_background(background: BackgroundMemory | None, memory: GraphMemory) -> BackgroundMemory:
     if background is not None and not isinstance(background, BackgroundMemory):
-        raise SettingsError(f"background is {background!r}: give a BackgroundMemory, or leave it out")
+        raise SettingsError(f"background must be a BackgroundMemory or None, got {background!r}")
     return background or BackgroundMemory(memory)
 
 
@@ -294,5 +276,5 @@ def _tools(memory: GraphMemory, namespace: str, **options: Any) -> list[BaseTool
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> Any:
     if value not in choices:
-        raise SettingsError(f"{name} is {value!r}: use one of {', '.join(choices)}")
+        raise SettingsError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return value

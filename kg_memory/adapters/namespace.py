@@ -27,7 +27,7 @@ class NamespaceTemplate:
 
     def __init__(self, template: str) -> None:
         if not isinstance(template, str) or not template:
-            raise SettingsError(f"the namespace is {template!r}: give a string such as 'ann' or '{{user_id}}'")
+            raise SettingsError(f"namespace must be a str such as 'ann' or '{{user_id}}', got {template!r}")
         self.template = template
         self._parts, self._end = _parse_template(template)
         self.names = tuple(name for _, name in self._parts)
@@ -40,7 +40,7 @@ class NamespaceTemplate:
     def fill(self, *sources: Any) -> str:
         """Return the namespace, filled from the first of *sources* (mappings or objects) that has each name.
 
-        Errors: `InputError` when none has it, or its value is no id.
+        Errors: `InputError` when none has it, or its value cannot be used.
         """
         filled = "".join(text + self._value(name, sources) for text, name in self._parts)
         return validate_namespace(filled + self._end)
@@ -54,14 +54,14 @@ class NamespaceTemplate:
                 f"config={{'configurable': {{{name!r}: ...}}}} when you invoke it"
             )
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-            raise InputError(f"{name} is {value!r}, which is no id: give a string or a whole number")
+            raise InputError(f"{name} must be a non-empty str or an int, got {value!r}")
         return "".join(f"%{ord(char):02X};" if char in self._escaped else char for char in str(value))
 
 
 def validate_memory(memory: object) -> GraphMemory:
     """Return *memory*; raise `SettingsError` if it is no GraphMemory."""
     if not isinstance(memory, GraphMemory):
-        raise SettingsError(f"the memory is {memory!r:.80}: give what GraphMemory.open() returns")
+        raise SettingsError(f"memory must be a GraphMemory, got {memory!r:.80}; pass what GraphMemory.open() returns")
     return memory
 
 
@@ -69,7 +69,7 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
     """Return *speaker*; raise `SettingsError` if it is no name."""
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
-            f"{name} is {speaker!r}: give one name, no template; where many people speak, name their messages, "
+            f"{name} must be a name, not a template, got {speaker!r}; where many people speak, name their messages, "
             "as in HumanMessage('...', name='Ann')"
         )
     return speaker
@@ -112,7 +112,7 @@ def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
     try:
         pieces = list(Formatter().parse(template))
     except ValueError as error:
-        raise SettingsError(f"the namespace {template!r} is no template ({error}): write '{{user_id}}'") from None
+        raise SettingsError(f"namespace must be a template such as '{{user_id}}', got {template!r} ({error})") from None
     parts: list[tuple[str, str]] = []
     before = ""
     for text, name, form, conversion in pieces:

@@ -164,7 +164,7 @@ def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> 
 def _messages(state: Any, key: str) -> Any:
     messages = _get(state, key)
     if messages is None:
-        raise InputError(f"the state has no {key!r}: give messages_key, the key under which the graph keeps messages")
+        raise InputError(f"state has no {key!r}; set messages_key to the key under which the graph keeps messages")
     return messages
 
 

@@ -12,6 +12,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
 from pydantic import ConfigDict, Field, field_validator
 
+from kg_memory.adapters.calls import aperform, call, perform
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here
 from kg_memory.errors import InputError
 from kg_memory.memory.facts import During, Time
@@ -20,6 +21,7 @@ from kg_memory.models import filters
 from kg_memory.models.graph import Community, Entity, Episode, Fact, Kind
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.recipe import Recipe, find_recipe
+from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.validation import validate_count
 
 TIMES = ("as_of", "during", "believed_at", "unreviewed")
@@ -94,13 +96,7 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> list[Document]:
-        if _is_empty(query):
-            return []
-        settings = self._settings(overrides)
-        state = self._question_state(query, settings, running)
-        config = patch_config(running, callbacks=run_manager.get_child())
-        results = search_results(self._graph().invoke(state, config))
-        return documents(results, settings["kinds"], settings["k"])
+        return run(self._find(query, run_manager, running, overrides), perform)
 
     async def _aget_relevant_documents(
         self,
@@ -110,24 +106,31 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> list[Document]:
+        return await arun(self._find(query, run_manager, running, overrides), aperform)
+
+    def _find(
+        self,
+        query: str,
+        run_manager: CallbackManagerForRetrieverRun | AsyncCallbackManagerForRetrieverRun,
+        running: RunnableConfig | None,
+        overrides: Mapping[str, object],
+    ) -> Flow[list[Document]]:
         if _is_empty(query):
             return []
         settings = self._settings(overrides)
         state = self._question_state(query, settings, running)
         config = patch_config(running, callbacks=run_manager.get_child())
-        results = search_results(await self._graph().ainvoke(state, config))
-        return documents(results, settings["kinds"], settings["k"])
+        # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
+        graph = self.memory.graphs.retrieval.copy({"checkpointer": False})
+        found = yield from call(graph, "invoke", state, config)
+        return documents(search_results(found), settings["kinds"], settings["k"])
 
     def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a call: its *overrides*, else the retriever's own."""
         if unknown := overrides.keys() - set(SETTINGS):
-            raise InputError(f"the retriever has no {sorted(unknown)}: use {', '.join(SETTINGS)}")
+            raise InputError(f"unknown options {sorted(unknown)}; use {', '.join(SETTINGS)}")
         settings = {name: getattr(self, name) if overrides.get(name) is None else overrides[name] for name in SETTINGS}
         return {**settings, "k": validate_count("k", settings["k"]), "kinds": _validate_kinds(settings["kinds"])}
-
-    def _graph(self) -> Any:
-        # Retrievers run side by side: checkpoints in the graph around would mix their steps up when it is resumed.
-        return self.memory.graphs.retrieval.copy({"checkpointer": False})
 
     def _question_state(
         self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
@@ -171,7 +174,7 @@ def _document(item: Fact | Episode | Entity | Community, relevance: float | None
 def _validate_kinds(kinds: Any) -> tuple[Kind, ...]:
     chosen = tuple(kinds) if isinstance(kinds, Iterable) else ()
     if not chosen or set(chosen) - set(get_args(Kind)) or len(set(chosen)) < len(chosen):
-        raise InputError(f"kinds is {kinds!r}: give some of {', '.join(get_args(Kind))}, each once")
+        raise InputError(f"kinds must be some of {', '.join(get_args(Kind))}, each once, got {kinds!r}")
     return chosen
 
 

@@ -31,12 +31,12 @@ OPERATORS = ("$eq", "$ne", *ORDERS)
 def check(conditions: Any) -> None:
     """Raise `InputError` for a filter that is none, or has an operator that does not exist."""
     if not isinstance(conditions, Mapping):
-        raise InputError(f"the filter is a {type(conditions).__name__}: give a dict of fields")
+        raise InputError(f"filter must be a dict of fields, got {type(conditions).__name__}")
     for condition in conditions.values():
         if _is_operators(condition):
             unknown = [name for name in condition if name not in OPERATORS]
             if unknown:
-                raise InputError(f"the filter has {unknown[0]!r}, which is no operator: use {', '.join(OPERATORS)}")
+                raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
         elif isinstance(condition, Mapping):
             check(condition)
 
@@ -214,7 +214,7 @@ def validate_labels(namespace: object) -> Labels:
     Errors: `InputError` for a string, which would be stored letter by letter.
     """
     if isinstance(namespace, str) or not isinstance(namespace, Iterable):
-        raise InputError(f"the namespace is {namespace!r}: give a tuple such as ('users', 'ann')")
+        raise InputError(f"namespace must be a tuple such as ('users', 'ann'), got {namespace!r}")
     return tuple(namespace)
 
 
@@ -222,7 +222,7 @@ def check_conditions(conditions: Iterable[MatchCondition]) -> None:
     """Raise `InputError` for a kind of condition that does not exist."""
     for condition in conditions:
         if condition.match_type not in ("prefix", "suffix"):
-            raise InputError(f"no such match type: {condition.match_type!r}: use 'prefix' or 'suffix'")
+            raise InputError(f"match_type must be 'prefix' or 'suffix', got {condition.match_type!r}")
 
 
 def _meets(labels: Labels, condition: MatchCondition) -> bool:

@@ -130,7 +130,7 @@ def _strings(value: Any) -> Iterator[str]:
 def _under(prefixes: Any) -> Callable[[Labels], bool]:
     if isinstance(prefixes, str) or not all(isinstance(prefix, list | tuple) for prefix in prefixes):
         raise SettingsError(
-            f"remember is {prefixes!r}: give True, a function of a namespace, or prefixes such as [('memories',)]"
+            f"remember must be a bool, a function of a namespace, or prefixes such as [('memories',)], got {prefixes!r}"
         )
     kept = [tuple(prefix) for prefix in prefixes]
     return lambda namespace: any(namespace[: len(prefix)] == prefix for prefix in kept)

@@ -207,7 +207,7 @@ def check(op: Look) -> None:
     _check_count("offset", op.offset)
     if isinstance(op, SearchOp):
         if op.query is not None and not isinstance(op.query, str):
-            raise InputError(f"the query is a {type(op.query).__name__}: give a string")
+            raise InputError(f"query must be a str, got {type(op.query).__name__}")
         _check_filter(op.filter or {})
     else:
         check_conditions(op.match_conditions or ())
@@ -302,9 +302,9 @@ def _check_filter(conditions: Any) -> None:
     try:
         codec.check(conditions)
     except RecursionError as error:
-        raise InputError("the filter is nested too deeply, or holds itself: give a flatter one") from error
+        raise InputError("filter is nested too deeply or contains itself; give a flatter one") from error
 
 
 def _check_count(name: str, count: Any) -> None:
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise InputError(f"the {name} is {count!r}: give a whole number, 0 or more")
+        raise InputError(f"{name} must be an int, 0 or more, got {count!r}")

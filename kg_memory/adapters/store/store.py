@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from langgraph.store.base import (
     ensure_embeddings,
 )
 
+from kg_memory.adapters.calls import Call, call, in_thread, twins
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
 from kg_memory.adapters.store.driver import Sweeper, Together, add_direction, open_item_driver
@@ -91,53 +91,46 @@ class KGStore(Closing, BaseStore):
         self._searches: Together[Look, Result] = Together(self._alook)
         self._changes: Together[Change, None] = Together(self._achange)
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run *ops* and return their results; reads do not see the writes of the same batch."""
-        batch = self._sort(ops)
-        results: list[Result] = [None] * len(batch.ops)
-        if batch.looks:
-            answers = self._driver.run(self._answers(list(batch.looks.values())), self.name)
-            for place, answer in zip(batch.looks, answers, strict=True):
-                results[place] = answer
-        for place, op in batch.graph_searches.items():
-            where = graph_namespace(op.namespace_prefix)
-            recalled = self.memory.search(str(op.query), namespace=where, limit=_end(op))
-            results[place] = self._driver.run(self._merge_facts(op, results[place], recalled.facts), self.name)
-        if batch.changes:
-            self._driver.run(write.apply_changes(batch.changes), self.name)
-        for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
-            self.memory.episodes.save(episodes, namespace=namespace)
-        for namespace, episodes in batch.episodes.items():
-            warn(namespace, self.memory.add_many(episodes, namespace=namespace))
-        return results
+    def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
+        """Run *ops* and return their results; reads do not see the writes of the same batch.
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """`batch`, for asyncio; concurrent calls are batched together."""
+        Concurrent calls on an event loop are batched together.
+        """
         batch = self._sort(ops)
         results: list[Result] = [None] * len(batch.ops)
         if batch.looks:
             line = self._searches if batch.searches else self._gets
-            for place, answer in zip(batch.looks, await line(list(batch.looks.values())), strict=True):
+            answers = yield Call(self._look, line, (list(batch.looks.values()),))
+            for place, answer in zip(batch.looks, answers, strict=True):
                 results[place] = answer
         for place, op in batch.graph_searches.items():
             where = graph_namespace(op.namespace_prefix)
-            recalled = await self.memory.asearch(str(op.query), namespace=where, limit=_end(op))
-            results[place] = await self._driver.arun(self._merge_facts(op, results[place], recalled.facts), self.name)
+            recalled = yield from call(self.memory, "search", str(op.query), namespace=where, limit=_end(op))
+            merging = self._merge_facts(op, results[place], recalled.facts)
+            results[place] = yield from call(self._driver, "run", merging, self.name)
         if batch.changes:
-            await self._changes(batch.changes)
+            yield Call(self._change, self._changes, (batch.changes,))
+        for namespace, episodes in batch.episodes.items():  # all first: to read them may fail
+            yield from call(self.memory.episodes, "save", episodes, namespace=namespace)
         for namespace, episodes in batch.episodes.items():
-            await self.memory.episodes.asave(episodes, namespace=namespace)
-        for namespace, episodes in batch.episodes.items():
-            warn(namespace, await self.memory.aadd_many(episodes, namespace=namespace))
+            warn(namespace, (yield from call(self.memory, "add_many", episodes, namespace=namespace)))
         return results
 
-    def sweep_ttl(self) -> int:
+    def _sweep_ttl(self) -> Flow[int]:
         """Delete the items that have expired and return how many there were."""
-        return self._driver.run(write.sweep(), self.name)
+        swept: int = yield from call(self._driver, "run", write.sweep(), self.name)
+        return swept
 
-    async def asweep_ttl(self) -> int:
-        """`sweep_ttl`, for asyncio."""
-        return await self._driver.arun(write.sweep(), self.name)
+    def _close(self) -> Flow[None]:
+        """Stop the sweeper, and close the memory if the store opened it."""
+        yield from in_thread(self._sweeper.stop)
+        yield from in_thread(self._driver.close)
+        if self._owns_memory:
+            yield from call(self.memory, "close")
+
+    batch, abatch = twins(_batch)
+    sweep_ttl, asweep_ttl = twins(_sweep_ttl)
+    close, aclose = twins(_close)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Delete expired items at an interval, on a thread; the future is done when the thread ends."""
@@ -147,20 +140,6 @@ class KGStore(Closing, BaseStore):
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper thread; return whether it ended within *timeout* seconds."""
         return self._sweeper.stop(timeout)
-
-    def close(self) -> None:
-        """Stop the sweeper, and close the memory if the store opened it."""
-        self._sweeper.stop()
-        self._driver.close()
-        if self._owns_memory:
-            self.memory.close()
-
-    async def aclose(self) -> None:
-        """`close`, for asyncio."""
-        await asyncio.to_thread(self._sweeper.stop)
-        await asyncio.to_thread(self._driver.close)
-        if self._owns_memory:
-            await self.memory.aclose()
 
     def _sort(self, ops: Iterable[Op]) -> _SortedOps:
         """Sort and validate *ops* before any of them runs."""
@@ -172,7 +151,7 @@ class KGStore(Closing, BaseStore):
                 read.check(op)
                 batch.looks[place] = op
             else:
-                raise InputError(f"a {type(op).__name__} is no operation of a store: give GetOp, PutOp, ...")
+                raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
             if isinstance(op, SearchOp) and self._remembering.asks(op):
                 batch.graph_searches[place] = op
                 batch.looks[place] = widen(op)
@@ -182,12 +161,18 @@ class KGStore(Closing, BaseStore):
     def _merge_facts(self, op: SearchOp, items: Any, facts: Iterable[Fact]) -> Flow[list[Any]]:
         return merge_facts(op, items, fact_items(op, facts), scored=self.index_config is not None)
 
-    def _answers(self, looks: Sequence[Look]) -> Any:
+    def _answers(self, looks: Sequence[Look]) -> Flow[list[Result]]:
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
         return read.answer(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
 
+    def _look(self, looks: Sequence[Look]) -> list[Result]:
+        return self._driver.run(self._answers(looks), self.name)
+
     async def _alook(self, looks: Sequence[Look]) -> list[Result]:
-        return cast("list[Result]", await self._driver.arun(self._answers(looks), self.name))
+        return await self._driver.arun(self._answers(looks), self.name)
+
+    def _change(self, changes: Sequence[Change]) -> None:
+        self._driver.run(write.apply_changes(changes), self.name)
 
     async def _achange(self, changes: Sequence[Change]) -> list[None]:
         await self._driver.arun(write.apply_changes(changes), self.name)
@@ -220,7 +205,7 @@ def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT
         return cast("IndexConfig", {}) if index else None
     if not isinstance(index, dict):
         raise SettingsError(
-            f"index is a {type(index).__name__}: give True, False or a dict like {{'fields': ['text']}}"
+            f"index must be a bool or a dict such as {{'fields': ['text']}}, got {type(index).__name__}"
         )
     return index
 

@@ -52,7 +52,7 @@ def to_change(op: PutOp, fields: Sequence[str] | None) -> Change:
     if op.value is None:
         return Change(identity, namespace, key, None, "", None, ())
     if not isinstance(op.value, Mapping):
-        raise InputError(f"the value is a {type(op.value).__name__}: put a dict")
+        raise InputError(f"value must be a dict, got {type(op.value).__name__}")
     value = dict(op.value)
     text = to_json(value)
     return Change(identity, namespace, key, value, text, _micros(op.ttl), texts(op, value, fields))
@@ -64,7 +64,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
     if paths is None or paths is False:
         return ()
     if not isinstance(paths, list | tuple) or not all(isinstance(path, str) for path in paths):
-        raise InputError(f"the index is {paths!r}: give a list of paths such as ['title', 'parts[*].text'], or False")
+        raise InputError(f"index must be False or a list of paths such as ['title', 'parts[*].text'], got {paths!r}")
     if fields is None:
         return ()
     values = (text[:MAX_TEXT_BYTES] for path in paths for text in get_text_at_path(value, path))
@@ -150,5 +150,5 @@ def _micros(minutes: Any) -> int | None:
         return None
     is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
     if not is_number or not math.isfinite(minutes) or not 0 <= minutes <= LONGEST_TTL:
-        raise InputError(f"the ttl is {minutes!r}: give minutes, such as 0.5 or 1440, or None for no end")
+        raise InputError(f"ttl must be a number of minutes such as 0.5 or 1440, or None, got {minutes!r}")
     return int(minutes * MINUTE)

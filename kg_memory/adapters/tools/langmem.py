@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, create_model
 
 from kg_memory.adapters.messages import USER
 from kg_memory.adapters.namespace import NamespaceTemplate, validate_memory, validate_speaker
-from kg_memory.adapters.tools.toolkit import Answer, Here, call, forget, remember, require_id, tool
+from kg_memory.adapters.tools.toolkit import Answer, Here, forget, remember, require_id, tool
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, Fact
@@ -69,7 +69,7 @@ def langmem_tools(
     template = NamespaceTemplate(namespace)
     permitted = tuple(dict.fromkeys(actions_permitted))
     if not permitted or not set(permitted) <= set(ACTIONS):
-        raise SettingsError(f"actions_permitted is {actions_permitted!r}: give some of {', '.join(ACTIONS)}")
+        raise SettingsError(f"actions_permitted must be some of {', '.join(ACTIONS)}, got {actions_permitted!r}")
     manage = partial(_manage, permitted=permitted, speaker=validate_speaker("user", user) or USER)
     return [
         tool(memory, template, "manage_memory", _arguments(permitted), manage),
@@ -97,12 +97,12 @@ def _manage(
     if action == "create" and id:
         raise InputError("a new memory has no id yet: leave id out, or use action='update'")
     if action != "create" and not id:
-        raise InputError(f"there is no id of what to {action}: give the key that search_memory showed")
+        raise InputError(f"action={action!r} needs an id; give the key that search_memory showed")
     if action == "delete":
-        lines, forgotten = yield from forget(str(id))
+        lines, forgotten = yield from forget(here, str(id))
         return f"deleted memory {id}\n{lines}", forgotten
     if action == "update":
-        yield from require_id(str(id))
+        yield from require_id(here, str(id))
     lines, added = yield from remember(here, content or "", speaker)
     return f"{action}d memory {id or 'episode:' + added['episode']}\n{lines}", added
 
@@ -111,26 +111,26 @@ def _search(here: Here, query: str, limit: int = 10, offset: int = 0) -> Flow[An
     end = validate_count("offset", offset, 0) + validate_count("limit", limit)
     if end > MOST:
         raise InputError(f"limit and offset are {end} together, and {MOST} are the most: search with other words")
-    results: SearchResults = yield from call("search", query, limit=end, thread=here.thread)
+    results: SearchResults = yield from here.call("search", query, limit=end, thread=here.thread)
     query_terms = set(terms(results.question))
     items = list(islice(_items(results, query_terms), offset, end))
     return json.dumps(items, ensure_ascii=False), items
 
 
-def _items(results: SearchResults, query_terms: set[str]) -> Iterator[dict[str, Any]]:
+def _items(results: SearchResults, query_terms: set[str]) -> Iterator[dict[str, object]]:
     """Yield facts and episodes by turns, best first, in the shape of a store's items."""
     facts = (_fact(fact, query_terms) for fact in results.facts)
     episodes = (_episode(episode, query_terms) for episode in results.episodes if not episode.withheld)
     return (item for item in chain.from_iterable(zip_longest(facts, episodes)) if item)
 
 
-def _fact(fact: Fact, query_terms: set[str]) -> dict[str, Any]:
+def _fact(fact: Fact, query_terms: set[str]) -> dict[str, object]:
     stored = fact.model_dump(mode="json", include={"valid_at", "invalid_at", "created_at", "score"})
     value = {"valid_at": stored["valid_at"], "invalid_at": stored["invalid_at"]}
     return _item(f"fact:{fact.id}", escape_line(fact.sentence, query_terms), value, stored)
 
 
-def _episode(episode: Episode, query_terms: set[str]) -> dict[str, Any]:
+def _episode(episode: Episode, query_terms: set[str]) -> dict[str, object]:
     stored = episode.model_dump(mode="json", include={"at", "created_at", "score"})
     value = {"at": stored["at"], "speaker": episode.speaker and escape_line(episode.speaker)}
     remarks = [remark.kind for remark in episode.remarks]
@@ -139,7 +139,7 @@ def _episode(episode: Episode, query_terms: set[str]) -> dict[str, Any]:
     )
 
 
-def _item(key: str, content: str, value: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+def _item(key: str, content: str, value: dict[str, object], stored: dict[str, object]) -> dict[str, object]:
     created = stored["created_at"]
     dates = {"created_at": created, "updated_at": created}
     return {"key": key, "value": {"content": content, **value}, **dates, "score": stored["score"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,6 @@ from kg_memory.adapters.tools.toolkit import (
     Answer,
     Here,
     answer_results,
-    call,
     forget,
     most_of,
     remember,
@@ -118,7 +118,7 @@ def memory_tools(
 
 
 def _search(
-    here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int, options: dict[str, Any]
+    here: Here, query: str, as_of: str | None = None, limit: int | None = None, *, most: int, options: Mapping[str, Any]
 ) -> Flow[Answer]:
     results = yield from search(here, query, most if limit is None else limit, during=as_of, **options)
     return answer_results(results)
@@ -128,10 +128,10 @@ def _remember(here: Here, content: str, *, speaker: str) -> Flow[Answer]:
     return (yield from remember(here, content, speaker))
 
 
-def _forget(_: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
-    return (yield from forget(id, reason))
+def _forget(here: Here, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
+    return (yield from forget(here, id, reason))
 
 
-def _history(_: Here, name: str, relation: str | None = None) -> Flow[Answer]:
-    facts: list[Fact] = yield from call("facts.history", name, relation or None, limit=MOST)
+def _history(here: Here, name: str, relation: str | None = None) -> Flow[Answer]:
+    facts: list[Fact] = yield from here.call("facts.history", name, relation or None, limit=MOST)
     return render_history(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}

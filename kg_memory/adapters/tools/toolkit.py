@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -16,7 +14,8 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel
 
-from kg_memory.adapters.namespace import NamespaceTemplate, Place, place_here, place_of
+from kg_memory.adapters.calls import call, twins
+from kg_memory.adapters.namespace import NamespaceTemplate, place_here, place_of
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, Fact, Kind
@@ -24,7 +23,7 @@ from kg_memory.models.operations import AddResult, ForgetReceipt
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.retrieval.context.templates import episode_line, fact_line
-from kg_memory.runtime.flow import Flow, T, arun, run
+from kg_memory.runtime.flow import Flow
 from kg_memory.text import context_markers
 from kg_memory.text.context_markers import HEADINGS, TAGS
 from kg_memory.text.tokenise import terms
@@ -33,43 +32,26 @@ from kg_memory.validation import validate_count
 Answer = tuple[str, Any]
 """The text that the model reads, and the same as plain JSON for the program around it."""
 Steps = Callable[..., Flow[Answer]]
-"""Answers one call: takes `Here` and the arguments by name, yields `Call` and `InThread`."""
+"""Answers one call: takes `Here` and the arguments by name, yields `Call`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The thread and the graph task in which a tool is called; a task that runs again keeps its id."""
+    """The memory and the namespace of a tool, which no model chooses; the thread and the graph task of its call.
 
+    A task that runs again keeps its id.
+    """
+
+    memory: GraphMemory
+    namespace: str
     thread: str | None = None
     task: str | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A verb of the memory to call in the namespace of the tool, which no step and no model chooses."""
-
-    verb: str
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-
-
-def call(verb: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Call a verb of the memory and return its result."""
-    return (yield Call(verb, args, kwargs))
-
-
-@dataclass(frozen=True, slots=True)
-class InThread:
-    """A function of the namespace that may block; on an event loop it is called in a thread."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-
-
-def in_thread(function: Callable[..., T], *args: Any) -> Flow[T]:
-    """Call *function* with the namespace and *args*, in a thread on an event loop."""
-    answer: T = yield InThread(function, args)
-    return answer
+    def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
+        """Call the verb at *path*, such as ``facts.history``, in the namespace of the tool."""
+        group, _, verb = path.rpartition(".")
+        owner = getattr(self.memory, group) if group else self.memory
+        return (yield from call(owner, verb, *args, namespace=self.namespace, **kwargs))
 
 
 def tool(
@@ -80,48 +62,23 @@ def tool(
     An `InputError` is answered to the model as a failed call; other errors are raised.
     """
 
-    def run_it(runtime: ToolRuntime = None, **values: Any) -> Answer:  # type: ignore[assignment]
-        place, here = _where(template, runtime)
+    def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
+        here = _where(memory, template, runtime)
         try:
-            return run(steps(here, **values), partial(_perform, memory, place.namespace))
+            return (yield from steps(here, **values))
         except InputError as error:
             raise ToolException(str(error)) from error
 
-    async def arun_it(runtime: ToolRuntime = None, **values: Any) -> Answer:  # type: ignore[assignment]
-        place, here = _where(template, runtime)
-        try:
-            return await arun(steps(here, **values), partial(_aperform, memory, place.namespace))
-        except InputError as error:
-            raise ToolException(str(error)) from error
-
+    function, coroutine = twins(answer)
     return StructuredTool(
         name=name,
         description=_prose(arguments.__doc__ or ""),
         args_schema=arguments,
-        func=run_it,
-        coroutine=arun_it,
+        func=function,
+        coroutine=coroutine,
         response_format="content_and_artifact",
         handle_tool_error=True,
     )
-
-
-def _perform(memory: GraphMemory, namespace: str, effect: Call | InThread) -> Any:
-    if isinstance(effect, InThread):
-        return effect.function(namespace, *effect.args)
-    return _verb(memory, effect.verb)(*effect.args, namespace=namespace, **effect.kwargs)
-
-
-async def _aperform(memory: GraphMemory, namespace: str, effect: Call | InThread) -> Any:
-    if isinstance(effect, InThread):
-        return await asyncio.to_thread(effect.function, namespace, *effect.args)
-    return await _verb(memory, effect.verb, "a")(*effect.args, namespace=namespace, **effect.kwargs)
-
-
-def _verb(memory: GraphMemory, path: str, prefix: str = "") -> Callable[..., Any]:
-    """Return the verb at *path*, such as ``facts.history``; with the prefix ``a`` its async form."""
-    group, _, name = path.rpartition(".")
-    verb: Callable[..., Any] = getattr(getattr(memory, group) if group else memory, f"{prefix}{name}")
-    return verb
 
 
 def _prose(docstring: str) -> str:
@@ -129,16 +86,16 @@ def _prose(docstring: str) -> str:
     return "\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))
 
 
-def _where(template: NamespaceTemplate, runtime: object) -> tuple[Place, Here]:
+def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> Here:
     """Return the place of the call; ignore a *runtime* that is not LangGraph's, which a model may have forged."""
     if isinstance(runtime, ToolRuntime):
         place = place_of(template, runtime.context, runtime.config)
-        return place, Here(place.thread, _task(runtime))
+        return Here(memory, place.namespace, place.thread, _task(runtime))
     place = place_here(template)  # where no graph runs, or the one that does hands its tools no runtime
     try:
-        return place, Here(place.thread, _task(get_runtime()))
+        return Here(memory, place.namespace, place.thread, _task(get_runtime()))
     except (KeyError, RuntimeError):
-        return place, Here(place.thread)
+        return Here(memory, place.namespace, place.thread)
 
 
 def _task(runtime: object) -> str | None:
@@ -229,7 +186,7 @@ def search(
     *options* are those of `GraphMemory.search`.
     """
     most = of_each * most_of(limit)
-    results: SearchResults = yield from call(
+    results: SearchResults = yield from here.call(
         "search", query, limit=most, during=during or None, thread=here.thread, **options
     )
     return results
@@ -252,31 +209,31 @@ def remember(here: Here, content: str, speaker: str | None, kind: EpisodeKind = 
         content=content, kind=kind, speaker=speaker, thread=here.thread, source=SOURCE, source_id=id_
     )
     added: AddResult
-    [added] = yield from call("add_many", [episode])
+    [added] = yield from here.call("add_many", [episode])
     return render_added(added), added.model_dump(mode="json")
 
 
-def forget(id_: str, reason: str = "") -> Flow[Answer]:
+def forget(here: Here, id_: str, reason: str = "") -> Flow[Answer]:
     """Forget the fact or the episode that a tool showed as *id_*; see `GraphMemory.privacy` for what goes with it."""
     kind, own = parse_id(id_)
-    forgotten: ForgetReceipt = yield from call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
+    forgotten: ForgetReceipt = yield from here.call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
     return render_receipt(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
 
 
-def require_id(id_: str) -> Flow[None]:
+def require_id(here: Here, id_: str) -> Flow[None]:
     """Do nothing if there is a fact or an episode that a tool showed as *id_*. Errors: `InputError` else."""
     kind, own = parse_id(id_)
-    yield from call("privacy.forget", **{kind: own}, by=AGENT, dry_run=True)
+    yield from here.call("privacy.forget", **{kind: own}, by=AGENT, dry_run=True)
 
 
 def parse_id(id_: str) -> tuple[str, str]:
     """Return ``fact`` or ``episode`` and the id of it that a tool showed as *id_*.
 
-    Errors: `InputError` when it is no such id.
+    Errors: `InputError` for another id.
     """
     match = _ID.fullmatch(id_.strip())
     if match is None:
-        raise InputError(f"{id_!r} is no id of this memory: give one that search_memory showed, such as 'fact:...'")
+        raise InputError(f"id must be one that search_memory showed, such as 'fact:...', got {id_!r}")
     return match[1], match[2]
 
 
