@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from kg_memory.cli import arguments, main
+from kg_memory.cli import arguments, help_texts, main
 from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.retrieval.recipe import RECIPES
@@ -152,7 +152,7 @@ def test_a_question_that_the_memory_can_hardly_answer_is_called_so(run: Run, tol
 
 
 def test_the_help_names_all_that_there_is():
-    assert tuple(RECIPES) == arguments.RECIPES
-    assert tuple(TEMPLATES) == arguments.TEMPLATES
-    assert tuple(FIELDS) == arguments.FIELDS
+    assert tuple(RECIPES) == help_texts.RECIPES
+    assert tuple(TEMPLATES) == help_texts.TEMPLATES
+    assert tuple(FIELDS) == help_texts.FIELDS
     assert get_args(get_type_hints(Settings)["plan"]) == arguments.PLANS

@@ -1,16 +1,16 @@
-"""Define the arguments and the help of each command."""
+"""Define the arguments of each command."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from kg_memory.cli.arguments_review import add_evict, add_forget, add_review, add_transfer
+from kg_memory.cli import help_texts as texts
 from kg_memory.cli.readers.reading import FORMATS
 from kg_memory.errors import InputError
 from kg_memory.text.message_fields import parse_time
@@ -18,105 +18,12 @@ from kg_memory.text.message_fields import parse_time
 Command = Callable[..., argparse.ArgumentParser]
 
 _ABOUT = "Long-term memory for LLM agents: a temporal knowledge graph in FalkorDB, made from conversations."
-_START = """\
-start here:
-  kg-memory demo                                   watch a small story become a graph
-  kg-memory ingest chat.jsonl                      remember a conversation
-  kg-memory ask "Where does Ann live?"             ask about it, now or --on "last March"
-  kg-memory doctor                                 check the set-up
-
-Without a model everything runs offline, by rules. With OPENAI_API_KEY set, or --model and
-KG_MEMORY_BASE_URL, a language model reads. All settings are variables too: KG_MEMORY_URL,
-KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on.
-"""
-_FORMATS = """\
-formats, recognised from the content:
-  jsonl      one object a line: {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z",
-             "thread": "t1", "source_id": "m1"}; only the content (or text) is required
-  openai     [{"role": "user", "content": "..."}], or {"messages": [...]}
-  langchain  dumped messages: {"type": "human", "data": {...}} or the lc constructor form
-  locomo     a LoCoMo file; thread <sample_id>/session_<n>, id <sample_id>/<dia_id>
-  beam       a BEAM chat.json
-  chat       plain text, "Ann: hello" or "[2024-05-01 10:00] Ann: hello"
-  text       any other text: one episode
-  json       other JSON: one episode a record
-Of message lists, what user and assistant say is kept; system prompts and tool calls are not.
-
-What is saved but could not be read is told, the exit code is then 1, and the same command tries it again.
-Ctrl-C stops at once and loses nothing: the same command goes on where it stopped.
-
-examples:
-  kg-memory ingest chat.jsonl
-  kg-memory ingest notes.txt --format text --at 2024-05-01
-  kg-memory ingest *.json --namespace ann@example.com --strict
-"""
-
-
-_TIMES = """\
-A TIME or PERIOD is a date (2019, 2019-05, 2019-05-03, 2019-05-03T18:00) or words, English or Chinese
-("last March", "two weeks ago", "上个月"), in UTC. A PERIOD may also be FROM..UNTIL, with either end left out;
-UNTIL is not part of it: 2019..2021 is two years.
-"""
-# The names are written out, as what they name takes longer to import than the help takes to be read.
-RECIPES = (
-    "default",
-    "words",
-    "meaning",
-    "hybrid",
-    "facts",
-    "overview",
-    "synapse",
-    "pagerank",
-    "diverse",
-    "mentions",
-    "near",
-    "recent",
-    "used",
-    "trusted",
-    "cross_encoder",
-)
 PLANS = ("economy", "standard", "thorough")
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
-TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
-FIELDS = (
-    "thread",
-    "source",
-    "source_id",
-    "speaker",
-    "kind",
-    "trust",
-    "said_at",
-    "type",
-    "name",
-    "predicate",
-    "edge_type",
-    "confidence",
-    "valid_at",
-    "invalid_at",
-    "created_at",
-    "expired_at",
-)
-_ASK = f"""\
-examples:
-  kg-memory ask "Where does Ann live?"
-  kg-memory ask "Where did Ann live?" --on 2023-12-24
-  kg-memory ask "Where did Ann live in 2019?" --explain
-  kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json
-  kg-memory ask "Who moved?" --where '{{"speaker": "Ann", "said_at": {{"$gte": "2024-01-01"}}}}'
-  kg-memory ask "Who likes jazz?" --near Ann --recipe near
-  kg-memory ask "Where does Ann live?" --context > memory.txt
-
-recipes, which search and rank each in its way:
-  {", ".join(RECIPES[:9])},
-  {", ".join(RECIPES[9:])}
-forms of a context:
-  {", ".join(TEMPLATES)}
-fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:
-  {", ".join(FIELDS[:10])},
-  {", ".join(FIELDS[10:])}
-
-{_TIMES}"""
-_WATCH = "examples:\n  kg-memory watch -n ann\n  kg-memory watch --once\n  kg-memory watch --json | jq .event\n"
+VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
+FORMS = ("jsonl", "graphml", "cytoscape")
+ORIGINS = ("kg-memory", "graphiti", "mem0", "langmem")
+DAYS = 90.0
 _GROUPS = ("remember and ask", "look back", "review", "set up")
 
 
@@ -126,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         "kg-memory",
         usage="kg-memory COMMAND [...] [options]",
-        epilog=_START,
+        epilog=texts.START,
         parents=[common],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -134,35 +41,30 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
     listed: dict[str, list[str]] = {group: [] for group in _GROUPS}
 
-    def command(group: str, name: str, run: str, about: str, epilog: str = "") -> argparse.ArgumentParser:
+    def command(
+        group: str, name: str, run: str, about: str, epilog: str = "", *parents: argparse.ArgumentParser
+    ) -> argparse.ArgumentParser:
         listed[group].append(f"  {name:<12} {about}")
         made = commands.add_parser(
             name,
             description=about[0].upper() + about[1:] + ".",
             epilog=epilog,
-            parents=[common],
+            parents=[common, *parents],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         made.set_defaults(run=run)
         return made
 
-    _add_ingest(command)
-    _add_retry(command)
-    _add_deepen(command)
-    _add_ask(command)
-    _add_questions(command)
-    _add_past(command)
-    add_review(command, _add_limit)
-    add_forget(command, _add_limit)
-    add_evict(command)
-    command("set up", "setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
-    command("set up", "demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
-    command("set up", "doctor", "setup:doctor", "check the set-up and say what to mend")
-    command("set up", "reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")
-    add_transfer(command)
-    groups = ("\n".join((f"{group}:", *lines)) for group, lines in listed.items())
+    for group, add in zip(_GROUPS, (_add_remember_and_ask, _add_look_back, _add_review, _add_set_up), strict=True):
+        add(partial(command, group))
+    groups = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *groups, "kg-memory COMMAND --help has more of each, with examples."))
     return top
+
+
+def _parent() -> argparse.ArgumentParser:
+    """Return an empty set of options that several commands share."""
+    return argparse.ArgumentParser(add_help=False)
 
 
 def _common() -> argparse.ArgumentParser:
@@ -178,64 +80,96 @@ def _common() -> argparse.ArgumentParser:
     return common
 
 
-def _add_ingest(command: Command) -> None:
+def _name() -> argparse.ArgumentParser:
+    parent = _parent()
+    parent.add_argument("name", help="a name, as in the list of entities")
+    return parent
+
+
+def _believed() -> argparse.ArgumentParser:
+    parent = _parent()
+    parent.add_argument("--believed-at", metavar="TIME", help="by what the memory believed then (default: now)")
+    return parent
+
+
+def _times(about: str) -> argparse.ArgumentParser:
+    parent = argparse.ArgumentParser(add_help=False, parents=[_believed()])
+    world = parent.add_mutually_exclusive_group()
+    world.add_argument("--on", "--as-of", dest="on", metavar="TIME", help=about)
+    world.add_argument("--during", metavar="PERIOD", help='what was so at some time in it: "2019", FROM..UNTIL')
+    return parent
+
+
+def _unreviewed() -> argparse.ArgumentParser:
+    parent = _parent()
+    parent.add_argument("--unreviewed", action="store_true", help="with what waits for review, which is not believed")
+    return parent
+
+
+def _limit(what: str, default: int = 100) -> argparse.ArgumentParser:
+    parent = _parent()
+    parent.add_argument("--limit", type=_count, default=default, help=f"how many {what} (default: {default})")
+    return parent
+
+
+def _ids(what: str = "facts") -> argparse.ArgumentParser:
+    parent = _parent()
+    parent.add_argument("--ids", action="store_true", help=f"show the ids of the {what}")
+    return parent
+
+
+def _person(what: str, kept: str) -> argparse.ArgumentParser:
+    parent = _parent()
+    parent.add_argument("--by", metavar="NAME", help=f"who {what} (default: your login name)")
+    parent.add_argument("--reason", default="", metavar="TEXT", help=f"why; it is kept {kept}")
+    return parent
+
+
+def _add_remember_and_ask(command: Command) -> None:
+    _add_reading(command)
+    _add_ask(command)
+    _add_lists(command)
+
+
+def _add_reading(command: Command) -> None:
     about = "remember the conversations, texts and records in files"
-    made = command("remember and ask", "ingest", "ingest:ingest", about, _FORMATS)
-    made.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    made.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
-    made.add_argument("--at", type=_time, metavar="TIME", help="when undated content was said (default: now)")
-    made.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
-    made.add_argument("--dry-run", action="store_true", help="tell what it will cost, and remember nothing")
+    ingest = command("ingest", "ingest:ingest", about, texts.INGEST)
+    ingest.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    ingest.add_argument("--format", choices=FORMATS, help="the format, where it is not recognised")
+    ingest.add_argument("--at", type=_time, metavar="TIME", help="when undated content was said (default: now)")
+    ingest.add_argument("--strict", action="store_true", help="refuse a file with a line that cannot be read")
+    ingest.add_argument("--dry-run", action="store_true", help="tell what it will cost, and remember nothing")
     about = "how much a model is asked: economy, of several messages at once, standard (default), or thorough"
-    made.add_argument("--plan", choices=PLANS, help=about)
-    made.add_argument(
+    ingest.add_argument("--plan", choices=PLANS, help=about)
+    ingest.add_argument(
         "--namespace-per-conversation",
         action="store_true",
         help="keep the conversations of a file apart: each in NAMESPACE/<its name>",
     )
-
-
-def _add_retry(command: Command) -> None:
-    again = command(
-        "remember and ask",
-        "retry",
-        "ingest:retry",
-        "read again what could not be read",
-        "examples:\n  kg-memory episodes --state failed --ids\n  kg-memory retry\n\n"
-        "What a model has answered before is not asked, or paid, again.",
-    )
+    again = command("retry", "ingest:retry", "read again what could not be read", texts.RETRY)
     again.add_argument("ids", nargs="*", metavar="ID", help="the episodes that are meant (default: all that failed)")
-    again.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
-
-
-def _add_deepen(command: Command) -> None:
     about = "read again, with more care, what was read by a cheaper plan"
-    deeper = command(
-        "remember and ask",
-        "deepen",
-        "ingest:deepen",
-        about,
-        "examples:\n  kg-memory deepen --dry-run\n  kg-memory deepen --to thorough --limit 100\n\n"
-        "From the cheapest: offline, economy, standard, thorough. Facts that are found again are not doubled;\n"
-        "those that are not stay. Ctrl-C loses nothing: the same command goes on where it stopped.",
-    )
+    deeper = command("deepen", "ingest:deepen", about, texts.DEEPEN)
     deeper.add_argument("--to", choices=PLANS[-2:], help="the plan to read by (default: the one that is set)")
     deeper.add_argument("--limit", type=_count, help="how many at most, the earliest first (default: all)")
-    deeper.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
+    for made in (again, deeper):
+        made.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
     deeper.add_argument("--dry-run", action="store_true", help="tell how many they are, and change nothing")
 
 
 def _add_ask(command: Command) -> None:
     about = "answer a question from what is remembered, with dates and sources"
-    ask = command("remember and ask", "ask", "ask:ask", about, _ASK)
+    times = _times("what was so at that time (default: now)")
+    ask = command("ask", "ask:ask", about, texts.ASK, times, _unreviewed())
     ask.add_argument("question", help="a question, in quotes; time words in it count where no option names a time")
-    _add_times(ask, "what was so at that time (default: now)")
     ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
     ask.add_argument("--near", metavar="NAME", help="look near this person or thing")
-    ask.add_argument("--recipe", choices=RECIPES, metavar="NAME", help="how to search and rank (default: default)")
+    ask.add_argument(
+        "--recipe", choices=texts.RECIPES, metavar="NAME", help="how to search and rank (default: default)"
+    )
     form = ask.add_mutually_exclusive_group()
     form.add_argument(
-        "--template", choices=TEMPLATES, metavar="NAME", help="print the context for a prompt, so written"
+        "--template", choices=texts.TEMPLATES, metavar="NAME", help="print the context for a prompt, so written"
     )
     form.add_argument(
         "--context", dest="template", action="store_const", const="plain", help="the same as --template plain"
@@ -246,122 +180,141 @@ def _add_ask(command: Command) -> None:
     ask.add_argument("--limit", type=_count, help=about)
 
 
-def _add_questions(command: Command) -> None:
-    group = "remember and ask"
-    facts = command(
-        group,
-        "facts",
-        "show:facts",
-        "list what is known of somebody or something, newest first",
-        "examples:\n  kg-memory facts Ann\n  kg-memory facts Ann --on 2023-12-24\n"
-        '  kg-memory facts Ann --during "last year" --believed-at 2024-06-01\n\n' + _TIMES,
-    )
-    facts.add_argument("name", help="a name, as in the list of entities")
-    _add_times(facts, "only what was so at that time")
-    _add_limit(facts, "facts", ids=True)
-    around = command(
-        group,
-        "around",
-        "show:around",
-        "list what lies around somebody or something, step by step",
-        "examples:\n  kg-memory around Ann\n  kg-memory around Ann --steps 3 --on 2023\n\n" + _TIMES,
-    )
-    around.add_argument("name", help="a name, as in the list of entities")
+def _add_lists(command: Command) -> None:
+    about = "list what is known of somebody or something, newest first"
+    times = _times("only what was so at that time")
+    command("facts", "show:facts", about, texts.FACTS, _name(), times, _unreviewed(), _limit("facts"), _ids())
+    about = "list what lies around somebody or something, step by step"
+    times = _times("by what was so at that time (default: now)")
+    around = command("around", "show:around", about, texts.AROUND, _name(), times, _limit("facts"))
     around.add_argument("--steps", type=_count, default=2, help="how far, 1 to 6 (default: 2)")
-    _add_times(around, "by what was so at that time (default: now)", unreviewed=False)
-    _add_limit(around, "facts")
-    _add_limit(command(group, "entities", "show:entities", "list the people, places and things"), "entities")
-    communities = command(
-        group,
-        "communities",
-        "show:communities",
-        "list or show what belongs together, and what it is about",
-        "examples:\n  kg-memory communities\n  kg-memory communities --refresh\n"
-        "  kg-memory communities Ann --svg ann.svg\n\n"
-        "Communities are found in the facts that are so now. A refresh summarises only those that changed; who is new\n"
-        "joins one meanwhile. Those of a higher level are made of those below.",
-    )
+    command("entities", "show:entities", "list the people, places and things", "", _limit("entities"))
+    about = "list or show what belongs together, and what it is about"
+    communities = command("communities", "show:communities", about, texts.COMMUNITIES, _limit("communities"))
     communities.add_argument("name", nargs="?", help="show the one with this id, or whose name begins so")
     communities.add_argument("--svg", type=Path, metavar="FILE", help="draw the one that is shown")
     communities.add_argument("--level", type=int, help="only those of this level; 0 are those of entities")
     communities.add_argument("--refresh", action="store_true", help="find them anew first")
     communities.add_argument("--full", action="store_true", help="with --refresh: as if there were none yet")
-    _add_limit(communities, "communities")
     about = "list the messages, texts and records as they came in"
-    episodes = command(group, "episodes", "show:episodes", about)
-    _add_limit(episodes, "episodes")
+    episodes = command("episodes", "show:episodes", about, "", _limit("episodes"), _ids("episodes"))
     episodes.add_argument("--state", choices=STATES, dest="status", help="only those that got so far")
-    episodes.add_argument("--ids", action="store_true", help="show the ids of the episodes")
-    command(group, "stats", "show:stats", "count what is remembered")
-    usage = command(group, "usage", "ingest:usage", "list what reading cost, day by day")
+    command("stats", "show:stats", "count what is remembered")
+    usage = command("usage", "ingest:usage", "list what reading cost, day by day")
     usage.add_argument("--days", type=_count, default=30, help="how many days, up to today (default: 30)")
 
 
-def _add_past(command: Command) -> None:
-    group = "look back"
-    history = command(
-        group,
-        "history",
-        "show:history",
-        "list the periods of what somebody was, did or had, newest first",
-        'examples:\n  kg-memory history Ann\n  kg-memory history Ann "lives in" --believed-at "last month"',
-    )
-    history.add_argument("name", help="a name, as in the list of entities")
+def _add_look_back(command: Command) -> None:
+    about = "list the periods of what somebody was, did or had, newest first"
+    parents = (_name(), _believed(), _limit("periods"), _ids())
+    history = command("history", "show:history", about, texts.HISTORY, *parents)
     history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
-    _add_believed(history)
-    _add_limit(history, "periods", ids=True)
-    example = "example:\n  kg-memory timeline Ann"
-    timeline = command(group, "timeline", "show:timeline", "list what began and ended, earliest first", example)
-    timeline.add_argument("name", help="a name, as in the list of entities")
-    _add_believed(timeline)
-    _add_limit(timeline, "periods")
-    changes = command(
-        group,
-        "changes",
-        "show:changes",
-        "list what was learned, ended, corrected, retracted and restored",
-        "examples:\n  kg-memory changes\n  kg-memory changes --since yesterday\n"
-        "  kg-memory changes --since 2024-05-01 --until 2024-06-01\n\n"
-        "The times are those when the memory learned of it, not those when it was so in the world.",
-    )
+    about = "list what began and ended, earliest first"
+    command("timeline", "show:timeline", about, texts.TIMELINE, _name(), _believed(), _limit("periods"))
+    about = "list what was learned, ended, corrected, retracted and restored"
+    changes = command("changes", "show:changes", about, texts.CHANGES, _limit("changes", 1000))
     changes.add_argument("--since", metavar="TIME", help="from this time on (default: a week ago)")
     changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
-    _add_limit(changes, "changes", 1000)
-    evolution = command(
-        group,
-        "evolution",
-        "show:evolution",
-        "list what took the place of what, around one fact",
-        "example:\n  kg-memory facts Ann --ids\n  kg-memory evolution 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11",
-    )
+    about = "list what took the place of what, around one fact"
+    evolution = command("evolution", "show:evolution", about, texts.EVOLUTION, _ids())
     evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
-    evolution.add_argument("--ids", action="store_true", help="show the ids of the facts")
     about = "list the facts that cannot both be true, and how that was settled"
-    _add_limit(command(group, "conflicts", "show:conflicts", about), "conflicts")
-    watch = command(group, "watch", "watch:watch", "follow what comes, waits, fails and is learned, live", _WATCH)
+    command("conflicts", "show:conflicts", about, "", _limit("conflicts"))
+    about = "follow what comes, waits, fails and is learned, live"
+    watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))
     watch.add_argument("--once", action="store_true", help="tell how it stands now, and end")
     watch.add_argument("--interval", type=_count, default=2, metavar="SECONDS", help="how often to look (default: 2)")
     watch.add_argument("--since", metavar="TIME", help="tell also what came since then (default: now)")
-    _add_limit(watch, "episodes that are not read, at first", 10)
 
 
-def _add_times(made: argparse.ArgumentParser, about: str, *, unreviewed: bool = True) -> None:
-    world = made.add_mutually_exclusive_group()
-    world.add_argument("--on", "--as-of", dest="on", metavar="TIME", help=about)
-    world.add_argument("--during", metavar="PERIOD", help='what was so at some time in it: "2019", FROM..UNTIL')
-    _add_believed(made)
-    if unreviewed:
-        made.add_argument("--unreviewed", action="store_true", help="with what waits for review, which is not believed")
+def _add_review(command: Command) -> None:
+    parents = (_person("decides", "with the decision"), _limit("verdicts of the list"))
+    about = "decide what memory was not sure enough to believe"
+    review = command("review", "review:review", about, texts.REVIEW, *parents)
+    how = review.add_mutually_exclusive_group()
+    how.add_argument("--list", action="store_true", help="list what waits (so it does where there is no terminal)")
+    how.add_argument("--decided", action="store_true", help="list what was decided, the latest decision first")
+    how.add_argument("--accept", metavar="ID", help="let the verdict take effect")
+    how.add_argument("--reject", metavar="ID", help="do not believe the fact that waits")
+    how.add_argument("--edit", metavar="ID", help="let it take effect with another verdict or other dates")
+    how.add_argument("--undo", metavar="ID", help="undo the last decision about it")
+    review.add_argument("--verdict", choices=VERDICTS, help="with --edit: what the two facts are to each other")
+    review.add_argument("--valid-at", metavar="TIME", help="with --edit: since when the fact that waits was so")
+    review.add_argument("--invalid-at", metavar="TIME", help="with --edit: until when it was so, or open")
+    about = "list the predicates, or correct one"
+    predicates = command("predicates", "show:predicates", about, texts.PREDICATES, _limit("predicates"))
+    predicates.add_argument("name", nargs="?", metavar="NAME", help="tell what is known of this one")
+    predicates.add_argument("--as", dest="canonical", metavar="CANONICAL", help="the name under which it is kept")
+    values = predicates.add_mutually_exclusive_group()
+    one = values.add_argument("--one-at-a-time", action="store_true", default=None, help="a new value ends the last")
+    values.add_argument("--several", action="store_false", dest=one.dest, help="several values may hold at a time")
+    _add_forget(command)
+    about = "list what was forgotten, or verify the log of it"
+    audit = command("audit", "maintenance:audit", about, texts.AUDIT, _limit("entries"))
+    audit.add_argument("action", nargs="?", choices=("list", "verify"), default="list", help="default: list")
+    audit.add_argument("--head", metavar="HASH", help="with verify: the hash that a receipt had, which must be there")
+    _add_evict(command)
 
 
-def _add_believed(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--believed-at", metavar="TIME", help="by what the memory believed then (default: now)")
+def _add_forget(command: Command) -> None:
+    about = "forget a message, a conversation, a person, a fact, or everything"
+    forget = command("forget", "maintenance:forget", about, texts.FORGET, _person("asks for it", "in the log"))
+    what = forget.add_mutually_exclusive_group(required=True)
+    what.add_argument("--episode", metavar="ID", help="a message: kg-memory episodes --ids shows the ids")
+    what.add_argument("--thread", metavar="NAME", help="a conversation")
+    what.add_argument("--entity", metavar="NAME", help="somebody or something, by a name or an id")
+    what.add_argument("--speaker", metavar="NAME", help="all that somebody said")
+    what.add_argument("--source", metavar="NAME", help="all that came from there")
+    what.add_argument("--fact", metavar="ID", help="a fact: kg-memory facts NAME --ids shows the ids")
+    what.add_argument("--everything", action="store_true", help="all that the namespace has")
+    about = "with --episode: only these characters of it, counted from 0; END is not part of them"
+    forget.add_argument("--span", type=_span, metavar="START:END", help=about)
+    forget.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
+    about = "have the server rewrite its files without it (default: where it is the embedded one)"
+    forget.add_argument("--erase", action=argparse.BooleanOptionalAction, help=about)
+    about = "do not search all for what is left of it afterwards, which takes seconds at 10,000 facts"
+    forget.add_argument("--no-search", dest="search", action="store_false", help=about)
 
 
-def _add_limit(made: argparse.ArgumentParser, what: str, default: int = 100, *, ids: bool = False) -> None:
-    made.add_argument("--limit", type=_count, default=default, help=f"how many {what} (default: {default})")
-    if ids:
-        made.add_argument("--ids", action="store_true", help="show the ids of the facts")
+def _add_evict(command: Command) -> None:
+    about = "make room: let go of what is over, or of which nothing is known"
+    evict = command("evict", "maintenance:evict", about, texts.EVICT)
+    what = "what is not believed any more and facts that have ended, for N days at least (default: 90)"
+    evict.add_argument("--expired-days", type=float, nargs="?", const=DAYS, metavar="N", help=what)
+    what = "entities without facts, or with none but such, last seen so long ago"
+    evict.add_argument("--orphans", action="store_true", help=what)
+    what = "all but N entities, those with the fewest facts first, with these"
+    evict.add_argument("--max-entities", type=int, metavar="N", help=what)
+    what = "messages that have expired; they are forgotten for good, with what only they support"
+    evict.add_argument("--expired-episodes", action="store_true", help=what)
+    evict.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+
+
+def _add_set_up(command: Command) -> None:
+    command("setup", "setup:setup", "fetch FalkorDB for the embedded database (once, 24 MB)")
+    command("demo", "demo:demo", "tell a small story to a fresh memory and ask about it, offline")
+    command("doctor", "setup:doctor", "check the set-up and say what to mend")
+    command("reembed", "show:reembed", "compute all vectors anew, after a change of the embedding model")
+    export = command("export", "maintenance:export", "write all of a namespace into a file", texts.EXPORT)
+    export.add_argument("file", metavar="FILE", help="the file, or - for the standard output")
+    export.add_argument("--format", choices=FORMS, default=FORMS[0], help="how to write it (default: jsonl)")
+    export.add_argument("--store", metavar="NAME", help="the items of the KGStore of that name, instead of a namespace")
+    export.add_argument("--no-embeddings", action="store_true", help="leave the vectors out: an import makes them anew")
+    about = "bring in an export, or the memory of another library"
+    made = command("import", "maintenance:import_", about, texts.IMPORT)
+    made.add_argument(
+        "file", metavar="FILE", help="the file, - for the standard input, or the URL of Graphiti's server"
+    )
+    made.add_argument("--from", dest="origin", choices=ORIGINS, default=ORIGINS[0], help="what it is of")
+    made.add_argument("--replace", action="store_true", help="let go of what the namespace holds")
+    made.add_argument(
+        "--no-embeddings", action="store_true", help="do not take the vectors of the file: make them anew"
+    )
+    made.add_argument("--graph", metavar="NAME", help="what Graphiti calls its graph (default: default_db)")
+    about = "Graphiti's group_id, Mem0's user_id or LangMem's namespace (a/b) that is meant, where there are several"
+    made.add_argument("--group", metavar="NAME", help=about)
+    made.add_argument("--no-read", action="store_true", help="Mem0, LangMem: save, and let the next ingest read")
 
 
 def _time(text: str) -> datetime:
@@ -371,12 +324,12 @@ def _time(text: str) -> datetime:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _filter(text: str) -> dict[str, Any]:
-    """Return the filter that *text* is in JSON; that it can be one is found out here, before a database is started."""
+def _filter(text: str) -> Mapping[str, object]:
+    """Parse the JSON of a filter and validate it, before a database is started."""
     from kg_memory.models import filters  # noqa: PLC0415 - what a help text does without
 
     try:
-        where: dict[str, Any] = json.loads(text)
+        where: Mapping[str, object] = json.loads(text)
         filters.parse_filter(where)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
@@ -392,6 +345,13 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100000")
     return int(text)
+
+
+def _span(text: str) -> tuple[int, int]:
+    start, _, end = text.partition(":")
+    if not (start.isdecimal() and end.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no span: write START:END, such as 10:24")
+    return int(start), int(end)
 
 
 def _version() -> str:

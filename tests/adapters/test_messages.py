@@ -169,13 +169,13 @@ def test_the_last_turn_is_what_people_said_last_and_all_that_followed(before, tu
 @pytest.mark.parametrize("messages", ["hello", HumanMessage("hello"), {"role": "user", "content": "x"}, None, 3])
 def test_what_is_no_list_of_messages_is_refused(messages):
     for read in (episodes_of, last_question, messages_of):
-        with pytest.raises(InputError, match="give a list of messages"):
+        with pytest.raises(InputError, match="messages must be a list of messages"):
             read(messages)
 
 
 @pytest.mark.parametrize("message", [3, None, {"content": "x"}, ("martian", "x"), ("user", "a", "b"), {}])
 def test_what_is_no_message_is_refused(message):
-    with pytest.raises(InputError, match=r"not all of them are messages .*: give"):
+    with pytest.raises(InputError, match=r"messages must be LangChain messages or role-content dicts \("):
         episodes_of([HumanMessage("Hi"), message])
 
 

@@ -365,7 +365,7 @@ def test_a_memory_that_was_closed_is_a_mistake_and_no_outage(agent, memory, name
 
 
 def test_a_background_that_is_none_is_told_where_it_is_given(agent):
-    with pytest.raises(SettingsError, match="background is True"):
+    with pytest.raises(SettingsError, match="background must be a BackgroundMemory or None, got True"):
         agent(background=True)
 
 

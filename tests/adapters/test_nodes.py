@@ -249,7 +249,7 @@ def test_a_state_without_messages_is_refused_with_the_way_to_name_them(memory, c
         memory_context: str
 
     for node in (recall_node(memory), remember_node(memory)):
-        with pytest.raises(InputError, match="no 'messages': give messages_key"):
+        with pytest.raises(InputError, match="no 'messages'; set messages_key"):
             alone(node, Other).invoke({"talk": [("user", "Ann?")]}, config)
 
 

@@ -129,26 +129,26 @@ def holding_itself():
 
 BAD = (
     (PutOp(("a",), "k", {"x": [1, datetime.now(UTC)]}), r"value\.x\[1\] is a datetime"),
-    (PutOp(("a",), "k", "text"), "put a dict"),
-    (PutOp(("a",), "k", {"x": 1}, ttl=float("nan")), "give minutes"),
-    (PutOp(("a",), "k", {"x": 1}, ttl=-1), "give minutes"),
-    (PutOp(("a",), "k", {"x": 1}, ttl="5"), "give minutes"),
-    (PutOp(("a",), "k", {"x": 1}, index=True), "give a list of paths"),
-    (SearchOp(("a",), limit=-1), "the limit is -1"),
-    (SearchOp(("a",), offset=1.5), "the offset is 1.5"),
-    (SearchOp(("a",), query=b"x"), "give a string"),
-    (SearchOp(("a",), filter={"x": {"$in": 1}}), "no operator"),
-    (SearchOp(("a",), filter=holding_itself()), "holds itself: give a flatter one"),
-    (ListNamespacesOp(max_depth=-1), "the max_depth is -1"),
-    ("get", "no operation of a store"),
+    (PutOp(("a",), "k", "text"), "value must be a dict"),
+    (PutOp(("a",), "k", {"x": 1}, ttl=float("nan")), "ttl must be a number of minutes"),
+    (PutOp(("a",), "k", {"x": 1}, ttl=-1), "ttl must be a number of minutes"),
+    (PutOp(("a",), "k", {"x": 1}, ttl="5"), "ttl must be a number of minutes"),
+    (PutOp(("a",), "k", {"x": 1}, index=True), "list of paths"),
+    (SearchOp(("a",), limit=-1), "limit must be an int, 0 or more, got -1"),
+    (SearchOp(("a",), offset=1.5), "offset must be an int, 0 or more, got 1.5"),
+    (SearchOp(("a",), query=b"x"), "query must be a str"),
+    (SearchOp(("a",), filter={"x": {"$in": 1}}), "operator must be one of"),
+    (SearchOp(("a",), filter=holding_itself()), "contains itself; give a flatter one"),
+    (ListNamespacesOp(max_depth=-1), "max_depth must be an int, 0 or more, got -1"),
+    ("get", "op must be a GetOp"),
 )
 
 
 async def test_bad_input_gets_a_clear_error_and_nothing_of_its_batch_is_done(store):
-    for op, told in BAD:
-        with pytest.raises(ValueError, match=told):
+    for op, message in BAD:
+        with pytest.raises(ValueError, match=message):
             store.batch([PutOp(("a",), "good", {"n": 1}), op])
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             await store.abatch([PutOp(("a",), "good", {"n": 1}), op])
     assert store.list_namespaces() == []
 
@@ -396,5 +396,5 @@ def test_vectors_of_another_model_are_refused(memory, name):
 
 @pytest.mark.parametrize("index", ["text", ["text"], 1])
 def test_a_wrong_index_is_refused(memory, index):
-    with pytest.raises(SettingsError, match="give True, False or a dict"):
+    with pytest.raises(SettingsError, match="index must be a bool or a dict"):
         KGStore(memory, index=index)

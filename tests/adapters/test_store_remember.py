@@ -98,7 +98,7 @@ def test_a_rule_says_what_is_remembered(make, memory, user, rule):
 
 
 def test_a_wrong_rule_is_refused(make):
-    with pytest.raises(SettingsError, match="give True, a function"):
+    with pytest.raises(SettingsError, match="remember must be a bool, a function"):
         make(["memories"])
 
 

@@ -59,7 +59,7 @@ def test_a_put_says_itself_what_is_indexed(make):
     assert scores(store.search(("x",), query="red")) == {"k": 0.0}
     store.put(("x",), "k", {"a": "blue", "b": "red"}, index=False)
     assert scores(store.search(("x",), query="red")) == {"k": None}
-    with pytest.raises(InputError, match="give a list of paths"):
+    with pytest.raises(InputError, match="must be False or a list of paths"):
         store.put(("x",), "k", {"a": "blue"}, index="a")
 
 

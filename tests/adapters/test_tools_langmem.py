@@ -61,8 +61,8 @@ def test_a_search_has_pages(memory, namespace):
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "an id for a new one": ("manage_memory", {"content": "tea", "id": UNKNOWN}, "leave id out"),
-    "no id to delete": ("manage_memory", {"action": "delete"}, "there is no id of what to delete"),
-    "no id to update": ("manage_memory", {"action": "update", "content": "tea"}, "there is no id of what to update"),
+    "no id to delete": ("manage_memory", {"action": "delete"}, "action='delete' needs an id"),
+    "no id to update": ("manage_memory", {"action": "update", "content": "tea"}, "action='update' needs an id"),
     "an unknown id to delete": ("manage_memory", {"action": "delete", "id": UNKNOWN}, "there is no fact"),
     "an unknown id to update": ("manage_memory", {"action": "update", "id": UNKNOWN, "content": "tea"}, "there is no"),
     "no content": ("manage_memory", {"action": "create"}, "the content is empty"),
@@ -87,7 +87,7 @@ def test_only_permitted_actions_are_shown_and_done(memory, namespace):
     assert shown["action"]["enum"] == ["update", "create"]
     with pytest.raises(ValueError, match="Input should be 'update' or 'create'"):
         manage.invoke({"action": "delete", "id": UNKNOWN})
-    assert "no id of what to update" in manage.invoke({"content": "tea"})
+    assert "action='update' needs an id" in manage.invoke({"content": "tea"})
     for wrong in ((), ("drop",)):
         with pytest.raises(SettingsError, match="create, update, delete"):
             langmem_tools(memory, actions_permitted=wrong)

@@ -52,13 +52,13 @@ def test_namespaces_share_the_prefixes_that_both_lie_in():
 
 
 def test_an_unknown_kind_of_condition_is_refused():
-    with pytest.raises(InputError, match="use 'prefix' or 'suffix'"):
+    with pytest.raises(InputError, match="must be 'prefix' or 'suffix'"):
         check_conditions([MatchCondition("infix", ("a",))])
 
 
 @pytest.mark.parametrize("namespace", ["users", "", 3, None])
 def test_a_namespace_that_is_no_tuple_says_so_before_it_is_taken_letter_by_letter(namespace):
-    with pytest.raises(InputError, match="give a tuple"):
+    with pytest.raises(InputError, match="must be a tuple"):
         validate_labels(namespace)
 
 

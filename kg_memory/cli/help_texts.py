@@ -1,0 +1,205 @@
+"""The long texts of the command line's help: examples and details, shown below the options of each command."""
+
+from __future__ import annotations
+
+# The names are written out, as what they name takes longer to import than the help takes to be read.
+SEARCHES = ("default", "words", "meaning", "hybrid", "facts", "overview", "synapse", "pagerank", "diverse")
+RECIPES = (*SEARCHES, "mentions", "near", "recent", "used", "trusted", "cross_encoder")
+TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
+SHARED_FIELDS = ("thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate")
+FIELDS = (*SHARED_FIELDS, "edge_type", "confidence", "valid_at", "invalid_at", "created_at", "expired_at")
+
+START = """\
+start here:
+  kg-memory demo                                   watch a small story become a graph
+  kg-memory ingest chat.jsonl                      remember a conversation
+  kg-memory ask "Where does Ann live?"             ask about it, now or --on "last March"
+  kg-memory doctor                                 check the set-up
+
+Without a model everything runs offline, by rules. With OPENAI_API_KEY set, or --model and
+KG_MEMORY_BASE_URL, a language model reads. All settings are variables too: KG_MEMORY_URL,
+KG_MEMORY_DATA_DIR, KG_MEMORY_MODEL and so on.
+"""
+INGEST = """\
+formats, recognised from the content:
+  jsonl      one object a line: {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z",
+             "thread": "t1", "source_id": "m1"}; only the content (or text) is required
+  openai     [{"role": "user", "content": "..."}], or {"messages": [...]}
+  langchain  dumped messages: {"type": "human", "data": {...}} or the lc constructor form
+  locomo     a LoCoMo file; thread <sample_id>/session_<n>, id <sample_id>/<dia_id>
+  beam       a BEAM chat.json
+  chat       plain text, "Ann: hello" or "[2024-05-01 10:00] Ann: hello"
+  text       any other text: one episode
+  json       other JSON: one episode a record
+Of message lists, what user and assistant say is kept; system prompts and tool calls are not.
+
+Episodes that are saved but could not be read are listed, and the exit code is 1; the same command tries them again.
+Ctrl-C stops at once and loses nothing: the same command goes on where it stopped.
+
+examples:
+  kg-memory ingest chat.jsonl
+  kg-memory ingest notes.txt --format text --at 2024-05-01
+  kg-memory ingest *.json --namespace ann@example.com --strict
+"""
+TIMES = """\
+A TIME or PERIOD is a date (2019, 2019-05, 2019-05-03, 2019-05-03T18:00) or words, English or Chinese
+("last March", "two weeks ago", "上个月"), in UTC. A PERIOD may also be FROM..UNTIL, with either end left out;
+UNTIL is not part of it: 2019..2021 is two years.
+"""
+ASK = f"""\
+examples:
+  kg-memory ask "Where does Ann live?"
+  kg-memory ask "Where did Ann live?" --on 2023-12-24
+  kg-memory ask "Where did Ann live in 2019?" --explain
+  kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json
+  kg-memory ask "Who moved?" --where '{{"speaker": "Ann", "said_at": {{"$gte": "2024-01-01"}}}}'
+  kg-memory ask "Who likes jazz?" --near Ann --recipe near
+  kg-memory ask "Where does Ann live?" --context > memory.txt
+
+recipes, which search and rank each in its way:
+  {", ".join(SEARCHES)},
+  {", ".join(RECIPES[len(SEARCHES) :])}
+forms of a context:
+  {", ".join(TEMPLATES)}
+fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:
+  {", ".join(SHARED_FIELDS)},
+  {", ".join(FIELDS[len(SHARED_FIELDS) :])}
+
+{TIMES}"""
+RETRY = """\
+examples:
+  kg-memory episodes --state failed --ids
+  kg-memory retry
+
+What a model has answered before is not asked, or paid, again.
+"""
+DEEPEN = """\
+examples:
+  kg-memory deepen --dry-run
+  kg-memory deepen --to thorough --limit 100
+
+From the cheapest: offline, economy, standard, thorough. Facts that are found again are not doubled;
+those that are not stay. Ctrl-C loses nothing: the same command goes on where it stopped.
+"""
+FACTS = f"""\
+examples:
+  kg-memory facts Ann
+  kg-memory facts Ann --on 2023-12-24
+  kg-memory facts Ann --during "last year" --believed-at 2024-06-01
+
+{TIMES}"""
+AROUND = f"""\
+examples:
+  kg-memory around Ann
+  kg-memory around Ann --steps 3 --on 2023
+
+{TIMES}"""
+COMMUNITIES = """\
+examples:
+  kg-memory communities
+  kg-memory communities --refresh
+  kg-memory communities Ann --svg ann.svg
+
+Communities are found in the facts that are so now. A refresh summarises only those that changed; who is new
+joins one meanwhile. Those of a higher level are made of those below.
+"""
+HISTORY = """\
+examples:
+  kg-memory history Ann
+  kg-memory history Ann "lives in" --believed-at "last month"
+"""
+TIMELINE = "example:\n  kg-memory timeline Ann"
+CHANGES = """\
+examples:
+  kg-memory changes
+  kg-memory changes --since yesterday
+  kg-memory changes --since 2024-05-01 --until 2024-06-01
+
+The times are those when the memory learned of it, not those when it was so in the world.
+"""
+EVOLUTION = """\
+example:
+  kg-memory facts Ann --ids
+  kg-memory evolution 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
+"""
+WATCH = """\
+examples:
+  kg-memory watch -n ann
+  kg-memory watch --once
+  kg-memory watch --json | jq .event
+"""
+PREDICATES = """\
+examples:
+  kg-memory predicates
+  kg-memory predicates "likes best" --as PREFERS
+  kg-memory predicates MANAGES --several
+"""
+REVIEW = """\
+A fact that contradicts another is believed at once only if the memory is sure of that; else it waits here, and no
+answer has it unless --unreviewed asks for it. At a terminal one after the other is shown and decided by a key.
+Who decided, when and why is kept, and can be undone. An ID may be shortened as long as it names only one.
+
+examples:
+  kg-memory review
+  kg-memory review --list --json
+  kg-memory review --decided
+  kg-memory review --accept 3f2a --reason "she told me herself"
+  kg-memory review --edit 3f2a --verdict complements --valid-at 2019-05
+"""
+FORGET = """\
+What goes is shown first, and cannot be brought back: the text, and all that only it supports. What other messages say
+too stays, as if this one had never been said. A fact goes with every message that states it, an entity with every one
+that names it, the whole message. Then all is searched for what is left; the exit code is 1 where something is. The log
+of it has no text: kg-memory audit.
+
+examples:
+  kg-memory episodes --ids
+  kg-memory forget --episode 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
+  kg-memory forget --episode 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11 --span 10:24
+  kg-memory forget --fact 7c2a91d4-0a55-5f0e-8f0e-3f8e2b7d4c10 --dry-run
+  kg-memory forget --entity "Ann Smith" --reason "asked for, ticket 4711"
+  kg-memory forget --everything -n ann --yes
+"""
+AUDIT = """\
+The log has no text of what was forgotten, and ids, names and namespaces only as salted hashes. Each entry has the hash
+of the one before. That the end was not cut off shows only by a hash from a receipt, which you kept elsewhere.
+
+examples:
+  kg-memory audit
+  kg-memory audit -n ann
+  kg-memory audit verify --head HASH
+"""
+EVICT = """\
+Nothing goes that is not asked for. What is so now, or was in the last N days, is told as before, unless
+--max-entities lets it go. Messages stay as they were said; what is evicted is not found any more, and comes back
+when it is told anew.
+
+examples:
+  kg-memory evict --expired-days 90 --orphans --dry-run
+  kg-memory evict --expired-days 90 --expired-episodes
+  kg-memory evict --max-entities 50000
+"""
+EXPORT = """\
+The file has all that the namespace holds, as it is at one moment, and appears when it is whole; docs/export.md
+describes it. A name that ends with .gz compresses. graphml and cytoscape are pictures to look at: entities, and
+what is believed of them.
+
+examples:
+  kg-memory export ann.jsonl.gz -n ann
+  kg-memory export - --no-embeddings | gzip > ann.jsonl.gz
+  kg-memory export ann.graphml --format graphml
+"""
+IMPORT = """\
+Nobody sees a half of it: all of it is there at once, or nothing. A namespace that holds something is refused, unless
+--replace lets it go. Without --namespace it is that of the export.
+
+From others: Graphiti's graph comes with its dates, evidence and what ended what, and no model is asked. Mem0 and
+LangMem keep sentences: they are read as messages are, or saved with --no-read.
+
+examples:
+  kg-memory import ann.jsonl.gz
+  kg-memory import ann.jsonl.gz --namespace copy
+  kg-memory import falkor://localhost:6379 --from graphiti --graph default_db
+  kg-memory import neo4j.json --from graphiti --group ann
+  kg-memory import mem0.json --from mem0 --group ann --namespace ann
+"""
