@@ -153,7 +153,7 @@ def _to_plain(value: Any, key: str) -> dict[Kind, Any]:
     """Return *value* as JSON-plain, with its kind."""
     match value:
         case None:
-            raise InputError(f"value of {key!r} must not be None; delete a key with mdelete")
+            raise InputError(f"the value of {key!r} must not be None; delete a key with mdelete")
         case bytes() | bytearray():
             return {"bytes": b64encode(value).decode()}
         case Document():
