@@ -2,8 +2,6 @@
 
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
@@ -17,7 +15,7 @@ from kg_memory.cli import demo, main
 from kg_memory.cli.output import printable
 from kg_memory.falkor import binaries, embedded
 from tests.chat_server import chat_server
-from tests.cli_home import COMMAND, Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
+from tests.cli_home import COMMAND, Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.falkor.test_replica import running
 from tests.openai_wire import BASE_URL, body, completion, openai_wire
 
@@ -271,48 +269,33 @@ def test_what_steers_a_terminal_is_written_out() -> None:
     assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
 
 
-def on_terminal(arguments: list[str], **environment: str) -> str:
+def on_terminal(*arguments: str, **environment: str) -> str:
     """Run the command on a terminal of its own and return all that appears there."""
-    here, there = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=there, stderr=there, env={**os.environ, "TERM": "xterm-256color", **environment}
-    )
-    os.close(there)
-    shown = b""
-    while True:
-        if select.select([here], [], [], 60)[0]:
-            try:
-                data = os.read(here, 65536)
-            except OSError:  # Linux tells the end of a terminal in this way
-                break
-            if not data:
-                break
-            shown += data
-    process.wait(60)
-    os.close(here)
-    return shown.decode()
+    terminal = Terminal(*arguments, **environment)
+    assert terminal.end() == 0
+    return terminal.shown
 
 
-def test_a_terminal_gets_a_bar_and_coloured_tables_and_no_colour_when_told(run: Run, tmp_path: Path) -> None:
-    shown = on_terminal(["ingest", str(lines(tmp_path, CHAT)), "-n", "tty"])
+def test_a_terminal_shows_a_bar_and_coloured_tables_and_no_colour_on_request(run: Run, tmp_path: Path) -> None:
+    shown = on_terminal("ingest", str(lines(tmp_path, CHAT)), "-n", "tty")
     assert "3/3" in shown
-    shown = on_terminal(["episodes", "-n", "tty"])
+    shown = on_terminal("episodes", "-n", "tty")
     assert "─" in shown
     assert "\x1b[" in shown
-    shown = on_terminal(["episodes", "-n", "tty"], NO_COLOR="1")
+    shown = on_terminal("episodes", "-n", "tty", NO_COLOR="1")
     assert "\x1b[3" not in shown
 
 
-def test_a_reader_that_leaves_early_is_no_error(run: Run, tmp_path: Path) -> None:
+def test_a_reader_that_leaves_early_is_no_error(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("ingest", lines(tmp_path, CHAT), "-n", "pipe")[0] == 0
-    process = subprocess.Popen(
-        [*COMMAND, "episodes", "-n", "pipe"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout
-    process.stdout.close()
-    assert process.stderr
-    assert "Error" not in process.stderr.read()
-    assert process.wait(60) == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as pipe, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", pipe)
+        assert main(["episodes", "-n", "pipe"]) == 0
+    assert "Error" not in capsys.readouterr().err
 
 
 # --- Ctrl-C ---

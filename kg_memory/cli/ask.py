@@ -1,4 +1,4 @@
-"""``kg-memory ask``: what is remembered about a question, with dates and sources."""
+"""``kg-memory ask``: answer a question from the memory, with dates and sources."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _CONTEXT_TOKENS = 3000
 _LINES = 5
 _UNLIKELY = 0.2
-"""Of what is less relevant it is said that it may not be."""
+"""Relevance below which the answer is marked as doubtful."""
 
 
 class Answer(BaseModel):
-    """What the model answers."""
+    """The answer of the model."""
 
     sentences: list[str] = Field(min_length=1)
 
@@ -137,13 +137,13 @@ def _nothing(namespace: str) -> str:
 
 
 def _show_doubt(results: SearchResults, write: Callable[[str], None]) -> None:
-    """Say that there may be no answer, where it is likely so."""
+    """Note that the memory may have no answer, if the relevance is low."""
     if results.relevance is not None and results.relevance < _UNLIKELY:
         write(f"The memory may hold nothing about this (relevance {results.relevance:.2f}).")
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Say which time was asked about: where the question's own words told it, or with all that led to it."""
+    """Print the time that was asked about if the question named it, or all about it with --explain."""
     time = results.time
     if time is None:
         return
@@ -187,9 +187,9 @@ def _answer(memory: GraphMemory, question: str, namespace: str, options: dict[st
 COLUMNS = ("found by", "score")
 STYLES = ("dim", "dim")
 MOST = 5
-"""How many things of one kind that were left out are shown."""
+"""Left-out results of one kind that are shown, at most."""
 LONGEST = 80
-"""Characters of the text of each of them."""
+"""Characters of the text of each, at most."""
 NAMES: Mapping[Kind, str] = {
     "facts": "fact",
     "entities": "entity",
@@ -206,7 +206,7 @@ def reasons(results: SearchResults) -> Reasons:
 
 
 def cells(why: Explanation | None) -> tuple[Cell, Cell]:
-    """Return which searches found it, at which rank each, and its score after each step of ranking."""
+    """Return the retrievers with their ranks, and the scores after each step of ranking."""
     if why is None:
         return "", ""
     found_by = ", ".join(f"{hit.retriever} {hit.rank}" for hit in why.hits)

@@ -6,11 +6,11 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command, settings_of
-from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun
+from kg_memory.cli.output import Cell, ProgressBar, Screen, count_noun, count_waiting
 from kg_memory.cli.readers import Reading, read
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
@@ -27,7 +27,7 @@ _SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an ingest came to; figures count episodes unless they say otherwise.
+    """Result of an ingest; figures count episodes unless they say otherwise.
 
     `reviews` are the facts that wait for a person, `calls` the requests that the model answered. `problems` tell what
     was left out, `unread` why those that are saved could not be read.
@@ -62,9 +62,8 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
         if memory.driver.model.name == OFFLINE:
             screen.note("reading offline, by rules: kg-memory doctor says how to have a model read")
         if arguments.dry_run:
-            show_estimate(
-                memory, (group for each in readings for group in _apart(_within_limit(each, limit), arguments)), screen
-            )
+            apart = (_apart(_within_limit(reading, limit), arguments) for reading in readings)
+            show_estimate(memory, chain.from_iterable(apart), screen)
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
         with ProgressBar(total, screen) as meter:
@@ -130,7 +129,7 @@ def _add(
 
 
 def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressBar:
-    """Finish what an earlier run had saved, but not read to the end, and return what became of it."""
+    """Read the episodes that an earlier run saved but did not finish."""
     stats = memory.stats(namespace=namespace)
     meter = ProgressBar(stats.waiting, screen)
     if stats.failed:
@@ -145,7 +144,7 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressBar:
 
 
 def _within_limit(reading: Reading, limit: int) -> Iterator[EpisodeInput]:
-    """Yield what is not too long to be stored; the rest is one of the reading's problems."""
+    """Yield the episodes that are short enough; add a problem for each of the others."""
     for episode in reading:
         if len(episode.content) <= limit:
             yield episode
@@ -189,8 +188,7 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
         tokens = f"{outcome.input_tokens:,} tokens in{cached}, {outcome.output_tokens:,} out"
         screen.line(f"{count_noun(outcome.calls, 'call')} of the model: {tokens}")
     if outcome.reviews:
-        waits = "waits" if outcome.reviews == 1 else "wait"
-        screen.line(f"{count_noun(outcome.reviews, 'fact')} {waits} for review: {review}", "yellow")
+        screen.line(f"{count_waiting(outcome.reviews, 'fact')} for review: {review}", "yellow")
     if outcome.unread:
         screen.note(f"{count_noun(len(outcome.unread), 'episode')} saved but not read: {outcome.unread[0]}")
         screen.note("The same command tries again; what was said is found by its words meanwhile.")
@@ -201,7 +199,7 @@ def _report(outcome: Outcome, review: str, screen: Screen) -> None:
 
 
 def report(added: Sequence[AddResult], screen: Screen, describe: Callable[[int, int], str]) -> int:
-    """Tell what is *describe* of how many were read and how many failed, and of these why; return 1 if any failed."""
+    """Print the counts by *describe*, and each error; return 1 if any failed."""
     failed = [result for result in added if result.error]
     if screen.as_json:
         screen.json([result.model_dump(mode="json") for result in added])
@@ -230,7 +228,7 @@ def retry(arguments: Namespace, screen: Screen) -> int:
 
 
 def deepen(arguments: Namespace, screen: Screen) -> int:
-    """Read again what was read with less care, or tell how many that would be; return 1 if any cannot be read."""
+    """Read episodes again by a better plan, or count them; return 1 if any cannot be read."""
     namespace = namespace_of(arguments)
     how = {"namespace": namespace, "limit": arguments.limit, "skipped": arguments.skipped}
     with open_memory(arguments, screen) as memory:
@@ -278,7 +276,7 @@ def show_estimate(memory: GraphMemory, groups: Iterable[tuple[str, Iterable[Epis
 
 
 def usage(arguments: Namespace, screen: Screen) -> int:
-    """List what reading cost, day by day, and how much of a budget is spent."""
+    """List the cost of reading by day, and the spent part of the budget."""
     with open_memory(arguments, screen) as memory:
         spent = memory.usage.spent(namespace=namespace_of(arguments), days=arguments.days)
         budget = memory.settings.budget

@@ -1,4 +1,4 @@
-"""What a person presses: one key at a time on a terminal, whole lines where it cannot tell keys."""
+"""Read single keys from a terminal, or whole lines from other input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ except ImportError:  # not POSIX
     termios = None  # type: ignore[assignment]
 
 END = ""
-"""What is pressed when the terminal is gone, or the input at its end."""
+"""Returned at the end of the input, or when the terminal is gone."""
 ESCAPE = "\x1b"
 _END_OF_INPUT = "\x04"
 _PAUSE = 0.02

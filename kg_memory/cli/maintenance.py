@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _KINDS = ("message", "fact", "entity")
 _NAMED = ("episode", "thread", "entity", "speaker", "source", "fact", "everything", "span", "erase", "search")
 _TOLD = 200
-"""How many messages are gone between two remarks about it."""
+"""Deleted messages between two progress notes."""
 
 
 def forget(arguments: Namespace, screen: Screen) -> int:
-    """Show what would go, ask on a terminal, and let it go; return 1 where the answer is no, or something is left."""
+    """Preview, ask on a terminal, and forget; return 1 if the answer is no or a trace is left."""
     asks = not (arguments.yes or arguments.dry_run)
     if asks and (screen.as_json or not (sys.stdin.isatty() and sys.stdout.isatty())):
         raise InputError("nobody is there to be asked: look with --dry-run, and forget with --yes")
@@ -97,7 +97,7 @@ _COLUMNS, _STYLES = ("what", "text", "id"), ("yellow", "bold", "dim")
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
-    """Evict what is asked, or tell what would go."""
+    """Evict, or preview an eviction."""
     names = ("expired_days", "orphans", "max_entities", "expired_episodes", "dry_run")
     options = {name: getattr(arguments, name) for name in names}
     if EvictionRequest(**options).is_empty():
@@ -127,7 +127,7 @@ _AUDIT_STYLES = ("dim", "", "yellow", "", "", "", "bold", "", "", "dim")
 
 
 def audit(arguments: Namespace, screen: Screen) -> int:
-    """List the log, or check it; return 1 where something is wrong with it."""
+    """List or verify the audit log; return 1 if it is broken."""
     if arguments.action == "verify":
         return _verify(arguments, screen)
     if arguments.head:
@@ -170,7 +170,7 @@ def _row(entry: AuditEntry) -> tuple[Cell, ...]:
 
 
 def export(arguments: Namespace, screen: Screen) -> int:
-    """Write a namespace into a file; what is said of it goes elsewhere, as the file may be the standard output."""
+    """Export a namespace to a file; notes go to stderr, as the file may be stdout."""
     with open_memory(arguments, screen) as memory:
         done = memory.data.export(
             arguments.file,
@@ -191,7 +191,7 @@ def export(arguments: Namespace, screen: Screen) -> int:
 
 
 def import_(arguments: Namespace, screen: Screen) -> int:
-    """Bring a memory in, and return 1 if there is something in it that could not be read."""
+    """Import a memory; return 1 if an episode could not be read."""
     if arguments.origin in ("mem0", "langmem"):
         return _remember(arguments, screen)
     with open_memory(arguments, screen) as memory:

@@ -63,7 +63,7 @@ class Screen:
         *,
         empty: str,
     ) -> None:
-        """Print what was *items* as a table of *rows*, or all of it as JSON; the line *empty* when it is nothing."""
+        """Print *items* as a table of *rows*, or as JSON; the line *empty* if there are none."""
         if self.as_json:
             self.json([value.model_dump(mode="json") for value in items])
         elif rows:
@@ -74,14 +74,14 @@ class Screen:
     def json(self, value: Any) -> None:
         """Print *value* as JSON; nothing in it can steer a terminal."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
-        print("".join(char if char == "\n" or not _unsafe(char) else f"\\u{ord(char):04x}" for char in text))
+        print(_escape_unsafe(text, lambda char: f"\\u{ord(char):04x}"))
 
     def note(self, text: str) -> None:
-        """Print a remark about what goes on."""
+        """Print a remark on stderr."""
         print(printable(text), file=sys.stderr, flush=True)
 
     def error(self, text: str) -> None:
-        """Print what went wrong."""
+        """Print an error on stderr."""
         print(f"kg-memory: {printable(text)}", file=sys.stderr, flush=True)
 
     def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
@@ -104,9 +104,11 @@ class Screen:
 
 def printable(text: str) -> str:
     """Return *text* with what could steer a terminal written out as an escape; lines stay lines."""
-    return "".join(
-        char if char == "\n" or not _unsafe(char) else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+    return _escape_unsafe(text, lambda char: char.encode("unicode_escape").decode("ascii"))
+
+
+def _escape_unsafe(text: str, escape: Callable[[str], str]) -> str:
+    return "".join(escape(char) if char != "\n" and _unsafe(char) else char for char in text)
 
 
 def cell(value: Cell) -> str:
@@ -126,6 +128,11 @@ def count_noun(number: int, noun: str) -> str:
     """Return *number* with *noun* in its right form."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
     return f"{number} {noun if number == 1 else plural}"
+
+
+def count_waiting(number: int, noun: str) -> str:
+    """Return that *number* of *noun* wait: "1 fact waits", "2 facts wait"."""
+    return f"{count_noun(number, noun)} {'waits' if number == 1 else 'wait'}"
 
 
 def width(text: str) -> int:
@@ -149,7 +156,6 @@ SHORT = 8
 """Characters of an id that are shown, and mostly enough to name it."""
 FACTS = ("fact", "since", "until", "said", "source")
 FACT_STYLES = ("bold", "green", "yellow", "", "dim")
-_IDS = "id"
 
 
 def fact_row(fact: Fact) -> tuple[Cell, ...]:
@@ -160,10 +166,10 @@ def fact_row(fact: Fact) -> tuple[Cell, ...]:
 def with_ids(
     columns: Sequence[str], rows: Sequence[Sequence[Cell]], facts: Sequence[Fact], *, ids: bool
 ) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
-    """Return *columns* and *rows* with the ids of *facts* as the last one, if *ids* are wanted."""
+    """Add the ids of *facts* as the last column, if *ids* are to be shown."""
     if not ids:
         return columns, rows
-    return (*columns, _IDS), [(*row, fact.id) for row, fact in zip(rows, facts, strict=True)]
+    return (*columns, "id"), [(*row, fact.id) for row, fact in zip(rows, facts, strict=True)]
 
 
 def relation(fact: Fact) -> str:
@@ -187,17 +193,17 @@ def until(fact: Fact) -> str:
 
 
 def validity(fact: Fact) -> str:
-    """Return when *fact* was so as it is believed today, if it is."""
+    """Return when *fact* holds by what is believed now."""
     return "not believed" if fact.expired_at is not None else period_in_figures(fact)
 
 
 def proposed_validity(fact: Fact) -> str:
-    """Return when *fact*, which waits for review, would be believed to be so."""
+    """Return when *fact*, which waits for review, would hold if it is accepted."""
     return period_in_figures(fact.model_copy(update={"reviewed": True}))
 
 
 def first_quote(fact: Fact) -> str:
-    """Return the words that first stated *fact*."""
+    """Return the quote that first stated *fact*."""
     return fact.sources[0].quote if fact.sources else fact.sentence
 
 
@@ -212,12 +218,12 @@ def source(fact: Fact) -> str:
 
 
 def place(episode: Episode) -> str:
-    """Return where *episode* comes from, as far as its source told."""
+    """Return the most exact known origin of *episode*: its source id, thread or source."""
     return episode.source_id or episode.thread or episode.source or episode.id
 
 
 def line(episode: Episode) -> str:
-    """Return what *episode* says, and what became of it."""
+    """Return the content of *episode*, with remarks on its facts."""
     marks = dict.fromkeys(_mark(remark) for remark in episode.remarks)
     return " ".join((episode.content, *(f"({mark})" for mark in marks)))
 
@@ -242,14 +248,14 @@ _PAUSE = 5.0
 
 
 class ProgressBar:
-    """Shows what `GraphMemory.add_many` tells of its progress, over several calls."""
+    """Shows the progress of `GraphMemory.add_many`, over several calls."""
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.total = total
         self.done = self.new = self.known = self.facts = self.reviews = 0
         self.usage = Usage()
         self.unread: dict[str, str] = {}
-        """Why those that were saved could not be read, by their ids."""
+        """Reasons why saved episodes could not be read, by their ids."""
         self._before = (0, 0, 0)
         self._screen = screen
         self._started = self._shown = time.monotonic()
@@ -285,7 +291,7 @@ class ProgressBar:
 
     @property
     def seconds(self) -> float:
-        """How long it took, or takes so far."""
+        """Seconds that it took, or takes so far."""
         return max((self._stopped or time.monotonic()) - self._started, 1e-6)
 
     @property

@@ -1,4 +1,4 @@
-"""``kg-memory review``: what waits for a person is listed and decided, at a terminal or by one command each."""
+"""``kg-memory review``: list and decide uncertain verdicts, at a terminal or by one command each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kg_memory.cli.output import (
     SHORT,
     Screen,
     cell,
-    count_noun,
+    count_waiting,
     first_quote,
     proposed_validity,
     since,
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 CHOICES = ("accept", "reject", "edit", "undo")
 _SEARCHED = 10_000
-"""How many verdicts that wait, or were decided, are looked through for one whose id is shortened."""
+"""Verdicts that are searched for a shortened id, at most."""
 _EDITS = ("verdict", "valid_at", "invalid_at")
 
 
 def review(arguments: Namespace, screen: Screen) -> int:
-    """Decide what was asked for; else go through what waits, one by one at a terminal, and as a list elsewhere."""
+    """Decide the named verdict; else ask about each at a terminal, and list them elsewhere."""
     choice = next((name for name in CHOICES if getattr(arguments, name) is not None), None)
     _check(arguments, choice)
     decided = arguments.decided
@@ -61,7 +61,7 @@ def login() -> str:
 
 
 def _check(arguments: Namespace, choice: str | None) -> None:
-    """Refuse options that would go unheard.
+    """Refuse options that would have no effect.
 
     Errors: `InputError`.
     """
@@ -125,9 +125,8 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
     screen.values(reviews, columns, rows, styles, empty="Nothing waits for review.")
     if reviews and not screen.as_json:
         command = review_command(arguments)
-        wait = "waits" if len(reviews) == 1 else "wait"
         screen.note(
-            f"{count_noun(len(reviews), 'verdict')} {wait}: decide by {command} --accept ID, --reject ID or --edit ID"
+            f"{count_waiting(len(reviews), 'verdict')}: decide by {command} --accept ID, --reject ID or --edit ID"
         )
 
 
@@ -196,7 +195,7 @@ _SOURCES = 3
 
 
 class ReviewSession:
-    """The queue of what waits, and what was decided about it in this sitting."""
+    """Asks about the waiting verdicts one by one, and can undo the decisions of this session."""
 
     def __init__(self, memory: GraphMemory, namespace: str, by: str, screen: Screen, keys: Keys) -> None:
         self._memory = memory
@@ -337,12 +336,12 @@ class ReviewSession:
         counts = Counter(DONE[choice] for _, choice in self._decided)
         summary = ", ".join(f"{number} {choice}" for choice, number in counts.items()) or "nothing decided"
         left = self._memory.stats(namespace=self._namespace).reviews
-        wait = f"{count_noun(left, 'fact')} still {'waits' if left == 1 else 'wait'}" if left else "nothing else waits"
+        wait = count_waiting(left, "fact").replace("wait", "still wait") if left else "nothing else waits"
         self._screen.line(f"{summary[0].upper()}{summary[1:]}; {wait}.", "bold")
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return what happens if *review* is accepted, in words."""
+    """Describe the effect of accepting *review*."""
     if review.kind == "supersedes":
         if _start(review.pending) >= _start(review.existing):
             return f"it is believed, and the other ended where it began ({since(review.pending)})"
@@ -356,7 +355,7 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
 
 
 def describe_outcome(review: Review) -> list[str]:
-    """Return what became of *review* and of its facts, a line each."""
+    """Describe the state of *review* and of its two facts, a line each."""
     last = review.decisions[-1].decision if review.decisions else None
     lines = [f"{DONE[last].capitalize()}: {DOES[review.ruling]}."] if last else []
     return [*lines, *(f"  {cell(fact.sentence)}: {_state(fact, review)}" for fact in (review.pending, review.existing))]

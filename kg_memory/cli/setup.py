@@ -1,4 +1,4 @@
-"""``kg-memory setup`` and ``kg-memory doctor``: get what is needed, and check that it works."""
+"""``kg-memory setup`` and ``kg-memory doctor``: install FalkorDB and check the set-up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; `mend` says what to do unless it is well."""
+    """Result of one check; `mend` is the remedy."""
 
     what: str
     state: Literal["ok", "note", "wrong"]
@@ -50,7 +50,7 @@ def setup(arguments: Namespace, screen: Screen) -> int:
 
 
 def doctor(arguments: Namespace, screen: Screen) -> int:
-    """Check everything, say what to mend, and return 1 if something must be."""
+    """Run all checks and print the remedies; return 1 if one is needed."""
     checks = list(_checks(arguments, settings_of(arguments), screen))
     wrong = [check for check in checks if check.state == "wrong"]
     if screen.as_json:
@@ -76,7 +76,7 @@ def _checks(arguments: Namespace, settings: Settings, screen: Screen) -> Iterato
 
 
 def _try(what: str, look: Callable[[], Check]) -> Check:
-    """Return what *look* finds; an error is a finding."""
+    """Return the result of *look*, or its error as one."""
     try:
         return look()
     except (KGMemoryError, ImportError, OSError) as error:
@@ -162,7 +162,7 @@ def _database(arguments: Namespace, settings: Settings, screen: Screen) -> Check
 
 
 def _query_plans(database: Database) -> int | None:
-    """Return how many plans of queries the server keeps for each graph, if it tells."""
+    """Return the size of the server's cache of query plans, if it can be read."""
     try:
         return int(database.command("GRAPH.CONFIG", "GET", "CACHE_SIZE")[1])
     except KGMemoryError:

@@ -1,4 +1,4 @@
-"""The commands that look at what is remembered."""
+"""Show stored facts, entities, episodes, communities, predicates and changes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kg_memory.cli.output import (
     Cell,
     Screen,
     count_noun,
+    count_waiting,
     day,
     fact_row,
     first_quote,
@@ -48,7 +49,7 @@ def facts(arguments: Namespace, screen: Screen) -> int:
 
 
 def around(arguments: Namespace, screen: Screen) -> int:
-    """List what lies within some steps of a name: the entities, nearest first, and the facts that lead to them."""
+    """List the entities within some steps of a name, nearest first, and the facts that lead to them."""
     with open_memory(arguments, screen) as memory:
         neighbourhood = memory.entities.around(
             arguments.name,
@@ -62,12 +63,12 @@ def around(arguments: Namespace, screen: Screen) -> int:
     elif not neighbourhood.entities:
         screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
     else:
-        near = sorted(neighbourhood.entities, key=lambda each: (neighbourhood.depths[each.name], each.name))
-        rows = [(neighbourhood.depths[each.name], *_entity_row(each)[:3]) for each in near]
+        near = sorted(neighbourhood.entities, key=lambda entity: (neighbourhood.depths[entity.name], entity.name))
+        rows = [(neighbourhood.depths[entity.name], *_entity_row(entity)[:3]) for entity in near]
         screen.table(("steps", "name", "type", "also called"), rows, ("cyan", "bold"))
         if neighbourhood.facts:
             screen.line()
-            screen.table(FACTS, [fact_row(each) for each in neighbourhood.facts], FACT_STYLES)
+            screen.table(FACTS, [fact_row(fact) for fact in neighbourhood.facts], FACT_STYLES)
     return 0
 
 
@@ -100,18 +101,18 @@ def episodes(arguments: Namespace, screen: Screen) -> int:
 
 
 def _state(episode: Episode) -> str:
-    """Return how far *episode* got, and why no further."""
+    """Return the state of *episode*, with the reason for a failure."""
     at_step = f" at {episode.step}" if episode.step else ""
     why = f": {episode.reason}" if episode.reason else ""
     return f"{episode.status.value}{at_step}{why}"
 
 
 def stats(arguments: Namespace, screen: Screen) -> int:
-    """Count what a namespace holds, and name the others."""
+    """Print the counts of a namespace, and the names of the other namespaces."""
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         counts = memory.stats(namespace=namespace)
-        others = [each for each in memory.data.namespaces() if each != namespace]
+        others = [name for name in memory.data.namespaces() if name != namespace]
     if screen.as_json:
         screen.json({"namespace": namespace, **counts.model_dump(), "other_namespaces": others})
         return 0
@@ -122,8 +123,7 @@ def stats(arguments: Namespace, screen: Screen) -> int:
             f"{count_noun(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it"
         )
     if counts.reviews:
-        waits = "waits" if counts.reviews == 1 else "wait"
-        screen.note(f"{count_noun(counts.reviews, 'fact')} {waits} for review: {review_command(arguments)}")
+        screen.note(f"{count_waiting(counts.reviews, 'fact')} for review: {review_command(arguments)}")
     if others:
         screen.line(f"other namespaces: {', '.join(others)}", "dim")
     return 0
@@ -146,12 +146,12 @@ def _entity_row(entity: Entity) -> tuple[Cell, ...]:
 
 
 RECENT = timedelta(days=7)
-"""How far `changes` looks back when it is not told."""
+"""Period before now that `changes` lists by default."""
 _NOTHING = "-"
 
 
 def history(arguments: Namespace, screen: Screen) -> int:
-    """List the periods of what a name was, did or had, newest first."""
+    """List the periods of an entity's facts, newest first."""
     about = arguments.name, arguments.predicate
     with open_memory(arguments, screen) as memory:
         periods = memory.facts.history(
@@ -164,7 +164,7 @@ def history(arguments: Namespace, screen: Screen) -> int:
 
 
 def timeline(arguments: Namespace, screen: Screen) -> int:
-    """List what began, ended and was said of a name, earliest first."""
+    """List the events of an entity, earliest first."""
     with open_memory(arguments, screen) as memory:
         events = memory.facts.timeline(
             arguments.name, namespace=namespace_of(arguments), limit=arguments.limit, believed_at=arguments.believed_at
@@ -179,7 +179,7 @@ def timeline(arguments: Namespace, screen: Screen) -> int:
 
 
 def changes(arguments: Namespace, screen: Screen) -> int:
-    """List what was learned, ended, corrected, retracted and restored, earliest first, by the system's clock."""
+    """List the changes of what is believed, earliest first, by transaction time."""
     begin = arguments.since if arguments.since is not None else datetime.now(UTC) - RECENT
     with open_memory(arguments, screen) as memory:
         changes_ = memory.facts.changes(
@@ -197,7 +197,7 @@ def changes(arguments: Namespace, screen: Screen) -> int:
 
 
 def evolution(arguments: Namespace, screen: Screen) -> int:
-    """List what took the place of what, around one fact, earliest first."""
+    """List the facts that one fact replaced and was replaced by, earliest first."""
     with open_memory(arguments, screen) as memory:
         chain = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
     columns, rows = with_ids(FACTS, [fact_row(fact) for fact in chain], chain, ids=arguments.ids)
@@ -210,7 +210,7 @@ def conflicts(arguments: Namespace, screen: Screen) -> int:
     with open_memory(arguments, screen) as memory:
         conflicts_ = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
     rows = [
-        (review.id[:SHORT], *_sides(review), decided_by(review), review.confidence, review.reason)
+        (review.id[:SHORT], *_sides(review), _describe_decision(review), review.confidence, review.reason)
         for review in conflicts_
     ]
     styles = ("dim", "bold", "bold", "yellow", "", "")
@@ -219,8 +219,8 @@ def conflicts(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
-def decided_by(review: Review) -> str:
-    """Return who settled a verdict, if anybody did."""
+def _describe_decision(review: Review) -> str:
+    """Return who settled a verdict and when, or that it waits."""
     if review.ruling == "waiting":
         return "waits for review"
     return "by itself" if review.decided_by == "auto" else f"by {review.decided_by}, {when(review.decided_at)}"
@@ -237,7 +237,7 @@ def _at(moment: TimelineEvent) -> str:
 
 
 def _fact_of(change: Change) -> Fact:
-    """Return the belief of *change* that tells what it is about."""
+    """Return the belief after *change*, else the one before it."""
     fact = change.after or change.before
     if fact is None:
         raise ValueError("a change of nothing")
@@ -254,7 +254,7 @@ _COLUMNS = ("predicate", "kept as", "values at a time", "by")
 
 
 def predicates(arguments: Namespace, screen: Screen) -> int:
-    """List the predicates, tell what is known of one, or correct it."""
+    """List the predicates, or show or correct one."""
     namespace = namespace_of(arguments)
     with open_memory(arguments, screen) as memory:
         if arguments.name is None:
@@ -277,7 +277,7 @@ def predicates(arguments: Namespace, screen: Screen) -> int:
 
 
 def _look_up(name: str, stored: list[PredicateInfo]) -> PredicateInfo:
-    """Return what the namespace or the rules know of a predicate in any of its wordings."""
+    """Return the stored or built-in predicate for any wording of it."""
     written = predicate_name(name)
     for info in stored:
         if info.name == written:
@@ -301,9 +301,9 @@ def _row(info: PredicateInfo) -> tuple[Cell, ...]:
 
 _COMMUNITY_COLUMNS = ("community", "level", "members", "summary")
 _SHOWN = 8
-"""How many members a line names."""
+"""Members named in a line, at most."""
 _DRAWN = 60
-"""How many members or parts a picture has."""
+"""Members or parts drawn in a picture, at most."""
 
 
 def communities(arguments: Namespace, screen: Screen) -> int:

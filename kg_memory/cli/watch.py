@@ -24,7 +24,7 @@ from kg_memory.retrieval.context.lines import period_in_figures
 from kg_memory.retrieval.time_window import parse_moment
 from kg_memory.runtime.effects import Now, Query, Reads, in_step, now, read
 from kg_memory.runtime.flow import Flow, run
-from kg_memory.temporal.interval import instant, micros
+from kg_memory.temporal.interval import instant, iso_or_text, micros
 
 STYLES = {"done": "green", "learned": "green", "failed": "bold red", "waiting": "yellow", "ended": "yellow"}
 TIMES = ("at", "created_at")
@@ -34,7 +34,7 @@ SPENT = ("calls", "input_tokens", "output_tokens", "cached_tokens")
 OVERLAP = 15_000_000
 """Microseconds that are read again: a record is written some time after its own time, maybe by a clock that is late."""
 MAX_EVENTS = 1000
-"""How many episodes and changes one look returns, at most."""
+"""Episodes and changes that one look returns, at most."""
 EXCERPT = 200
 """Characters of a message that are read."""
 DAY = 86_400_000_000
@@ -100,7 +100,7 @@ class Watcher:
         sys.stdout.flush()  # for who reads it through a pipe
 
     def _episode(self, episode: Row) -> None:
-        event = {name: _iso(value) if name in TIMES else value for name, value in episode.items()}
+        event = {name: iso_or_text(instant(value)) if name in TIMES else value for name, value in episode.items()}
         event["took"] = cost_of(episode)
         self._print(episode["status"], describe_episode(episode), {"event": "episode", **event}, datetime.now(UTC))
 
@@ -143,11 +143,6 @@ def describe_counts(counts: Mapping[str, int]) -> str:
     cached = f" ({counts['cached_tokens']:,} cached)" if counts["cached_tokens"] else ""
     spent = f"{spent}{cached}, {counts['output_tokens']:,} out"
     return f"{count_noun(counts['episodes'], 'episode')}{f': {states}' if states else ', all read'}; {spent}"
-
-
-def _iso(micros: int) -> str | None:
-    time_ = instant(micros)
-    return time_.isoformat() if time_ else None
 
 
 def _perform(database: Database, key: str, effect: Any) -> Any:

@@ -92,7 +92,11 @@ def test_what_is_appended_side_by_side_is_all_kept(tell, core, namespace):
 
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
-    "an unknown block": ("core_memory_append", {"label": "pet", "content": "Milo"}, "label must be one of persona, human"),
+    "an unknown block": (
+        "core_memory_append",
+        {"label": "pet", "content": "Milo"},
+        "label must be one of persona, human",
+    ),
     "too much": ("core_memory_append", {"label": "human", "content": "x" * 61}, "61 characters, and 60 are the most"),
     "words that are not there": (
         "core_memory_replace",

@@ -1,4 +1,4 @@
-"""One JSON object of a file, as the episode that it stands for."""
+"""Convert JSON objects to episodes."""
 
 from __future__ import annotations
 
