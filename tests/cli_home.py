@@ -8,9 +8,9 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -68,34 +68,16 @@ def result(run: Run, *arguments: object) -> Any:
     return json.loads(out)
 
 
-def _run_child(arguments: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-    """Run the command in a child process on the standard streams that it was given, and end the child."""
-    os.environ.update(environment)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    code = 1
-    try:
-        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-        code = main(list(arguments))
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
-
-
 class Terminal:
-    """The command on a terminal of its own, which it controls, so that Ctrl-C reaches it.
-
-    It runs in a fork of this process, which has imported everything already.
-    """
+    """The command on a terminal of its own, which it controls, so that Ctrl-C reaches it."""
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self._seen = b""
         self._place = 0
         child, self._terminal = pty.fork()
         if child == 0:
-            _run_child(arguments, {"TERM": "xterm-256color", "COLUMNS": "120", **environment})
+            os.environ.update({"TERM": "xterm-256color", "COLUMNS": "120", **environment})
+            os.execv(COMMAND[0], [*COMMAND, *arguments])
         self._child = child
 
     @property
