@@ -192,4 +192,4 @@ def test_what_is_not_given_is_left_out_of_a_question():
 
 
 def test_what_comes_back_of_a_recipe_by_name_is_its_name():
-    assert asked(recipe="near")["recipe"] == "near"
+    assert asked(recipe="distance")["recipe"] == "distance"

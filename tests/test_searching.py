@@ -52,7 +52,7 @@ def verbs(request, story):
 
 
 GIVEN: tuple[dict[str, Any], ...] = (
-    {}, {"limit": 2}, {"where": {"speaker": "Ann"}}, {"center": "Bob", "recipe": "near"}, {"recipe": "synapse"},
+    {}, {"limit": 2}, {"where": {"speaker": "Ann"}}, {"center": "Bob", "recipe": "distance"}, {"recipe": "synapse"},
     {"explain": True}, {"thread": "t2"}, {"where": {"$not": {"thread": "t1"}}, "recipe": DEFAULT.with_(kinds=("facts",))},
 )  # fmt: skip
 
@@ -206,7 +206,7 @@ def test_it_explains_what_is_found_and_what_is_left_out(verbs):
 
 
 def test_an_explanation_has_the_score_after_each_step(verbs):
-    why = verbs.search(QUESTION, recipe="near", explain=True).explanations
+    why = verbs.search(QUESTION, recipe="distance", explain=True).explanations
     assert {tuple(step for step, _ in each.scores) for each in why} == {("fused", "distance")}
 
 

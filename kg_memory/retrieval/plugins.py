@@ -11,7 +11,7 @@ A user's own plug-in is any object of the protocol, in a recipe:
 
     memory.search("Where does Ann live?", recipe=DEFAULT.with_(rerankers=[TwoSources()]))
 
-A plug-in of the package is a `Part` in `rerankers.py`, or in a file of its own in `walks/`, and in the registry there.
+A plug-in of the package is a `Part` in a file of its own in `rerankers/` or `walks/`, and stands in the registry there.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Features:
     trust: float = 1.0
     """The trust in the episode, or in the best trusted episode that states the fact."""
     sources: int = 0
-    """The number of episodes that state the fact."""
+    """The number of episodes that state the fact, also of one speaker."""
     mentions: int = 0
     """The number of episodes that state the fact or mention its entities, in the thread if the question has one."""
     used: float = 0.0

@@ -114,24 +114,17 @@ FACTS = DEFAULT.with_(name="facts", kinds=("facts",))
 OVERVIEW = DEFAULT.with_(name="overview", kinds=KINDS)
 """With communities."""
 
-_WALKS = ("synapse", "pagerank")
-_RERANKED = {
-    "diverse": ("diversity",),
-    "mentions": ("mentions",),
-    "near": ("distance",),
-    "recent": ("recency",),
-    "used": ("use",),
-    "trusted": ("trust", "confidence"),
-    "cross_encoder": ("cross_encoder",),
-}
-"""Named recipes that add rerankers to the default."""
-
 
 def _name_recipes() -> dict[str, Recipe]:
+    """Return the named recipes: those above, and the default with each other walk and each reranker."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW)}
-    recipes |= {method: DEFAULT.with_(name=method, traversal={"method": method}) for method in _WALKS}
-    for name, rerankers in _RERANKED.items():
-        recipes[name] = DEFAULT.with_(name=name, rerankers=[{"by": by} for by in rerankers])
+    for walk in get_args(WALKS):
+        method = walk.model_fields["method"].default
+        if walk is not BreadthFirst:
+            recipes[method] = DEFAULT.with_(name=method, traversal={"method": method})
+    for reranker in get_args(RERANKERS):
+        by = reranker.model_fields["by"].default
+        recipes[by] = DEFAULT.with_(name=by, rerankers=[{"by": by}])
     return recipes
 
 

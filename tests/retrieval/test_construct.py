@@ -181,6 +181,6 @@ def test_the_facts_that_are_served_are_counted_where_the_recipe_goes_by_use(retu
     given = {"question": "Where does Ann live?", "namespace": returned.namespace}
     returned.memory.graphs.retrieval.invoke(given)
     assert used() == {}
-    returned.memory.graphs.retrieval.invoke({**given, "recipe": "used"})
-    returned.memory.graphs.retrieval.invoke({**given, "recipe": "used"})
+    returned.memory.graphs.retrieval.invoke({**given, "recipe": "use"})
+    returned.memory.graphs.retrieval.invoke({**given, "recipe": "use"})
     assert used() == {OSLO: 2.0}

@@ -174,7 +174,7 @@ def test_a_fact_stored_by_an_earlier_version_counts_as_sure_and_never_served(gro
     assert (row["used"], row["used_at"], row["confidence"]) == (0.0, 0, 0.9)
 
 
-@pytest.mark.parametrize("name", ["mentions", "near", "recent", "used", "trusted", "diverse"])
+@pytest.mark.parametrize("name", ["mentions", "distance", "recency", "use", "trust", "diversity"])
 def test_a_recipe_by_name_changes_the_order_and_finds_the_same(story: Talk, name: str) -> None:
     asked = story.ask("Where does Ann live?", explain=True)
     found = story.ask("Where does Ann live?", explain=True, recipe=name)

@@ -203,7 +203,7 @@ def test_what_is_deleted_between_two_queries_is_left_out() -> None:
             return [row for row in super()._rows(query) if query.cypher == cypher.FACTS_STATED or row["id"] != "a"]
 
     told = Deleted({each: {"confidence": 1.0, "trust": 1.0} for each in "ab"})
-    assert names(ranked(told, hits=AB, recipe="trusted")["facts"]) == ["b"]
+    assert names(ranked(told, hits=AB, recipe="trust")["facts"]) == ["b"]
 
 
 def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
@@ -244,8 +244,8 @@ def test_what_is_near_to_where_the_question_looks_comes_first(start: dict[str, A
 
 def test_without_anything_to_be_near_to_nothing_changes_and_nothing_is_asked() -> None:
     told = Told({})
-    assert ranked(told, hits=AB, recipe="near") == ranked(hits=AB)
-    assert ranked(told, hits=AB, recipe="near", named=[]) == ranked(hits=AB)
+    assert ranked(told, hits=AB, recipe="distance") == ranked(hits=AB)
+    assert ranked(told, hits=AB, recipe="distance", named=[]) == ranked(hits=AB)
     assert told.trips == []
 
 
@@ -255,15 +255,15 @@ def test_a_center_that_is_not_known_is_an_error_that_says_so() -> None:
             return [{"entities": ""}] if query.cypher == cypher.CALLED else super()._rows(query)
 
     with pytest.raises(InputError, match="center must be the name of an entity, got 'Xanadu'"):
-        ranked(Unknown({}), hits=AB, recipe="near", center="Xanadu")
+        ranked(Unknown({}), hits=AB, recipe="distance", center="Xanadu")
 
 
 def test_what_was_served_often_and_lately_comes_first_of_what_is_as_sure() -> None:
     sure = {"confidence": 0.5, "used": 0.0, "used_at": 0}
     told = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW}})
-    assert names(ranked(told, hits=AB, recipe="used")["facts"]) == ["b", "a"]
+    assert names(ranked(told, hits=AB, recipe="use")["facts"]) == ["b", "a"]
     faded = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW - 1000 * DAY}})
-    assert names(ranked(faded, hits=AB, recipe="used")["facts"]) == ["a", "b"]
+    assert names(ranked(faded, hits=AB, recipe="use")["facts"]) == ["a", "b"]
     never = Told({"a": sure, "b": {**sure, "used": 10.0, "used_at": NOW - 1000 * DAY}})
     assert names(ranked(never, hits=AB, recipe={"rerankers": [ByUse(decay_lambda=1)]})["facts"]) == ["b", "a"]
 
@@ -322,7 +322,7 @@ def test_nothing_to_read_is_not_read() -> None:
 def test_what_says_the_same_comes_after_what_adds_something() -> None:
     told = Told({"a": {"alike": "0.99 0.1"}, "b": {"alike": "0.1"}, "c": {"alike": ""}})
     found = {"facts": hits(words=[["a", 3.0], ["b", 2.0], ["c", 1.0]])}
-    scored = ranked(told, hits=found, recipe="diverse")["facts"]
+    scored = ranked(told, hits=found, recipe="diversity")["facts"]
     assert names(scored) == ["a", "c", "b"]
     assert [score for _, score in scored] == sorted((score for _, score in scored), reverse=True)
     assert names(ranked(told, hits=found, recipe={"rerankers": [ByDiversity(balance=1)]})["facts"]) == ["a", "b", "c"]
