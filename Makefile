@@ -37,6 +37,7 @@ check: .venv/.dev  ## style, types, direction of imports, graphs
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/langgraph validate
+	@$(BIN)/python -m tools.house --check
 
 format: .venv/.dev  ## write the code in its one style
 	@$(BIN)/ruff format .

@@ -61,7 +61,7 @@ def test_a_filter_a_center_and_a_recipe_reach_the_search(run: Run, told: str) ->
     found = result(run, "ask", QUESTION, "--where", '{"speaker": "Nora"}', "-n", told)
     assert speakers(found) == {"Nora"}
     assert len(found["episodes"]) == 2
-    found = result(run, "ask", "Who works somewhere?", "--near", "Tom", "--recipe", "near", "--explain", "-n", told)
+    found = result(run, "ask", "Who works somewhere?", "--near", "Tom", "--recipe", "distance", "--explain", "-n", told)
     assert {step for each in found["explanations"] for step, _ in each["scores"]} == {"fused", "distance"}
     code, _, err = run("ask", QUESTION, "--near", "Nobody", "-n", told)
     assert (code, "center must be the name of an entity" in err) == (1, True)

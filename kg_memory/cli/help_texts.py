@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-# The names are written out, as what they name takes longer to import than the help takes to be read.
-SEARCHES = ("default", "words", "meaning", "hybrid", "facts", "overview", "synapse", "pagerank", "diverse")
-RECIPES = (*SEARCHES, "mentions", "near", "recent", "used", "trusted", "cross_encoder")
+from pathlib import Path
+
+# Most names are written out, as what they name takes longer to import than the help takes to be read.
+SEARCHES = ("default", "words", "meaning", "hybrid", "facts", "overview", "synapse", "pagerank")
+RERANKERS = tuple(sorted(path.stem for path in Path(__file__).parents[1].glob("retrieval/rerankers/[a-z]*.py")))
+RECIPES = (*SEARCHES, *RERANKERS)
 TEMPLATES = ("plain", "zep", "xml", "json", "zeph")
 SHARED_FIELDS = ("thread", "source", "source_id", "speaker", "kind", "trust", "said_at", "type", "name", "predicate")
 FIELDS = (*SHARED_FIELDS, "edge_type", "confidence", "valid_at", "invalid_at", "created_at", "expired_at")
@@ -53,12 +56,12 @@ examples:
   kg-memory ask "Where did Ann live in 2019?" --explain
   kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json
   kg-memory ask "Who moved?" --where '{{"speaker": "Ann", "said_at": {{"$gte": "2024-01-01"}}}}'
-  kg-memory ask "Who likes jazz?" --near Ann --recipe near
+  kg-memory ask "Who likes jazz?" --near Ann --recipe distance
   kg-memory ask "Where does Ann live?" --context > memory.txt
 
 recipes, which search and rank each in its way:
   {", ".join(SEARCHES)},
-  {", ".join(RECIPES[len(SEARCHES) :])}
+  {", ".join(RERANKERS)}
 forms of a context:
   {", ".join(TEMPLATES)}
 fields of a filter, joined by $and, $or and $not, compared by $eq, $ne, $in, $nin, $gt, $gte, $lt and $lte:

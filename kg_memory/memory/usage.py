@@ -38,7 +38,7 @@ ENOUGH = 20
 LATEST = 500
 AT_ONCE = 1000
 LIKELY_INPUT, LIKELY_OUTPUT = 0.9, 0.6
-"""What `estimate_cost`, which is cautious, is multiplied by for what is likely."""
+"""The factor from the cautious `estimate_cost` to a likely cost."""
 LINE = 40
 """Tokens of a message in a joint question, beside its content."""
 AMOUNTS = ("calls", "input_tokens", "output_tokens")
@@ -119,7 +119,7 @@ class UsageReports(Group):
 
 
 class FollowUps(NamedTuple):
-    """How many questions follow for each episode that is read, and their tokens."""
+    """The number of questions that follow for each episode that is read, and their tokens."""
 
     calls: float
     input_tokens: float

@@ -1,4 +1,4 @@
-"""What a memory stores: episodes, entities, facts and communities, and the decisions about them."""
+"""The values that a memory stores: episodes, entities, facts and communities, and the decisions about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a memory answers: search results, contexts, and views of an entity and its surroundings."""
+"""The answers of a memory: search results, contexts, and views of an entity and its surroundings."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ MIN_TIME = 10**9
 
 State = Mapping[str, Any]
 Update = dict[str, Any]
-"""What a step adds to a state."""
+"""The keys that a step adds to a state."""
 Step = Callable[[Any, Settings], Flow[Update]]
 FindCache = Callable[[State, str], GraphCache | None]
 """Returns where the answers of a model are stored meanwhile, by a state and the model's name."""

@@ -12,7 +12,6 @@ from kg_memory.retrieval.fuse import LAST
 from kg_memory.retrieval.graph import rerank
 from kg_memory.retrieval.recipe import DEFAULT, Weights, find_recipe
 from kg_memory.retrieval.rerankers import (
-    DAY,
     ByConfidence,
     ByCrossEncoder,
     ByDistance,
@@ -22,6 +21,7 @@ from kg_memory.retrieval.rerankers import (
     ByTrust,
     ByUse,
 )
+from kg_memory.retrieval.rerankers.recency import DAY
 from kg_memory.runtime.effects import Query, Reads, Score
 from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
@@ -203,7 +203,8 @@ def test_what_is_deleted_between_two_queries_is_left_out() -> None:
             return [row for row in super()._rows(query) if query.cypher == cypher.FACTS_STATED or row["id"] != "a"]
 
     told = Deleted({each: {"confidence": 1.0, "trust": 1.0} for each in "ab"})
-    assert names(ranked(told, hits=AB, recipe="trust")["facts"]) == ["b"]
+    both = DEFAULT.with_(rerankers=(ByTrust(), ByConfidence()))
+    assert names(ranked(told, hits=AB, recipe=both)["facts"]) == ["b"]
 
 
 def test_what_is_mentioned_often_comes_first_within_the_conversation() -> None:
