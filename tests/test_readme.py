@@ -4,8 +4,7 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from langchain_core.language_models import GenericFakeChatModel

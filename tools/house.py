@@ -22,8 +22,7 @@ from tools.source import BOUNDS, FUNCTION, WORDS, Source, lines
 ROOT = Path(__file__).parents[1]
 PACKAGE = "kg_memory"
 APART = tuple(BOUNDS["apart"])
-FOLLOWED = ".follow.json"
-"""The file that `tools.follow` saves."""
+FOLLOWED = ".follow.json"  # which `tools.follow` saves
 
 
 class Measure(NamedTuple):
@@ -73,18 +72,14 @@ def _whole(root: Path, sources: Sequence[Source]) -> dict[str, Measure]:
     by_hand = {row: bound["by_hand"] for row, bound in BOUNDS["rows"].items() if "by_hand" in bound}
     rows |= {row: Measure(count, note=", by hand") for row, count in by_hand.items()}
     command = ["git", "-C", str(root), "log", "--format=%h %s", f"{BOUNDS['first_commit']}..HEAD"]
-    log = subprocess.run(command, capture_output=True, text=True, check=False)
-    if log.returncode == 0:
+    if (log := subprocess.run(command, capture_output=True, text=True, check=False)).returncode == 0:
         bad = [f"commit {line}" for line in log.stdout.splitlines() if _is_bad_subject(line.partition(" ")[2])]
         rows["subject"] = Measure(len(bad), bad)
     return rows
 
 
 def _facade(sources: Sequence[Source]) -> Measure:
-    """Count the public attributes of `GraphMemory` and its bases in the package, without its groups.
-
-    The sync and the async form of a verb, such as `add` and `aadd`, count as one.
-    """
+    """Count the public attributes of `GraphMemory` and its bases, without its groups; `add` and `aadd` are one."""
     stems = {Path(source.name).stem for source in sources if source.name.startswith(f"{PACKAGE}/memory/")}
     classes = [(source, node) for source in sources for node in source.nodes if isinstance(node, ast.ClassDef)]
     kinds, places = [pair for pair in classes if pair[1].name == "GraphMemory"], dict[str, str]()
@@ -137,8 +132,6 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=ROOT, help="the folder of the project, if not this one")
     parser.add_argument("-v", "--verbose", action="store_true", help="list all offenders")
     chosen = parser.parse_args()
-    if not (chosen.root / chosen.under).exists():
-        parser.error(f"--under must be a folder or a file in {chosen.root}, got {chosen.under}")
     rows = measure(chosen.root, chosen.under.strip("/"))
     limits = {row: bound.get("accepted", bound["goal"]) for row, bound in BOUNDS["rows"].items()}
     exceeded = [row for row, limit in limits.items() if row in rows and rows[row].value > limit]

@@ -111,7 +111,7 @@ class CommunityRefresh(Value):
 
 
 class EvictionResult(Value):
-    """The things evicted `at` that time, or that would be in a dry run: the number of `beliefs`, and the ids of the rest.
+    """The things evicted `at` that time, or so in a dry run: the number of `beliefs`, and the ids of the rest.
 
     `beliefs` are closed ones, and `episodes` expired ones, which were forgotten. `texts` has the texts of some ids, but
     not of what was forgotten.
@@ -139,7 +139,7 @@ class Residue(Value):
 
 
 class ForgetReceipt(Value):
-    """The things forgotten `at` that time, or that would be in a dry run: the ids of the `episodes`, `facts` and `entities`.
+    """The things forgotten `at` that time, or so in a dry run: the ids of the `episodes`, `facts` and `entities`.
 
     `restored` are facts that hold again, as what had ended them is gone; `changed` are those with other wordings or
     times. `unread` are episodes to be read again by `resume`: they made sense only together with what was forgotten. Of
