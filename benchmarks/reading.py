@@ -1,0 +1,455 @@
+"""How true what is read is: facts, dates, identities and losses, by annotated messages and recorded answers.
+
+    python -m benchmarks.reading [--plans standard,offline] [--half open|closed|both] [--set DIR] [--recordings DIR]
+        [--hand DIR] [--only NAME,...] [-v] [--out FILE.json]
+
+The set, `benchmarks/reading_data/set`, has a file a conversation: messages, and what an attentive person would note of
+each. It was annotated and frozen before the prompts were written, without sight of them. The answers of the model were
+recorded without sight of the annotations; they are replayed over HTTP, and a prompt that has changed since ends the run.
+
+A stated fact is *right* if it is one that the annotation of its message has: the same subject and object, by any of
+their names, and words of the same meaning; each can be had once. What the annotation marks as optional, or as told
+before, is right, but not asked for.
+
+| column | what it is |
+| --- | --- |
+| precision, recall | of the facts that messages state |
+| date | right facts with a told start or end: the share whose dates lie within the told stretch |
+| precision of dates | of these, the share with the same precision |
+| tense | right facts: past, present or planned as told |
+| false starts | of all stated facts, those with a start where none is told |
+| false ends | of the states that hold to the end by the annotations, those that the graph ended or refuted |
+| wrong merges | entities of the graph that are two of the annotation |
+| split | entities of the annotation that are several in the graph |
+| lost | entities of asked-for facts that the graph does not link to their message |
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from benchmarks.database import fresh_database
+from benchmarks.recorded_model import Recordings, serve
+from kg_memory import GraphMemory, Settings
+
+DATA = Path(__file__).parent / "reading_data"
+SLACK = {"about": 0.75, "by": 0.5, "after": 0.5}
+"""How far beyond the told stretch a vague date may lie, in parts of the time between it and the message."""
+JSON = dict[str, Any]
+
+
+@dataclass
+class Conversation:
+    """An annotated conversation: its entities by their keys, and its messages in order."""
+
+    name: str
+    kind: str
+    entities: Mapping[str, JSON]
+    messages: Sequence[JSON]
+
+    @classmethod
+    def load(cls, path: Path) -> Conversation:
+        head, *messages = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return cls(head["conversation"], head["kind"], head["entities"], messages)
+
+    def episodes(self) -> Iterator[JSON]:
+        """Yield the messages as `add_many` takes them."""
+        for message in self.messages:
+            record = message.get("record")
+            yield {
+                "content": message["text"] if record is None else json.dumps(record, ensure_ascii=False),
+                "kind": {"chat": "message"}.get(self.kind, self.kind),
+                "speaker": message["speaker"],
+                "at": message["at"],
+                "thread": self.name,
+                "source": "set",
+                "source_id": message["id"],
+            }
+
+    def final_states(self) -> set[str]:
+        """Return the ids of the facts that hold when all has been told."""
+        facts = [fact for message in self.messages for fact in message["facts"]]
+        over = {id_ for fact in facts for key in ("ends", "corrects") for id_ in fact.get(key, ())}
+        return {
+            fact["id"]
+            for fact in facts
+            if fact["kind"] in ("state", "habit")
+            and fact["tense"] == "present"
+            and fact["end"] is None
+            and fact["id"] not in over
+        }
+
+
+@dataclass
+class Graph:
+    """What a memory holds of a conversation, from its export."""
+
+    names: dict[str, set[str]] = field(default_factory=dict)
+    mentions: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    facts: dict[str, JSON] = field(default_factory=dict)
+    statements: dict[str, list[JSON]] = field(default_factory=lambda: defaultdict(list))
+    current: set[str] = field(default_factory=set)
+
+    @classmethod
+    def load(cls, path: Path) -> Graph:
+        graph = cls()
+        source_ids: dict[str, str] = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            match record["record"]:
+                case "entity":
+                    graph.names[record["id"]] = {plain(name) for name in (record["name"], *record["aliases"])}
+                case "episode":
+                    source_ids[record["id"]] = record.get("source_id") or ""
+                case "mention":
+                    graph.mentions[source_ids[record["episode"]]].add(record["entity"])
+                case "fact":
+                    graph.facts[record["id"]] = record
+                case "statement":
+                    graph.statements[source_ids[record["episode"]]].append(record)
+                case "belief" if record["expired_at"] is None and record["invalid_at"] is None:
+                    graph.current.add(record["fact"])
+        return graph
+
+
+def plain(name: str) -> str:
+    """Return *name* without case, articles and accents."""
+    text = unicodedata.normalize("NFKD", name.casefold().replace("’", "'"))
+    text = "".join(char for char in text if not unicodedata.combining(char))
+    return re.sub(r"^(?:the|a|an|his|her|my|their|our|your) ", "", " ".join(text.split()))
+
+
+def may_be(graph_names: Iterable[str], names: Iterable[str]) -> bool:
+    """Return whether one of the names of an entity of the graph may stand for one of *names*."""
+    wanted = [plain(name) for name in names]
+    return any(ours == theirs or _within(ours, theirs) for ours in graph_names for theirs in wanted)
+
+
+def _within(one: str, another: str) -> bool:
+    """Return whether the words of one of the two are among those of the other, or, in Chinese, its characters."""
+    if not one or not another:
+        return False
+    if not one.isascii() or not another.isascii():
+        shorter, longer = sorted((one, another), key=len)
+        return len(shorter) > 1 and shorter in longer
+    ones, others = (set(re.findall(r"[\w']+", text)) for text in (one, another))
+    return bool(ones and others) and (ones <= others or others <= ones)
+
+
+# Matching
+
+
+def match(conversation: Conversation, graph: Graph, message: JSON) -> tuple[list[tuple[JSON, JSON]], list[JSON]]:
+    """Return the pairs of annotated and stated facts of *message*, and the stated facts that are in none."""
+    stated = list(graph.statements[message["id"]])
+    candidates = [
+        (score, -place, number)
+        for place, fact in enumerate(message["facts"])
+        for number, statement in enumerate(stated)
+        if (score := likeness(conversation, graph, fact, statement))
+    ]
+    used_facts, used = set[int](), set[int]()
+    pairs = []
+    for _, place, number in sorted(candidates, reverse=True):
+        if place not in used_facts and number not in used:
+            used_facts.add(place)
+            used.add(number)
+            pairs.append((message["facts"][-place], stated[number]))
+    return pairs, [statement for number, statement in enumerate(stated) if number not in used]
+
+
+def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JSON) -> float:
+    """Return how well a stated fact fits an annotated one; 0 where it does not."""
+    stored = graph.facts[statement["fact"]]
+    text = f"{stored['sentence']} {stored['predicate'].replace('_', ' ')}".casefold()
+    hits = [any(_has_stem(text, stem.casefold()) for stem in group) for group in fact["words"]]
+    if not all(hits):
+        return 0
+    ends = [graph.names[stored["subject"]], *(graph.names[id_] for id_ in stored["objects"])]
+    subject = conversation.entities[fact["subject"]]["names"]
+    at = next((place for place, names in enumerate(ends) if may_be(names, subject)), None)
+    if at is None:
+        return 0
+    if fact["object"] is None:
+        return 1 + (at == 0)
+    names = conversation.entities[fact["object"]]["names"]
+    if any(may_be(own, names) for place, own in enumerate(ends) if place != at):
+        return 3 + (at == 0)
+    return 2 if any(plain(name) in plain(text) for name in names) else 0
+
+
+def _has_stem(text: str, stem: str) -> bool:
+    return stem in text if not stem.isascii() else re.search(rf"\b{re.escape(stem)}", text) is not None
+
+
+# Dates
+
+
+def stretch(told: JSON, zone: Any) -> tuple[datetime, datetime]:
+    """Return the first and the last instant of a told time."""
+    text, precision = told["at"], told["precision"]
+    begin = datetime.fromisoformat({4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text))
+    begin = begin if begin.tzinfo else begin.replace(tzinfo=zone)
+    days = {"instant": 0, "day": 1, "week": 7, "month": 31, "season": 92, "year": 366}[precision]
+    return begin, begin + timedelta(days=days)
+
+
+def is_date_right(told: JSON, dated: str | None, said_at: datetime) -> bool:
+    """Return whether *dated* lies in the told stretch, give or take an hour, or more where it is vague."""
+    if dated is None:
+        return False
+    begin, end = stretch(told, said_at.tzinfo)
+    slack = timedelta(hours=1)
+    if told.get("vague"):
+        slack = max(abs(said_at - begin) * SLACK[told["vague"]], timedelta(days=7))
+    return begin - slack <= datetime.fromisoformat(dated) <= end + slack
+
+
+def tense_of(statement: JSON, stored: JSON, said_at: datetime) -> str:
+    """Return the tense of a stated fact, as the graph has it."""
+    if "tense" in statement:
+        return str(statement["tense"])
+    end, start = (statement[key] and datetime.fromisoformat(statement[key]) for key in ("invalid_at", "valid_at"))
+    if end is not None and end <= said_at:
+        return "past"
+    return "future" if start is not None and start > said_at else "present"
+
+
+# Scores
+
+
+class Score(Counter[str]):
+    """Counts of a run; the ratios are computed from them."""
+
+    def table_row(self) -> list[str]:
+        """Return the columns of the table."""
+        return [
+            str(self["stated"]),
+            ratio(self["right"], self["stated"]),
+            ratio(self["recalled"], self["asked"]),
+            ratio(self["dates_right"], self["dates"]),
+            ratio(self["precisions_right"], self["dates_right"]),
+            ratio(self["tenses_right"], self["paired"]),
+            f"{ratio(self['false_starts'], self['stated'])} ({self['false_starts']})",
+            f"{ratio(self['false_ends'], self['lasting'])} ({self['false_ends']})",
+            str(self["merged"]),
+            str(self["split"]),
+            str(self["lost"]),
+        ]
+
+
+COLUMNS = (
+    "stated facts", "precision", "recall", "date", "precision of dates", "tense", "false starts", "false ends",
+    "wrong merges", "split", "lost",
+)  # fmt: skip
+
+
+def ratio(part: int, whole: int) -> str:
+    """Return *part* of *whole* with three digits, or a dash for nothing of nothing."""
+    return f"{part / whole:.3f}" if whole else "-"
+
+
+def score(conversation: Conversation, graph: Graph, explain: list[str]) -> Score:
+    """Return the counts for a conversation; what is wrong is added to *explain*, a line each."""
+    counts = Score()
+    keys_of, ids_of = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    statement_of: dict[str, JSON] = {}
+    for message in conversation.messages:
+        pairs, extra = match(conversation, graph, message)
+        _count_facts(counts, message, pairs, extra, graph, explain)
+        for fact, statement in pairs:
+            statement_of[fact["id"]] = statement
+            _note_identities(conversation, graph, fact, statement, keys_of, ids_of)
+        counts["lost"] += sum(1 for key in _lost(conversation, graph, message, explain))
+    for id_ in conversation.final_states() & statement_of.keys():
+        counts["lasting"] += 1
+        if statement_of[id_]["fact"] not in graph.current:
+            counts["false_ends"] += 1
+            explain.append(f"{id_} false end: {graph.facts[statement_of[id_]['fact']]['sentence']}")
+    for entity, keys in keys_of.items():
+        if len(keys) > 1:
+            counts["merged"] += 1
+            explain.append(f"{conversation.name} merged: {sorted(graph.names[entity])} is {sorted(keys)}")
+    for key, ids in ids_of.items():
+        if len(ids) > 1:
+            counts["split"] += 1
+            explain.append(f"{conversation.name} split: {key} is {[sorted(graph.names[id_]) for id_ in ids]}")
+    return counts
+
+
+def _count_facts(
+    counts: Score,
+    message: JSON,
+    pairs: Sequence[tuple[JSON, JSON]],
+    extra: Sequence[JSON],
+    graph: Graph,
+    explain: list[str],
+) -> None:
+    said_at = datetime.fromisoformat(message["at"])
+    asked = {fact["id"] for fact in message["facts"] if not fact.get("optional") and not fact.get("repeats")}
+    matched = {fact["id"] for fact, _ in pairs}
+    counts["stated"] += len(pairs) + len(extra)
+    counts["right"] += len(pairs)
+    counts["asked"] += len(asked)
+    counts["recalled"] += len(asked & matched)
+    for fact in message["facts"]:
+        if fact["id"] in asked - matched:
+            explain.append(f"{fact['id']} missed: {fact['sentence']}")
+    for statement in extra:
+        stored = graph.facts[statement["fact"]]
+        explain.append(f"{message['id']} extra: {stored['predicate']}: {stored['sentence']}")
+        counts["false_starts"] += _is_false_start(statement, None)
+    for fact, statement in pairs:
+        sentence = graph.facts[statement["fact"]]["sentence"]
+        counts["paired"] += 1
+        tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
+        right = tense == fact["tense"] or (fact["kind"] == "event" and tense in ("past", "present"))
+        counts["tenses_right"] += right
+        if not right:
+            explain.append(f"{fact['id']} tense {tense}, not {fact['tense']}: {sentence}")
+        if _is_false_start(statement, fact):
+            counts["false_starts"] += 1
+            explain.append(f"{fact['id']} false start {statement['valid_at']}: {sentence}")
+        for told, dated, precision in (("start", "valid_at", "precision"), ("end", "invalid_at", "end_precision")):
+            if fact[told] is None:
+                continue
+            counts["dates"] += 1
+            if is_date_right(fact[told], statement[dated], said_at):
+                counts["dates_right"] += 1
+                precise = (fact[told].get("vague") or fact[told]["precision"]) == statement[precision]
+                counts["precisions_right"] += precise
+                if not precise:
+                    explain.append(f"{fact['id']} precision {statement[precision]}, not {fact[told]}")
+            else:
+                explain.append(f"{fact['id']} {told} {statement[dated]}, not {fact[told]}: {sentence}")
+
+
+def _is_false_start(statement: JSON, fact: JSON | None) -> bool:
+    """Return whether a start is stated where none is told; of an unknown fact, whether it is that of speaking."""
+    return statement["valid_at"] is not None and fact is not None and fact["start"] is None
+
+
+def _note_identities(
+    conversation: Conversation,
+    graph: Graph,
+    fact: JSON,
+    statement: JSON,
+    keys_of: Mapping[str, set[str]],
+    ids_of: Mapping[str, set[str]],
+) -> None:
+    """Note which entities of the graph stand for the ends of *fact*."""
+    stored = graph.facts[statement["fact"]]
+    ends = [stored["subject"], *stored["objects"]]
+    for key in filter(None, (fact["subject"], fact["object"])):
+        for id_ in ends:
+            if may_be(graph.names[id_], conversation.entities[key]["names"]):
+                keys_of[id_].add(key)
+                ids_of[key].add(id_)
+                ends.remove(id_)
+                break
+
+
+def _lost(conversation: Conversation, graph: Graph, message: JSON, explain: list[str]) -> Iterator[str]:
+    """Yield the entities of asked-for facts that the graph does not link to their message."""
+    mentioned = [graph.names[id_] for id_ in graph.mentions[message["id"]]]
+    asked = [fact for fact in message["facts"] if not fact.get("optional") and not fact.get("repeats")]
+    for key in sorted({key for fact in asked for key in (fact["subject"], fact["object"]) if key}):
+        names = conversation.entities[key]["names"]
+        if not any(may_be(own, names) for own in mentioned):
+            explain.append(f"{message['id']} lost entity: {key}")
+            yield key
+
+
+# Running
+
+
+def run(conversation: Conversation, plan: str, url: str, base_url: str | None, folder: Path) -> Graph:
+    """Read *conversation* by *plan* into a memory of its own, and return the graph."""
+    namespace = f"{conversation.name}-{plan}"
+    how = (
+        {}
+        if plan == "offline"
+        else {"base_url": base_url, "api_key": "recorded", "plan": plan, "model_timeout": 3600.0}
+    )
+    model = "offline" if plan == "offline" else "recorded"
+    settings = Settings(url=url, **how)
+    with GraphMemory.open(settings=settings, model=model, embeddings="offline") as memory:
+        added = memory.add_many(conversation.episodes(), namespace=namespace)
+        added += memory.episodes.resume(namespace=namespace)
+        failed = [result.error for result in added if result.error]
+        if failed:
+            raise SystemExit(f"{conversation.name}: {len(failed)} messages could not be read: {failed[0]}")
+        target = folder / f"{namespace}.jsonl"
+        memory.data.export(target, namespace=namespace, embeddings=False)
+    return Graph.load(target)
+
+
+def main() -> None:
+    """Print the table, by plan."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plans", default="standard,offline")
+    parser.add_argument("--half", default="open", choices=("open", "closed", "both"))
+    parser.add_argument("--set", type=Path, default=DATA / "set")
+    parser.add_argument("--recordings", type=Path, default=DATA / "recordings")
+    parser.add_argument("--hand", type=Path, help="answer by hand what was not recorded, in this folder")
+    parser.add_argument("--only", help="the names of conversations, separated by commas")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list what is wrong")
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args()
+    conversations = _choose(chosen.set, chosen.half, chosen.only)
+    totals: dict[str, Score] = {}
+    print(f"| plan | messages | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 2)}")
+    with tempfile.TemporaryDirectory(prefix="kg-reading-") as name, fresh_database() as url:
+        for plan in chosen.plans.split(","):
+            explain: list[str] = []
+            total, by_name = Score(), {}
+            with _model(plan, chosen.recordings, chosen.hand) as base_url:
+                read = lambda one: run(one, plan, url, base_url, Path(name))  # noqa: E731
+                workers = len(conversations) if chosen.hand else 1
+                with ThreadPoolExecutor(workers) as pool:
+                    graphs = list(pool.map(read, conversations))
+            for conversation, graph in zip(conversations, graphs, strict=True):
+                by_name[conversation.name] = score(conversation, graph, explain)
+                total.update(by_name[conversation.name])
+            totals[plan] = total
+            messages = sum(len(one.messages) for one in conversations)
+            print(f"| {plan} | {messages} | {' | '.join(total.table_row())} |", flush=True)
+            if chosen.verbose:
+                print("\n".join(explain), file=sys.stderr)
+    if chosen.out:
+        chosen.out.write_text(json.dumps(totals, indent=1), encoding="utf-8")
+
+
+def _choose(folder: Path, half: str, only: str | None) -> list[Conversation]:
+    halves = json.loads((folder / "halves.json").read_text(encoding="utf-8"))
+    names = halves["open"] + halves["closed"] if half == "both" else halves[half]
+    conversations = [Conversation.load(path) for path in sorted(folder.glob("*.jsonl"))]
+    wanted = only.split(",") if only else names
+    return [conversation for conversation in conversations if conversation.name in wanted]
+
+
+@contextmanager
+def _model(plan: str, recordings: Path, hand: Path | None) -> Iterator[str | None]:
+    if plan == "offline":
+        with nullcontext():
+            yield None
+        return
+    with serve(Recordings(recordings / f"{plan}.jsonl", hand)) as base_url:
+        yield base_url
+
+
+if __name__ == "__main__":
+    main()

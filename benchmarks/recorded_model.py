@@ -1,0 +1,163 @@
+"""A model over HTTP whose answers were recorded, or are being written by hand: ``python -m benchmarks.recorded_model``.
+
+Prompts ask for JSON in fences with random codes; without these a prompt is the same in each run, and its answer is
+found by the prompt's hash. The part before the data, the rules, is the *version* of the prompt. A prompt that was
+recorded in another version, or never, gets an error, which ends the run: nothing is made up.
+
+    python -m benchmarks.recorded_model FILE.jsonl --hand DIR [--port PORT]
+
+serves recorded answers, and asks for the others by hand: ``DIR/req/0001.txt`` is what was asked, and the answer is
+expected in ``DIR/res/0001.txt``, written under another name first and then renamed. It is added to FILE.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+_FENCE = re.compile(r"<<<(\w+) (\d+)\n(.*?)\n\2>>>", re.DOTALL)
+_DATA = "What follows is fenced data."
+_LONGEST_WAIT = 3600.0
+
+
+class Recordings:
+    """Answers by the hashes of their prompts, in a JSON Lines file; with *hand* those that are missing are asked for."""
+
+    def __init__(self, path: Path, hand: Path | None = None) -> None:
+        self._path, self._hand = path, hand
+        self._lock = threading.Lock()
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self._entries = {entry["key"]: entry for entry in map(json.loads, lines)}
+        self._data = {entry["data"]: entry["version"] for entry in self._entries.values()}
+        self.used: set[str] = set()
+        self._number = 0
+        if hand is not None:
+            for folder in ("req", "res"):
+                (hand / folder).mkdir(parents=True, exist_ok=True)
+
+    def answer(self, prompt: str, schema: Any) -> str:
+        """Return the recorded answer to *prompt*.
+
+        Raises: `LookupError` where there is none, with the reason.
+        """
+        entry = describe_prompt(prompt)
+        with self._lock:
+            recorded = self._entries.get(entry["key"])
+        if recorded is None and self._hand is not None:
+            recorded = {**entry, "answer": self._ask(self._hand, prompt, schema)}
+            self._add(recorded)
+        if recorded is None:
+            version = self._data.get(entry["data"])
+            reason = f"it was recorded for version {version} of the prompt" if version else "it was never recorded"
+            raise LookupError(
+                f"no recorded answer for this prompt of version {entry['version']}: {reason}; record it with"
+                f" python -m benchmarks.recorded_model {self._path.name} --hand DIR"
+            )
+        self.used.add(entry["key"])
+        return json.dumps(recorded["answer"], ensure_ascii=False)
+
+    def _add(self, recorded: dict[str, Any]) -> None:
+        with self._lock:
+            self._entries[recorded["key"]] = recorded
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(recorded, ensure_ascii=False) + "\n")
+
+    def _ask(self, hand: Path, prompt: str, schema: Any) -> Any:
+        with self._lock:
+            self._number = max(self._number, *(int(file.stem) for file in (hand / "req").glob("*.txt")), 0) + 1
+            number = self._number
+            form = json.dumps(schema, ensure_ascii=False)
+            (hand / "req" / f"{number:04}.txt").write_text(f"{prompt}\n\nJSON schema of the answer: {form}\n", "utf-8")
+        file, until = hand / "res" / f"{number:04}.txt", time.monotonic() + _LONGEST_WAIT
+        while time.monotonic() < until:
+            if file.exists():
+                return json.loads(file.read_text(encoding="utf-8"))
+            time.sleep(0.1)
+        raise LookupError(f"nobody answered {number:04} in an hour")
+
+
+def describe_prompt(prompt: str) -> dict[str, str]:
+    """Return the key of *prompt*, that of its rules (the version), and that of its data."""
+    plain = _FENCE.sub(r"<<<\1\n\3\n>>>", prompt)
+    data = "".join(f"{name}:{value}" for name, _, value in _FENCE.findall(prompt))
+    return {"key": _hash(plain), "version": _hash(_FENCE.sub("", plain.partition(_DATA)[0]))[:8], "data": _hash(data)}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def serve(recordings: Recordings, port: int = 0) -> Iterator[str]:
+    """Serve *recordings* by OpenAI's protocol on this machine, and yield the base URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            prompt = "\n".join(message["content"] for message in body["messages"])
+            try:
+                content = recordings.answer(prompt, body.get("response_format"))
+            except (LookupError, ValueError) as error:
+                self._send(400, {"error": {"message": str(error), "type": "invalid_request_error"}})
+                return
+            tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4}
+            message = {"role": "assistant", "content": content}
+            self._send(
+                200,
+                {
+                    "id": "recorded",
+                    "object": "chat.completion",
+                    "created": 0,
+                    "model": body["model"],
+                    "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                    "usage": {**tokens, "total_tokens": sum(tokens.values())},
+                },
+            )
+
+        def _send(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body, ensure_ascii=False).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recordings", type=Path)
+    parser.add_argument("--hand", type=Path, help="the folder for what is to be answered by hand")
+    parser.add_argument("--port", type=int, default=0)
+    chosen = parser.parse_args()
+    with serve(Recordings(chosen.recordings, chosen.hand), chosen.port) as url:
+        print(url, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
