@@ -4,8 +4,8 @@
         [--hand DIR] [--only NAME,...] [-v] [--out FILE.json]
 
 The set, `benchmarks/reading_data/set`, has a file a conversation: messages, and what an attentive person would note of
-each. It was annotated and frozen before the prompts were written, without sight of them. The answers of the model were
-recorded without sight of the annotations; they are replayed over HTTP, and a prompt that has changed since ends the run.
+each. It was annotated and frozen before the prompts were written, without sight of them. The model's answers were
+recorded without sight of the annotations. They are replayed over HTTP, and a prompt that has changed ends the run.
 
 A stated fact is *right* if it is one that the annotation of its message has: the same subject and object, by any of
 their names, and words of the same meaning; each can be had once. What the annotation marks as optional, or as told
@@ -38,6 +38,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -220,8 +221,8 @@ def is_date_right(told: JSON, dated: str | None, said_at: datetime) -> bool:
 
 def tense_of(statement: JSON, stored: JSON, said_at: datetime) -> str:
     """Return the tense of a stated fact, as the graph has it."""
-    if "tense" in statement:
-        return str(statement["tense"])
+    if stored.get("kind") in ("plan", "event"):
+        return "future" if stored["kind"] == "plan" else "past"
     end, start = (statement[key] and datetime.fromisoformat(statement[key]) for key in ("invalid_at", "valid_at"))
     if end is not None and end <= said_at:
         return "past"
@@ -305,13 +306,11 @@ def _count_facts(
     counts["right"] += len(pairs)
     counts["asked"] += len(asked)
     counts["recalled"] += len(asked & matched)
-    for fact in message["facts"]:
-        if fact["id"] in asked - matched:
-            explain.append(f"{fact['id']} missed: {fact['sentence']}")
+    missed = (fact for fact in message["facts"] if fact["id"] in asked - matched)
+    explain.extend(f"{fact['id']} missed: {fact['sentence']}" for fact in missed)
     for statement in extra:
         stored = graph.facts[statement["fact"]]
         explain.append(f"{message['id']} extra: {stored['predicate']}: {stored['sentence']}")
-        counts["false_starts"] += _is_false_start(statement, None)
     for fact, statement in pairs:
         sentence = graph.facts[statement["fact"]]["sentence"]
         counts["paired"] += 1
@@ -320,26 +319,27 @@ def _count_facts(
         counts["tenses_right"] += right
         if not right:
             explain.append(f"{fact['id']} tense {tense}, not {fact['tense']}: {sentence}")
-        if _is_false_start(statement, fact):
+        if statement["valid_at"] is not None and fact["start"] is None:
             counts["false_starts"] += 1
             explain.append(f"{fact['id']} false start {statement['valid_at']}: {sentence}")
-        for told, dated, precision in (("start", "valid_at", "precision"), ("end", "invalid_at", "end_precision")):
-            if fact[told] is None:
-                continue
-            counts["dates"] += 1
-            if is_date_right(fact[told], statement[dated], said_at):
-                counts["dates_right"] += 1
-                precise = (fact[told].get("vague") or fact[told]["precision"]) == statement[precision]
-                counts["precisions_right"] += precise
-                if not precise:
-                    explain.append(f"{fact['id']} precision {statement[precision]}, not {fact[told]}")
-            else:
-                explain.append(f"{fact['id']} {told} {statement[dated]}, not {fact[told]}: {sentence}")
+        _count_dates(counts, fact, statement, said_at, sentence, explain)
 
 
-def _is_false_start(statement: JSON, fact: JSON | None) -> bool:
-    """Return whether a start is stated where none is told; of an unknown fact, whether it is that of speaking."""
-    return statement["valid_at"] is not None and fact is not None and fact["start"] is None
+def _count_dates(
+    counts: Score, fact: JSON, statement: JSON, said_at: datetime, sentence: str, explain: list[str]
+) -> None:
+    for told, dated, precision in (("start", "valid_at", "precision"), ("end", "invalid_at", "end_precision")):
+        if fact[told] is None:
+            continue
+        counts["dates"] += 1
+        if is_date_right(fact[told], statement[dated], said_at):
+            counts["dates_right"] += 1
+            precise = (fact[told].get("vague") or fact[told]["precision"]) == statement[precision]
+            counts["precisions_right"] += precise
+            if not precise:
+                explain.append(f"{fact['id']} precision {statement[precision]}, not {fact[told]}")
+        else:
+            explain.append(f"{fact['id']} {told} {statement[dated]}, not {fact[told]}: {sentence}")
 
 
 def _note_identities(
@@ -417,9 +417,8 @@ def main() -> None:
             explain: list[str] = []
             total, by_name = Score(), {}
             with _model(plan, chosen.recordings, chosen.hand) as base_url:
-                read = lambda one: run(one, plan, url, base_url, Path(name))  # noqa: E731
-                workers = len(conversations) if chosen.hand else 1
-                with ThreadPoolExecutor(workers) as pool:
+                read = partial(run, plan=plan, url=url, base_url=base_url, folder=Path(name))
+                with ThreadPoolExecutor(len(conversations) if chosen.hand else 1) as pool:
                     graphs = list(pool.map(read, conversations))
             for conversation, graph in zip(conversations, graphs, strict=True):
                 by_name[conversation.name] = score(conversation, graph, explain)

@@ -30,7 +30,7 @@ _LONGEST_WAIT = 3600.0
 
 
 class Recordings:
-    """Answers by the hashes of their prompts, in a JSON Lines file; with *hand* those that are missing are asked for."""
+    """Answers by the hashes of their prompts, in a JSON Lines file; with *hand*, missing ones are asked for."""
 
     def __init__(self, path: Path, hand: Path | None = None) -> None:
         self._path, self._hand = path, hand
