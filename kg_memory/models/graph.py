@@ -17,9 +17,10 @@ VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "te
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
 """The effect of a verdict: one fact ends the other, or one of them is not believed, or the new fact waits for review,
 or the reviewer refused it, or accepted both."""
-ConflictStrategy = Literal["recency", "confidence", "model", "trust"]
+ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent"]
 """The rule for which of two conflicting facts is believed (C54): the one stated last; or first the more confident one,
-the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
+the model's choice or the one of the most trusted episode, and if they are equal the one stated last. ``incumbent`` is
+``trust``, but of equals the one stated first is believed."""
 SOURCES = 5
 """The most sources of a fact that are returned, the earliest first."""
 

@@ -86,7 +86,7 @@ class Features:
     trust: float = 1.0
     """The trust in the episode, or in the best trusted episode that states the fact."""
     sources: int = 0
-    """The number of episodes that state the fact, also of one speaker."""
+    """The number of episodes that state the fact; two of one speaker count as two."""
     mentions: int = 0
     """The number of episodes that state the fact or mention its entities, in the thread if the question has one."""
     used: float = 0.0

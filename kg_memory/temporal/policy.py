@@ -3,7 +3,8 @@
 A model, a declaration or a person gives a *verdict* about two facts: how they relate, and how sure that is. The policy
 turns it into a *ruling*, what the verdict does to beliefs, and decides between facts that cannot both be true. Nothing
 else in the package does. `ConflictPolicy.weigh` says how much a statement counts: in conflicts, in successions and in
-corrections. `ConflictPolicy.beats` compares two facts that conflict. For another strategy, add its name to
+corrections, where it gives way only to one that counts more. `ConflictPolicy.beats` compares two facts that conflict.
+For another strategy, add its name to
 `kg_memory.models.graph.ConflictStrategy`, and its case to these two and to `expect_winner`.
 """
 
@@ -62,7 +63,7 @@ class Relation:
 class Claim:
     """The strength of one of the facts in a conflict: its weightiest statement, and when it was stated first and last.
 
-    These are times with the ids of the episodes, which break ties.
+    These are times with the ids of the episodes. The id of the fact breaks the last tie.
     """
 
     fact: str
@@ -72,7 +73,7 @@ class Claim:
 
     @property
     def order(self) -> tuple[Weight, tuple[int, str], str]:
-        """The key by which claims are ordered, the weakest first; the id of the fact makes the order total."""
+        """The key by which the claim stated last is the strongest of those with the same weight."""
         return (self.weight, self.last_stated, self.fact)
 
 
@@ -126,7 +127,7 @@ class ConflictPolicy:
         match self.strategy:
             case "confidence":
                 return statement.confidence
-            case "trust":
+            case "trust" | "incumbent":
                 return statement.trust
             case "recency" | "model":
                 return 0.0
@@ -142,9 +143,13 @@ class ConflictPolicy:
 
     def beats(self, claim: Claim, rival: Claim, preferred: Collection[str | None]) -> bool:
         """Return whether *claim* wins a conflict with *rival*, given which of the two the model *preferred*."""
-        if self.strategy == "model" and (claim.fact in preferred) != (rival.fact in preferred):
-            return claim.fact in preferred
-        return claim.order > rival.order
+        match self.strategy:
+            case "model" if (claim.fact in preferred) != (rival.fact in preferred):
+                return claim.fact in preferred
+            case "incumbent" if claim.weight == rival.weight:
+                return (claim.first_stated, claim.fact) < (rival.first_stated, rival.fact)
+            case "recency" | "confidence" | "trust" | "model" | "incumbent":
+                return claim.order > rival.order
 
     def expect_winner(self, later: str, preferred: str | None) -> str | None:
         """Return which of two facts would win, as far as that is known without all their statements.
@@ -156,7 +161,7 @@ class ConflictPolicy:
                 return later
             case "model":
                 return preferred
-            case "confidence" | "trust":
+            case "confidence" | "trust" | "incumbent":
                 return None
 
 

@@ -77,7 +77,7 @@ def test_inputs_are_flat_with_descriptions_defaults_and_choices(client, assistan
 def test_contexts_have_choices_and_the_prompts_of_the_nodes(client, assistants):
     schemas = {name: client.assistants.get_schemas(id_) for name, id_ in assistants.items()}
     chosen = schemas["ingestion"]["context_schema"]["properties"]
-    assert chosen["conflict_strategy"]["enum"] == ["recency", "confidence", "model", "trust"]
+    assert chosen["conflict_strategy"]["enum"] == ["recency", "confidence", "model", "trust", "incumbent"]
     assert chosen["conflict_strategy"]["default"] == "recency"
     prompt = chosen["extract_message_prompt"]
     assert (prompt["langgraph_nodes"], prompt["langgraph_type"]) == (["extract"], "prompt")

@@ -69,26 +69,17 @@ def test_who_is_preferred_counts_only_by_the_models_choice():
     assert ConflictPolicy("model").beats(newer, older, {"a", "b"})
 
 
-class FirstUnlessTrustedMore(ConflictPolicy):
-    """Of two conflicting facts the better trusted one wins, else the one that was stated first."""
-
-    def beats(self, claim, rival, preferred):
-        if claim.weight != rival.weight:
-            return claim.weight > rival.weight
-        return (claim.first_stated, claim.fact) < (rival.first_stated, rival.fact)
-
-
 @pytest.mark.parametrize(("trust", "winner"), [(0.5, "a"), (0.4, "a"), (0.6, "b")])
 @pytest.mark.parametrize("again", [(), (Statement("a", "e3", 30, trust=0.5),)])
-def test_another_policy_is_one_method(trust, winner, again):
+def test_an_incumbent_gives_way_only_to_a_better_trusted_fact(trust, winner, again):
     statements = [Statement("a", "e1", 10, trust=0.5), Statement("b", "e2", 20, trust=trust), *again]
     conflict = [Verdict("b", "a", "conflicts")]
-    believed = truths(statements, conflict, FirstUnlessTrustedMore("trust"))
+    believed = truths(statements, conflict, ConflictPolicy("incumbent"))
     assert [fact for fact, truth in believed.items() if truth.periods] == [winner]
 
 
 def test_of_two_facts_stated_by_one_episode_one_wins_by_any_policy():
     statements = [Statement("a", "e1", 10), Statement("b", "e1", 10)]
-    for policy in (ConflictPolicy(), FirstUnlessTrustedMore("trust")):
+    for policy in (ConflictPolicy(), ConflictPolicy("incumbent")):
         believed = truths(statements, [Verdict("b", "a", "conflicts")], policy)
         assert sum(bool(truth.periods) for truth in believed.values()) == 1
