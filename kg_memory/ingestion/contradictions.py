@@ -56,9 +56,10 @@ Judged = Mapping[str, PairVerdict | None]
 # Candidates
 
 
-def find_related(facts: Sequence[StatedFact], settings: Settings) -> Flow[Related]:
+def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False) -> Flow[Related]:
     """Return, for each new fact, the known ones: of the same pair, of its family, or near in meaning.
 
+    Of *declared* facts, which no model compares, only those of the same pair, and of a single-valued family.
     With them come the revisions of the entities that it is about, by which changes until it is saved are noticed, and
     the histories of facts that are known in the same words.
     """
@@ -71,8 +72,11 @@ def find_related(facts: Sequence[StatedFact], settings: Settings) -> Flow[Relate
         queries.RELATED_FACTS,
         ends=sorted(revisions),
         pairs=_pair_rows(facts),
-        facts=[{**row, "embedding": vector} for row, vector in zip(rows, vectors, strict=True)],
-        farthest=FARTHEST,
+        facts=[
+            {**row, **(_narrow(fact) if declared else {}), "embedding": vector}
+            for fact, row, vector in zip(facts, rows, vectors, strict=True)
+        ],
+        farthest=-1.0 if declared else FARTHEST,
         limit=settings.candidates,
     )
     candidates: tuple[dict[str, CandidateFact], ...] = tuple({} for _ in facts)
@@ -86,6 +90,11 @@ def find_related(facts: Sequence[StatedFact], settings: Settings) -> Flow[Relate
         elif value["id"] not in candidates[record["new"]]:
             candidates[record["new"]][value["id"]] = from_plain(CandidateFact, value)
     return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
+
+
+def _narrow(fact: StatedFact) -> JSON:
+    """Return the ends of a declared *fact* whose other facts code alone compares it with."""
+    return {"subject": fact.subject_id if fact.single_valued else None, "objects": []}
 
 
 def fits(related: Related, facts: Sequence[StatedFact]) -> bool:
@@ -112,7 +121,9 @@ def _search_rows(facts: Sequence[StatedFact]) -> list[JSON]:
 
 
 def _pair_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    pairs = [(new, fact.subject_id, end) for new, fact in enumerate(facts) for end in fact.object_ids]
+    pairs = [
+        (new, fact.subject_id, end) for new, fact in enumerate(facts) for end in fact.object_ids or (fact.subject_id,)
+    ]
     return [
         {"new": new, "subject": one, "object": another}
         for new, subject, end in pairs
@@ -188,10 +199,13 @@ def _mark_repeats(facts: Sequence[StatedFact], candidates: Sequence[Candidates])
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the candidate that *fact* is beyond doubt: in the same words, or of the same pair and single-valued."""
+    """Return the candidate that *fact* is beyond doubt: in the same words, or of the same triple.
+
+    The triple alone tells it where it is single-valued, or was declared without other words.
+    """
     if fact.id in candidates:
         return fact.id
-    if not fact.single_valued:
+    if not fact.single_valued and not fact.is_triple:
         return None
     return min((id_ for id_, candidate in candidates.items() if _ends(candidate) == _ends(fact)), default=None)
 

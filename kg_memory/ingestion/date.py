@@ -26,6 +26,8 @@ _GOES_ON = re.compile(
 def date(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Give each fact its interval: the model's dates where they are dates, else those that its words name."""
     yield from ()
+    if draft.episode.is_declared:
+        return {}  # their dates are those that were declared
     return {"facts": date_facts(draft.facts, draft.episode)}
 
 

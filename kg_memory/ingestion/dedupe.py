@@ -35,7 +35,7 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
     """
     related = draft.related
     if related is None or not fits(related, draft.facts):
-        related = yield from find_related(draft.facts, settings)
+        related = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     pairs = pair_facts(draft, related.candidates)
     judged = yield from ask_question(pair_question(pairs.shown, draft.judged))
     comparisons = _compare(pairs, judged)

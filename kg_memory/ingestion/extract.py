@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from kg_memory.errors import BudgetSpent
+from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
 from kg_memory.ingestion.questions import ask_reading, reads_at_once
 from kg_memory.ingestion.records import Mention, Piece, take_of_episode, take_of_piece
@@ -45,6 +46,8 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
         # An episode with flags must not reach the model, not even to find out who its speaker is.
         mentions = () if draft.episode.flags else speaker_of(draft, settings)
         return {"mentions": mentions, "stated": (), "skipped": skipped}
+    if draft.episode.is_declared:
+        return {"mentions": find_mentions(parse_content(draft.episode.content), settings), "stated": None}
     if not reads_at_once(settings):
         try:
             answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from kg_memory.ingestion.declared import state_declared
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact, take_of_episode, take_of_piece
 from kg_memory.ingestion.state import Draft, Update, type_fields
@@ -25,6 +26,9 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
     It asks only where the facts were not read together with the entities.
     """
+    if draft.episode.is_declared:
+        declared, learned = yield from state_declared(draft, settings)
+        return {"facts": declared, "predicates": learned}
     readings = locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
     meanings, learned = yield from find_meanings(wordings(readings), settings, draft.learned, draft.predicates_at)
     return {"facts": state_facts(draft, readings, meanings), "predicates": learned}

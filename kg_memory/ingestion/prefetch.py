@@ -157,7 +157,7 @@ def ask_ahead(window: Sequence[Row], settings: Settings, model: str) -> Flow[lis
     are not asked ahead.
     """
     turns = [Turn(draft, model) for draft in (yield from count_skips(list(map(Draft, window)), settings))]
-    unread = [turn for turn in turns if not turn.received.done]
+    unread = [turn for turn in turns if not turn.received.done and not turn.received.episode.is_declared]
     if len(unread) > 1 and model != OFFLINE:
         with suppress(ModelError, EmbeddingError):  # of a question that all share: each asks it in its turn
             yield from _ask_later_questions((yield from _read_all(unread, settings)), settings)

@@ -16,6 +16,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
 from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage, to_plain
@@ -35,6 +36,8 @@ LONGEST_FIELD = 10_000
 """Characters of a speaker, a thread, a source or its own id."""
 DEEPEST = 200
 """The most lists and objects of a JSON record that lie in each other."""
+RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
+"""The kinds of episodes whose content is JSON."""
 FINISHED = ("done", "skipped")
 """The states of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read: nothing of it is kept"
@@ -123,6 +126,8 @@ def _store(
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
     """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
+    if episode.is_declared:
+        return [], []
     rows = yield from read(
         queries.NEIGHBOURS,
         id=episode.id,
@@ -160,7 +165,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     if len(content) > settings.max_content:
         raise InputError(f"the content has {len(content)} characters, the limit is {settings.max_content}: split it")
     kind = _validate_kind(state.get("kind") or "message", content)
-    content = (redact_json if kind == EpisodeKind.JSON else redact)(content, settings.redact)
+    content = (redact_json if kind in RECORDS else redact)(content, settings.redact)
     if not content.strip():
         raise InputError("the content is empty after the redact hook: leave the message out")
     namespace = validate_namespace(state.get("namespace"))
@@ -168,10 +173,13 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     speaker = redact(texts["speaker"] or "", settings.redact) or None
     at, offset = parse_at(state.get("at"), created_at)
     content = replace_unstorable(content)
+    if kind == EpisodeKind.FACT:
+        content = complete_content(content)
     source, source_id, thread, trust = texts["source"], texts["source_id"], texts["thread"], state.get("trust")
     parts = ("id", source, source_id) if source_id else (kind, content, speaker, thread, str(at))
+    id_ = episode_id(namespace, parts)
     return EpisodeRecord(
-        id=episode_id(namespace, parts),
+        id=id_,
         kind=kind,
         content=content,
         at=at,
@@ -181,7 +189,8 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(content),
-        thread_key=thread_key(thread),
+        # Declared facts have no order of their own, and are no part of a conversation.
+        thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT else thread),
         thread=thread,
         source=source,
         source_id=source_id,
@@ -225,7 +234,7 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
     """Return the pieces of the content, without what the memory itself supplied; a record is taken as it is."""
-    content = episode.content if episode.kind == EpisodeKind.JSON else without_contexts(episode.content)
+    content = episode.content if episode.kind in RECORDS else without_contexts(episode.content)
     if settings.read_all and not content.strip():
         content = episode.content
     return tuple(piece for piece in split_content(content, settings.chunk_size) if piece.content.strip())
@@ -252,7 +261,7 @@ def _validate_kind(kind: object, content: str) -> str:
     except ValueError:
         kinds = ", ".join(EpisodeKind)
         raise InputError(f"the kind is {short(kind)}: use one of {kinds}") from None
-    if valid is EpisodeKind.JSON:
+    if valid in RECORDS:
         try:
             depth = measure_depth(json.loads(content))
         except (ValueError, RecursionError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -19,7 +20,19 @@ JSON = dict[str, Any]
 Decode = Callable[[Any], Any]
 MOST_IN_EPISODE = 5000
 """The most entities, and the most facts, of one episode in all its pieces: one query writes them."""
+DECLARED = "fact"
+"""The kind of an episode in which an application states facts itself."""
 log = logging.getLogger("kg_memory.ingestion")
+
+
+def declared_rows(content: str) -> list[JSON] | None:
+    """Return the facts of the *content* of an episode of the kind `DECLARED`, as JSON; ``None`` where it has none."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    rows = value.get("facts", [value]) if isinstance(value, dict) else None
+    return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +56,16 @@ class EpisodeRecord:
     at_iso: str = ""
 
     @property
+    def is_declared(self) -> bool:
+        """Whether it states facts as triples, which no model reads."""
+        return self.kind == DECLARED
+
+    @property
     def line(self) -> str:
-        """The episode as one line of conversation (Zep 2.1: ``speaker: utterance``)."""
+        """The episode as one line of conversation (Zep 2.1: ``speaker: utterance``); declared facts as sentences."""
+        if self.is_declared:
+            sentences = (str(row.get("sentence") or "") for row in declared_rows(self.content) or ())
+            return " ".join(filter(None, sentences)) or self.content
         return f"{self.speaker}: {self.content}" if self.speaker else self.content
 
 
@@ -134,7 +155,8 @@ class StatedFact:
     say whether it is `single_valued`; else that is a guess. Times are microseconds since the epoch; `window_end` is the
     end of the period in which a coarse `valid_at` lies. `same_as` is the id of the known fact that says the same, and
     `restated` tells that it was said before the words that the known one has now. One that `corrects` takes the place
-    of what was said of that before; one that is `refuted` was corrected before it came.
+    of what was said of that before; one that is `refuted` was corrected before it came. The sentence of one that
+    `is_triple` was made from its triple, so that any fact of the same triple says the same.
     """
 
     id: str
@@ -165,6 +187,7 @@ class StatedFact:
     restated: bool = False
     corrects: bool = False
     refuted: bool = False
+    is_triple: bool = False
 
     @property
     def stored_id(self) -> str:

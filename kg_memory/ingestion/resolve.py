@@ -39,6 +39,8 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     ambiguous is one question for all entities; where the plan reads at once, with the questions of later steps.
     """
     mentions = draft.mentions
+    if draft.episode.is_declared:
+        settings = settings.with_(merge_threshold=1.0, ask_threshold=1.0)  # a declared name is meant exactly
     # Embed all that later steps need along with the names: one request instead of three.
     texts = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
     vectors = yield from embed([*(mention.name for mention in mentions), *texts])

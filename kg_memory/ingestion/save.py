@@ -118,6 +118,8 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 def _plan(draft: Draft, settings: Settings) -> str:
     """Return the plan by which the episode was read: where little was left of a budget, a cheaper one than was set."""
+    if draft.episode.is_declared:
+        return "declared"
     if settings.model == OFFLINE:
         return OFFLINE
     return "standard" if draft.stated and settings.plan == "thorough" else settings.plan
@@ -168,7 +170,8 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
         row = pick(fact, "predicate", "wording", "family", "sentence", "confidence", "edge_type")
         row |= {"id": fact.stored_id, "told_end": fact.only_ends}
         row |= {"embedding": vectors[fact.sentence], "n": counts.total()}
-        row |= {"subject": entities[fact.subject].key, "objects": [entities[place].key for place in fact.objects]}
+        ends = [entities[place].key for place in (fact.subject, *fact.objects)]
+        row |= {"subject": ends[0], "objects": ends[1:] or ends}
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
     return {"facts": fresh, "retold": restated, "fact_terms": terms}

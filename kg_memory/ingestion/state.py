@@ -43,7 +43,7 @@ from kg_memory.models.graph import ConflictStrategy
 from kg_memory.runtime import config
 from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.config import describe_key, setting_field
-from kg_memory.runtime.effects import write
+from kg_memory.runtime.effects import without_model, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import FactType, Settings
 from kg_memory.temporal.interval import restore_open_ends
@@ -58,7 +58,7 @@ class IngestionInput(TypedDict, total=False):
             str, describe_key("What is to be remembered: words, or a JSON record.", examples=["I live in Oslo now."])
         ]
     ]
-    kind: Annotated[Literal["message", "text", "json"], describe_key("What the content is.", "message")]
+    kind: Annotated[Literal["message", "text", "json", "fact"], describe_key("What the content is.", "message")]
     speaker: Annotated[str | None, describe_key("Who said it.", None, examples=["Ann"])]
     at: Annotated[
         str | None, describe_key("When it was said, in ISO 8601; now if left out.", None, examples=["2024-05-01"])
@@ -213,11 +213,16 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_state(step: TypedStep) -> Callable[[Row, Settings], Flow[JSON]]:
-    """Return *step* as a node runs it: from the plain state to a plain update of it."""
+    """Return *step* as a node runs it: from the plain state to a plain update of it.
+
+    Of declared facts the model is not asked.
+    """
 
     @wraps(step)
     def run(state: Row, settings: Settings) -> Flow[JSON]:
-        update = yield from step(Draft(state), settings)
+        draft = Draft(state)
+        flow = step(draft, settings)
+        update = yield from (without_model(flow) if "episode" in state and draft.episode.is_declared else flow)
         return {name: to_plain(value) for name, value in update.items()}
 
     return run

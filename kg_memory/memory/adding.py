@@ -140,10 +140,10 @@ def input_of(episode: Episode) -> State:
 
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
     """Add one episode; by the plan ``economy`` it waits to be read with others of its thread."""
-    if engine.settings.plan == "economy":
+    if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
         result = yield from _add_later(engine, state, namespace)
     else:
-        result = _result((yield from run_graph(engine.ingestion, {**state, "namespace": namespace})))
+        result = to_result((yield from run_graph(engine.ingestion, {**state, "namespace": namespace})))
     yield from _refresh_if_due(engine, namespace)
     return result
 
@@ -164,14 +164,14 @@ def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: 
     try:
         for state in states:
             try:
-                received = yield from _receive(engine, state, namespace)
+                received = yield from receive_input(engine, state, namespace)
             except InputError as error:
                 yield from _read_window(engine, window.take(), namespace, tally)
                 tally.count((yield from _result_of_failure(engine, state, (yield from now()), error)))
                 continue
             if window.holds(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
-                received = yield from _receive(engine, state, namespace)
+                received = yield from receive_input(engine, state, namespace)
             if window.is_full_for(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
             window.put(received)
@@ -192,7 +192,8 @@ def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
     return next((added.model_copy(update={"new": result.new}) for added in same), result)
 
 
-def _receive(engine: Engine, state: State, namespace: str) -> Flow[State]:
+def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
+    """Save the episode of a dated input, and return the state as the other steps take it."""
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
@@ -209,16 +210,16 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
     prefetch = ask_ahead(window, engine.settings, engine.driver.model_name)
     *others, last = yield from telemetry.span_flow("ahead", namespace, prefetch)
     for state in others:
-        tally.count((yield from _finish(engine, state)))
-    result = yield from _finish(engine, last)
+        tally.count((yield from finish_received(engine, state)))
+    result = yield from finish_received(engine, last)
     summaries = yield from _summarise(namespace)
     tally.count(result.model_copy(update={"steps": (*result.steps, summaries)}))
 
 
-def _finish(engine: Engine, state: State) -> Flow[AddResult]:
-    """Run a received episode through the other steps."""
+def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
+    """Run a received episode through the other steps; the summaries are left to the caller."""
     try:
-        return _result((yield from run_graph(engine.received_ingestion, state)))
+        return to_result((yield from run_graph(engine.received_ingestion, state)))
     except KGMemoryError as error:
         began = state["episode"]["created_at"] + (not state["new"])
         return (yield from _result_of_failure(engine, {"saved_id": state["episode"]["id"]}, began, error))
@@ -236,7 +237,7 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
     """Run a stored episode through the whole graph; an episode that cannot be read has a result with the error."""
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
-        return _result((yield from run_graph(engine.ingestion, state, context)))
+        return to_result((yield from run_graph(engine.ingestion, state, context)))
     except KGMemoryError as error:
         return (yield from _result_of_failure(engine, state, began, error))
 
@@ -252,7 +253,7 @@ def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
 # Results
 
 
-def _result(state: State) -> AddResult:
+def to_result(state: State) -> AddResult:
     """Return the result of an episode that went through the ingestion graph."""
     revision = state.get("revision") or {}
     return AddResult(

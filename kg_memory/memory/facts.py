@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,11 @@ from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.revise import read_history
 from kg_memory.memory._verb import Group, verb
+from kg_memory.memory.adding import Progress, Tally
+from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
+from kg_memory.memory.mapping import FactMapping
 from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
+from kg_memory.models.operations import AddResult
 from kg_memory.retrieval.time_window import EVER, Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
@@ -42,6 +46,57 @@ class Facts(Group):
     """
 
     _group = "facts"
+
+    def _add(
+        self,
+        subject: str,
+        predicate: str,
+        object: str | Sequence[str] | None = None,  # noqa: A002 - the word of the field
+        *,
+        valid_at: FactTime | None = None,
+        invalid_at: FactTime | None = None,
+        sentence: str | None = None,
+        source: str | None = None,
+        source_id: str | None = None,
+        confidence: float = 1.0,
+        trust: float = 1.0,
+        at: datetime | str | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        subject_type: str | None = None,
+        object_type: str | None = None,
+    ) -> Flow[AddResult]:
+        """State a fact that you know; no model is asked. See `docs/declared.md`.
+
+        *object* is a name, several for a fact about more than two entities, or ``None`` for one about the subject
+        alone. *valid_at* and *invalid_at* are when it began and ended, as exactly as you know: a datetime, or text such
+        as ``"2024-05"`` or ``"about 2020"``. *at* is when it was stated, now if left out. It ends or corrects what is
+        known by the same rules as a message; the same fact again is another source of it.
+        ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
+        `EmbeddingError`.
+        """
+        row = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
+        row |= {"valid_at": valid_at, "invalid_at": invalid_at, "confidence": confidence, "trust": trust, "at": at}
+        row |= {"source": source, "source_id": source_id, "subject_type": subject_type, "object_type": object_type}
+        return declare_one(self._engine, row, namespace)
+
+    add, aadd = verb(_add)
+
+    def _add_many(
+        self,
+        rows: Iterable[FactRow | Mapping[str, Any] | tuple[str, str, str | None]],
+        *,
+        mapping: FactMapping | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Flow[list[AddResult]]:
+        """State many facts in their order: each row has the arguments of `add`, or is a triple.
+
+        With *mapping* the rows are records, and it says which facts each states; see `docs/declared.md`. *progress* is
+        called after each. Errors: `InputError` names the rows that are no facts, and nothing is saved.
+        """
+        return declare_many(self._engine, rows, mapping, namespace, Tally(count_rows(rows), progress))
+
+    add_many, aadd_many = verb(_add_many)
 
     def _about(
         self,

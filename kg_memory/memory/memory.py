@@ -26,9 +26,11 @@ from kg_memory.memory.adding import (
 )
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
+from kg_memory.memory.declaring import add_record
 from kg_memory.memory.entities import Entities
 from kg_memory.memory.episodes import Episodes, read_stats
 from kg_memory.memory.facts import During, Facts, Time
+from kg_memory.memory.mapping import FactMapping
 from kg_memory.memory.open import Reranker
 from kg_memory.memory.predicates import Predicates
 from kg_memory.memory.privacy import Privacy
@@ -195,6 +197,7 @@ class GraphMemory(Group, Closing):
         kind: EpisodeKind | str = EpisodeKind.MESSAGE,
         trust: float = 1.0,
         expires_at: datetime | str | None = None,
+        mapping: FactMapping | None = None,
     ) -> Flow[AddResult]:
         """Remember one message, text or JSON record, and return the result.
 
@@ -202,9 +205,14 @@ class GraphMemory(Group, Closing):
         believed, where `Settings.conflict_strategy` is ``trust``. The same *source_id*, or without one the same
         content, speaker, thread and time, is the same episode and is stored once. After *expires_at* no search finds
         it, and the next `evict` forgets it; see `docs/eviction.md`.
+        *mapping* says which facts a JSON record states, so that no model reads it; see `docs/declared.md`.
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
+        if mapping is not None:
+            fields = {"speaker": speaker, "at": at, "thread": thread, "source": source, "source_id": source_id}
+            fields |= {"trust": trust, "expires_at": expires_at}
+            return add_record(self._engine, content, kind, mapping, fields, namespace)
         where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
         state = input_state({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
         return add_input(self._engine, state, namespace)

@@ -32,11 +32,12 @@ class Value(BaseModel):
 
 
 class EpisodeKind(StrEnum):
-    """The kind of an episode's content (Zep 2.1)."""
+    """The kind of an episode's content (Zep 2.1); `FACT` are facts that an application states as triples."""
 
     MESSAGE = "message"
     TEXT = "text"
     JSON = "json"
+    FACT = "fact"
 
 
 class EpisodeStatus(StrEnum):

@@ -55,8 +55,9 @@ class AddResult(Value):
 
     `new` is false if the same episode had been added before. `facts` are the sentences of the facts that it states,
     `ended` those of facts that no longer hold because of it, `pending` those that wait for review. If `status` is not
-    done, `error` is why it could not be read, or `skipped` why it was not to be. `steps` is the usage of each step in
-    order, and `usage` their sum.
+    done, `error` is why it could not be read, or `skipped` why it was not to be. `unmapped` are the facts of a mapping
+    that the record does not state, each with the reason. `steps` is the usage of each step in order, and `usage` their
+    sum.
     """
 
     episode: str
@@ -68,6 +69,7 @@ class AddResult(Value):
     pending: tuple[str, ...] = ()
     error: str | None = None
     skipped: str | None = None
+    unmapped: tuple[str, ...] = ()
     steps: tuple[StepUsage, ...] = ()
 
     @property

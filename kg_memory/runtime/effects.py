@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Type
 from pydantic import BaseModel
 
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.flow import Flow, T, arun, run
+from kg_memory.runtime.flow import Every, Flow, T, arun, run, through
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -287,3 +287,19 @@ def write(cypher: str, **params: Any) -> Flow[list[Row]]:
     """Run a writing query (atomic, never retried blindly) and return its rows."""
     rows: list[Row] = yield Query(cypher, params, write=True)
     return rows
+
+
+def without_model(flow: Flow[T]) -> Flow[T]:
+    """Return *flow* with each question answered by an empty answer, so that the model is not asked."""
+    return through(flow, _answer_nothing)
+
+
+def _answer_nothing(effect: Any) -> Flow[Any]:
+    match effect:
+        case Ask():
+            answer = effect.prompt.answer
+            return answer.model_construct(**{name: [] for name in answer.model_fields})
+        case Every():
+            effect = Every(tuple(map(without_model, effect.flows)), effect.at_once)
+    answered = yield effect
+    return answered

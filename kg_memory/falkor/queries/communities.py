@@ -34,6 +34,7 @@ WHERE {_CURRENT}
 WITH f
 MATCH (s:Entity)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WHERE o.id <> s.id
 RETURN f.id AS id, s.id AS subject, o.id AS object
 """
 """The facts of a page that are true now, one row an object and belief."""

@@ -63,13 +63,16 @@ _TRUST = """CASE WHEN size(stating) = 0 THEN 1.0
 TOLD = f"""
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
-WITH f, h, b, s, collect(DISTINCT o.name) AS objects
+WITH f, h, b, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.name END) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH f, h, b, s, objects, x, st ORDER BY x.at, x.id
 WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """
-"""The ends of a fact, the statements in the period of its belief, and the highest trust of these."""
+"""The ends of a fact, the statements in the period of its belief, and the highest trust of these.
+
+A fact about one entity is stored with that entity as its object, so that each fact is found by the same pattern.
+"""
 
 TELL_FACTS = f"""{TOLD}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources"""
 """The rows of `falkor.rows.to_fact`."""

@@ -18,7 +18,7 @@ CALL {{{{
   WITH stale
   UNWIND stale AS e
   MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f)
-  WITH e, f ORDER BY f.said_at DESC
+  WITH DISTINCT e, f ORDER BY f.said_at DESC
   WITH e, collect(f) AS said
   WITH e, said[0..$latest] AS latest, size(said) AS total
   UNWIND latest AS f
@@ -334,7 +334,9 @@ WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS va
   min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
-WITH new, f, s, beliefs, valid_at, invalid_at, collect(o.name) AS objects, collect(o.id) AS object_ids
+WITH new, f, s, beliefs, valid_at, invalid_at,
+  collect(CASE WHEN o.id <> s.id THEN o.name END) AS objects,
+  collect(CASE WHEN o.id <> s.id THEN o.id END) AS object_ids
 RETURN 'candidate' AS kind, new, f {{.id, .predicate, .sentence, subject: s.name, subject_id: s.id,
   stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''), only_ends: coalesce(f.told_end, false),
   valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value

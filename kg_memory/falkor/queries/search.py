@@ -279,7 +279,8 @@ RETURN c {.id, .name, .summary, .level} AS community
 _ENDS = """
 MATCH (s)-[:SUBJECT_OF]->(d)
 MATCH (d)-[:OBJECT_IS]->(o)
-RETURN d.id AS id, coalesce(d.edge_type, 'semantic') AS type, s.id AS subject, collect(DISTINCT o.id) AS objects
+RETURN d.id AS id, coalesce(d.edge_type, 'semantic') AS type, s.id AS subject,
+  collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 """
 
 # Sorted for each entity separately, where a limit keeps it short: all at once takes three times as long at a hub. Facts

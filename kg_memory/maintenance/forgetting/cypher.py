@@ -103,7 +103,7 @@ FACTS = """
 UNWIND $ids AS id
 MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {id: id})
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
-WITH f, s, collect(DISTINCT o.id) AS objects
+WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
 RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording AS wording, f.told_by AS told_by,
   f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({

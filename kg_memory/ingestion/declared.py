@@ -1,0 +1,307 @@
+"""Declared facts: what an application states as triples. The steps take them from the episode, and ask no model.
+
+An episode of the kind ``fact`` has them as JSON: one fact is an object with the fields of `DeclaredFact`. Several are
+the `facts` of an object, beside the `record` that they were made from, if there was one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from reprlib import repr as short
+from typing import TYPE_CHECKING, Any
+
+from kg_memory.errors import InputError
+from kg_memory.ingestion.predicates import Meaning, find_meanings
+from kg_memory.ingestion.records import (
+    DECLARED,
+    JSON,
+    MOST_IN_EPISODE,
+    Mention,
+    NewPredicate,
+    StatedFact,
+    declared_rows,
+)
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
+from kg_memory.text.dates import parse_period
+from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, fact_id, replace_unstorable
+from kg_memory.text.predicates import MAX_LENGTH, is_past_state, predicate_name
+from kg_memory.validation import validate_name, validate_number
+
+if TYPE_CHECKING:
+    from kg_memory.ingestion.state import Draft
+    from kg_memory.settings import Settings
+
+LONGEST_SENTENCE = 2000
+MOST_OBJECTS = 50
+TIME_HINT = (
+    "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05 or 2024, and of what is "
+    "not known exactly 'about 2024' or 'by 2024-05'"
+)
+_HAS_LETTER = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFact:
+    """A fact as an application states it; times are ISO 8601 text, as exact as they are known."""
+
+    subject: str
+    predicate: str
+    objects: tuple[str, ...] = ()
+    sentence: str = ""
+    valid_at: str | None = None
+    invalid_at: str | None = None
+    confidence: float = 1.0
+    subject_type: str | None = None
+    object_type: str | None = None
+
+    def row(self) -> JSON:
+        """Return the fact as the content of an episode has it, without what is not set."""
+        row: JSON = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                row[field.name] = list(value) if field.name == "objects" else value
+        return row
+
+
+# Validation
+
+
+def validate_fact(row: Mapping[str, Any]) -> DeclaredFact:
+    """Return the fact that *row* declares; its `object` is a name, a list of names or ``None``.
+
+    Raises: `InputError` says what is wrong with it.
+    """
+    subject = _validate_entity("subject", row.get("subject"))
+    objects = _validate_objects(row.get("object", row.get("objects")), subject)
+    predicate = _validate_predicate(row.get("predicate"))
+    sentence = row.get("sentence") or ""
+    if not isinstance(sentence, str) or len(sentence) > LONGEST_SENTENCE:
+        limit = f"a string of at most {LONGEST_SENTENCE} characters"
+        raise InputError(f"sentence must be {limit}, got {short(sentence)}; leave it out to have one made")
+    confidence = row.get("confidence")
+    fact = DeclaredFact(
+        subject,
+        predicate,
+        objects,
+        " ".join(replace_unstorable(sentence).split()) or to_sentence(subject, predicate, objects),
+        to_time_text("valid_at", row.get("valid_at")),
+        to_time_text("invalid_at", row.get("invalid_at")),
+        1.0 if confidence is None else validate_number("confidence", confidence, 0, 1),
+        _validate_type("subject_type", row.get("subject_type")),
+        _validate_type("object_type", row.get("object_type")),
+    )
+    _check_order(fact)
+    return fact
+
+
+def to_sentence(subject: str, predicate: str, objects: Sequence[str]) -> str:
+    """Return a triple in words: "Ann works at Acme"."""
+    *first, last = objects or ("",)
+    names = f"{', '.join(first)} and {last}" if first else last
+    return " ".join((subject, predicate_name(predicate).replace("_", " ").lower(), names)).strip()
+
+
+def to_time_text(name: str, value: object) -> str | None:
+    """Return *value*, the time *name*, as text that keeps how exact it is; a naive datetime is in UTC.
+
+    Raises: `InputError` for what is no time.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 9999:
+        return f"{value:04d}"
+    if isinstance(value, str) and parse_period(value) is not None:
+        return value.strip()
+    raise InputError(f"{name} must be a time, got {short(value)}; {TIME_HINT}")
+
+
+def _validate_entity(name: str, value: object) -> str:
+    text = display_name(validate_name(name, value, "the name of a person, a thing or an idea"))
+    if not _HAS_LETTER.search(text):
+        raise InputError(f"{name} must have a letter or a digit, got {short(value)}; give a name")
+    if len(str(value).encode("utf-8", "replace")) > LONGEST_NAME:
+        raise InputError(f"{name} must be a name of at most {LONGEST_NAME} bytes, got {short(value)}; shorten it")
+    return text
+
+
+def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
+        what = f"a name, a list of at most {MOST_OBJECTS} names or None"
+        raise InputError(f"object must be {what}, got {short(value)}; state several facts of one object each")
+    by_key = {canonical_name(name): name for name in (_validate_entity("object", name) for name in names)}
+    if canonical_name(subject) in by_key:
+        raise InputError(f"object must be another than the subject, got {subject!r} twice; leave it out")
+    return tuple(by_key.values())
+
+
+def _validate_predicate(value: object) -> str:
+    text = " ".join(validate_name("predicate", value, "a relation such as WORKS_AT or 'works at'").split())
+    if not _HAS_LETTER.search(text) or len(text) > MAX_LENGTH:
+        raise InputError(f"predicate must be words of at most {MAX_LENGTH} characters, got {short(value)}; name it so")
+    return replace_unstorable(text)
+
+
+def _validate_type(name: str, value: object) -> str | None:
+    return None if value is None else display_name(validate_name(name, value, "a type of entity, or leave it out"))
+
+
+def _check_order(fact: DeclaredFact) -> None:
+    start, end = parse_period(fact.valid_at), parse_period(fact.invalid_at)
+    begins, ends = start and start.start, end and end.start
+    if begins and ends and ends <= begins:
+        got = f"got {fact.valid_at} and {fact.invalid_at}"
+        raise InputError(f"invalid_at must be after valid_at, {got}; exchange them, or give them more exactly")
+
+
+# Content
+
+
+def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
+    """Return the content of the episode that declares *facts*, which were made from *record*, if there is one."""
+    rows = [fact.row() for fact in facts]
+    content = rows[0] if record is None and len(rows) == 1 else {"facts": rows}
+    if record is not None:
+        content = {**content, "record": record}
+    try:
+        return json.dumps(content, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"a record must be JSON, got {short(record)} ({error}); give plain values") from None
+
+
+def complete_content(content: str) -> str:
+    """Return *content* as `to_content` writes it, with the sentences that it leaves out.
+
+    Raises: `InputError` for content that declares no fact.
+    """
+    facts = parse_content(content)
+    value = json.loads(content)
+    return to_content(facts, value.get("record"))
+
+
+def parse_content(content: str) -> tuple[DeclaredFact, ...]:
+    """Return the facts that *content* declares.
+
+    Raises: `InputError` for content that is none.
+    """
+    rows = declared_rows(content)
+    if rows is None or len(rows) > MOST_IN_EPISODE:
+        expected = f"a JSON object that is a fact, or has at most {MOST_IN_EPISODE} of them as its `facts`"
+        raise InputError(f"the content of kind {DECLARED!r} must be {expected}; use memory.facts.add to write it")
+    return tuple(map(validate_fact, rows))
+
+
+# Steps
+
+
+def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[Mention, ...]:
+    """Return the entities of *facts*; of a name with several types the first counts, and an unknown type is the default.
+
+    Any name is one: pronouns too, as an application means what it says.
+    """
+    types = {declared.name.casefold(): declared.name for declared in settings.entity_types}
+    named: dict[str, tuple[str, str | None]] = {}
+    for fact in facts:
+        ends = [(fact.subject, fact.subject_type), *((name, fact.object_type) for name in fact.objects)]
+        for name, type_ in ends:
+            first, first_type = named.get(canonical_name(name), (name, None))
+            named[canonical_name(name)] = first, first_type or type_
+    default = settings.entity_types[0].name
+    return tuple(Mention(name, types.get((type_ or "").casefold(), default)) for name, type_ in named.values())
+
+
+def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
+    """Return the facts that *draft* declares, dated, and what was learned of their predicates.
+
+    A predicate that the vocabulary knows as single-valued counts as declared so: no model says otherwise.
+    """
+    declared = parse_content(draft.episode.content)
+    sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
+    meanings, learned = yield from find_meanings(sentences, settings, (), draft.predicates_at)
+    return tuple(_state(draft, declared, meanings)), learned
+
+
+def _state(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
+    episode, entities = draft.episode, draft.entities
+    places: dict[str, int] = {}
+    for place, entity in enumerate(entities):
+        places |= {canonical_name(name): place for name in entity.called}
+    zone = timezone(timedelta(minutes=episode.offset))
+    seen = set[tuple[Any, ...]]()
+    after = 0
+    for fact in declared:
+        written = json.dumps(fact.sentence, ensure_ascii=False)[1:-1]
+        start = episode.content.find(written, after)
+        span = (start, start + len(written)) if start >= 0 else (0, len(episode.content))
+        after = span[1] if start >= 0 else after
+        meaning = meanings[predicate_name(fact.predicate)]
+        subject = places[canonical_name(fact.subject)]
+        objects = tuple(dict.fromkeys(places[canonical_name(name)] for name in fact.objects))
+        ends = subject, tuple(place for place in objects if place != subject)
+        stated = _to_stated(draft, fact, ends, span, meaning, zone)
+        times = stated.id, stated.valid_at, stated.invalid_at
+        if times not in seen:
+            seen.add(times)
+            yield stated
+
+
+def _to_stated(
+    draft: Draft,
+    fact: DeclaredFact,
+    ends: tuple[int, tuple[int, ...]],
+    span: tuple[int, int],
+    meaning: Meaning,
+    zone: tzinfo,
+) -> StatedFact:
+    entities, (subject, objects) = draft.entities, ends
+    keys = [entities[place].key for place in objects]
+    return StatedFact(
+        id=fact_id(draft.namespace, entities[subject].key, meaning.name, keys, fact.sentence),
+        subject=subject,
+        subject_id=entities[subject].id,
+        predicate=meaning.name,
+        wording=predicate_name(fact.predicate),
+        single_valued=meaning.single_valued,
+        declared=meaning.single_valued is not None,
+        family=meaning.family,
+        objects=objects,
+        object_ids=tuple(entities[place].id for place in objects),
+        sentence=fact.sentence,
+        start=span[0],
+        end=span[1],
+        quoted=span != (0, len(draft.episode.content)),
+        stated_from=fact.valid_at,
+        stated_until=fact.invalid_at,
+        stated_at=draft.episode.at,
+        confidence=fact.confidence,
+        edge_type="semantic",
+        is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
+        **_date(fact, draft.episode.at, zone),
+    )
+
+
+def _date(fact: DeclaredFact, stated_at: int, zone: tzinfo) -> JSON:
+    """Return the times of *fact*, just as they were declared."""
+    start = parse_period(fact.valid_at, zone) or Interval()
+    end = parse_period(fact.invalid_at, zone) or Interval()
+    valid_at, invalid_at = micros(start.start, default=OPEN_START), micros(end.start, default=OPEN_END)
+    window_end = micros(start.end, default=OPEN_END) if WIDTH[start.precision] else OPEN_END
+    if invalid_at == OPEN_END and is_past_state(fact.predicate):
+        invalid_at = min(window_end, stated_at)
+    return {
+        "valid_at": valid_at,
+        "invalid_at": invalid_at if invalid_at > valid_at else OPEN_END,
+        "precision": start.precision,
+        "end_precision": end.precision,
+        "window_end": window_end,
+    }

@@ -1,0 +1,219 @@
+"""Declaring facts: rows and records that an application knows become episodes of the kind ``fact``.
+
+They pass the same steps as messages, and no model is asked. All rows are validated before the first is saved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from datetime import date, datetime
+from itertools import chain
+from reprlib import repr as short
+from typing import Any, NamedTuple, TypedDict
+
+from kg_memory.errors import InputError
+from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_content, validate_fact
+from kg_memory.ingestion.receive import validate_episode
+from kg_memory.ingestion.summarise import refresh
+from kg_memory.memory._verb import Engine
+from kg_memory.memory.adding import State, Tally, finish_received, receive_input, to_result
+from kg_memory.memory.mapping import EPISODE_FIELDS, FACT_FIELDS, FactMapping, RecordMapping
+from kg_memory.models.graph import EpisodeKind
+from kg_memory.models.operations import AddResult
+from kg_memory.runtime.effects import embed, now, run_graph, without_model
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+from kg_memory.temporal.interval import instant, iso_or_text
+
+WINDOW = 256
+"""The number of facts whose texts are embedded in one request."""
+MOST_SHOWN = 5
+"""The most bad rows that an error names."""
+FactTime = datetime | date | int | str
+"""When a fact begins or ends; a number is a year."""
+
+
+class FactRow(TypedDict, total=False):
+    """A fact that an application states; only `subject` and `predicate` are needed.
+
+    `valid_at` and `invalid_at` are when it begins and ends in the world, `at` is when it is stated: now if left out.
+    """
+
+    subject: str
+    predicate: str
+    object: str | Sequence[str] | None
+    valid_at: FactTime | None
+    invalid_at: FactTime | None
+    sentence: str | None
+    source: str | None
+    source_id: str | None
+    confidence: float
+    trust: float
+    at: datetime | str | None
+    subject_type: str | None
+    object_type: str | None
+
+
+class Declaration(NamedTuple):
+    """An episode that declares facts, as the ingestion graph takes it, and what a mapping could not take from it."""
+
+    state: State
+    unmapped: tuple[str, ...] = ()
+
+
+def count_rows(rows: Iterable[Any]) -> int | None:
+    """Return how many *rows* there are, if that is known.
+
+    Errors: `InputError` when it is no collection of them.
+    """
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise InputError(f"rows must be a list of facts, got one {type(rows).__name__}; put it into a list")
+    return len(rows) if isinstance(rows, Sized) else None
+
+
+def declare_one(engine: Engine, row: Mapping[str, Any], namespace: str) -> Flow[AddResult]:
+    """State the fact of *row*; it is saved first, and whatever fails later, `resume` finishes it."""
+    return _add_declaration(engine, _from_row(row, engine), namespace)
+
+
+def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
+    """Take *declaration* through the whole ingestion graph."""
+    added = to_result((yield from run_graph(engine.ingestion, {**declaration.state, "namespace": namespace})))
+    return added.model_copy(update={"unmapped": declaration.unmapped})
+
+
+def declare_many(
+    engine: Engine, rows: Iterable[Any], mapping: FactMapping | None, namespace: str, tally: Tally
+) -> Flow[list[AddResult]]:
+    """State the facts of *rows*, or those that *mapping* finds in them, in their order.
+
+    Errors: `InputError` names the rows that are no facts; then nothing is saved.
+    """
+    declarations = _validate_rows(rows, mapping, engine)
+    refused = None
+    for start in range(0, len(declarations), WINDOW):
+        refused = yield from _declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
+        if refused is not None:
+            break
+    yield from without_model(refresh(since=0, before=(yield from now())))
+    if refused is not None:
+        raise refused
+    return tally.added
+
+
+def add_record(
+    engine: Engine,
+    content: str,
+    kind: EpisodeKind | str,
+    mapping: FactMapping,
+    episode: Mapping[str, Any],
+    namespace: str,
+) -> Flow[AddResult]:
+    """State the facts that *mapping* finds in the JSON *content*; *episode* has the other fields of the episode.
+
+    Errors: `InputError`.
+    """
+    if kind != EpisodeKind.JSON:
+        raise InputError(f"kind must be 'json' where there is a mapping, got {short(str(kind))}; map records only")
+    try:
+        record = json.loads(content)
+    except (ValueError, RecursionError, TypeError) as error:
+        raise InputError(f"content must be JSON where there is a mapping, got {short(content)} ({error})") from None
+    declaration = _map_record(record, RecordMapping(mapping), episode, engine)
+    return (yield from _add_declaration(engine, declaration, namespace))
+
+
+def _declare_window(
+    engine: Engine, window: Sequence[Declaration], namespace: str, tally: Tally
+) -> Flow[InputError | None]:
+    """Save each of *window*, then embed what they need at once, and let each pass the other steps.
+
+    Return the error of the first that cannot be saved, such as one whose source id is in use.
+    """
+    saved: list[State] = []
+    refused = None
+    for declaration in window:
+        try:
+            saved.append((yield from receive_input(engine, declaration.state, namespace)))
+        except InputError as error:
+            refused = error
+            break
+    yield from embed(list(dict.fromkeys(chain.from_iterable(map(_texts, saved)))))
+    for state, declaration in zip(saved, window, strict=False):
+        added = yield from finish_received(engine, state)
+        tally.count(added.model_copy(update={"unmapped": declaration.unmapped}))
+    return refused
+
+
+def _texts(state: State) -> Iterator[str]:
+    """Yield the names and sentences of a saved declaration, which become vectors."""
+    for fact in parse_content(state["episode"]["content"]):
+        yield from (fact.subject, *fact.objects, fact.sentence)
+
+
+# Rows
+
+
+def _validate_rows(rows: Iterable[Any], mapping: FactMapping | None, engine: Engine) -> list[Declaration]:
+    read: Callable[[Any], Declaration] = lambda row: _from_row(row, engine)  # noqa: E731
+    if mapping is not None:
+        paths = RecordMapping(mapping)
+        read = lambda record: _map_record(record, paths, {}, engine)  # noqa: E731
+    declarations: list[Declaration] = []
+    problems: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            declarations.append(read(row))
+        except InputError as error:
+            problems.append(f"row {number}: {error}")
+    if problems:
+        left = len(problems) - MOST_SHOWN
+        more = f"; and {left} more" if left > 0 else ""
+        listed = "; ".join(problems[:MOST_SHOWN])
+        raise InputError(f"rows must be facts, but {listed}{more}; nothing was saved, correct them")
+    return declarations
+
+
+def _from_row(row: Any, engine: Engine) -> Declaration:
+    if isinstance(row, tuple):
+        row = dict(zip(("subject", "predicate", "object"), row, strict=False)) if len(row) in (2, 3) else None
+    if not isinstance(row, Mapping):
+        raise InputError(f"a fact must be a dict or (subject, predicate, object), got {short(row)}; give it so")
+    if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
+        known = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
+        raise InputError(f"a fact must have only the fields {known}, got {sorted(map(str, unknown))}; rename them")
+    fact = validate_fact(row)
+    _check_types(fact, engine.settings)
+    return Declaration(_to_state([fact], None, {name: row.get(name) for name in EPISODE_FIELDS}, engine))
+
+
+def _map_record(record: Any, mapping: RecordMapping, episode: Mapping[str, Any], engine: Engine) -> Declaration:
+    mapped = mapping.apply(record)
+    for fact in mapped.facts:
+        _check_types(fact, engine.settings)
+    fields = {**mapped.episode, **{name: value for name, value in episode.items() if value is not None}}
+    return Declaration(_to_state(mapped.facts, record, fields, engine), mapped.unmapped)
+
+
+def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Mapping[str, Any], engine: Engine) -> State:
+    """Return the state of the episode that declares *facts*; it is checked as far as that goes without saving it."""
+    trust, at = episode.get("trust"), episode.get("at")
+    state = {
+        **episode,
+        "content": to_content(facts, record),
+        "kind": EpisodeKind.FACT.value,
+        "at": (at.isoformat() if isinstance(at, date) else at) or iso_or_text(instant(engine.driver.clock())),
+        "expires_at": iso_or_text(episode.get("expires_at")),
+        "trust": 1.0 if trust is None else trust,
+    }
+    validate_episode(state, engine.settings, 0)
+    return state
+
+
+def _check_types(fact: DeclaredFact, settings: Settings) -> None:
+    names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
+    for field in ("subject_type", "object_type"):
+        name = getattr(fact, field)
+        if name is not None and name.casefold() not in names:
+            raise InputError(f"{field} must be one of {', '.join(names.values())}, got {name!r}; declare it in Settings")

@@ -1,0 +1,170 @@
+"""Mappings: which facts a JSON record states, by paths into it.
+
+A mapping has the fields of a declared fact. A string that begins with ``$`` is a path, any other value stands for
+itself; ``$$`` begins a string with ``$``. A path is ``$`` and then any of ``.key``, ``["any key"]``, ``[0]``, ``[-1]``
+and ``[*]``. With ``[*]`` there is one fact for each item of a list; paths with the same beginning take the same item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from reprlib import repr as short
+from typing import Any
+
+from kg_memory.errors import InputError
+from kg_memory.ingestion.declared import DeclaredFact, validate_fact
+
+FACT_FIELDS = frozenset(
+    "subject predicate object valid_at invalid_at sentence confidence subject_type object_type".split()
+)
+"""The fields of a fact."""
+EPISODE_FIELDS = frozenset("source source_id trust at".split())
+"""The fields of the episode that states it."""
+REQUIRED = ("subject", "predicate", "object")
+"""The fields without which there is no fact, where the mapping has them."""
+MOST_ITEMS = 5000
+_STEP = re.compile(r'\.([^.\[\]"]+)|\["([^"]+)"\]|\[(-?\d+|\*)\]')
+_MISSING = object()
+
+Step = str | int | None
+"""A key, a place in a list, or ``None`` for each item of it."""
+Path = tuple[Step, ...]
+FactMapping = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""The mapping of one fact, or of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRecord:
+    """The facts that a record states, the `unmapped` ones with the reason, and the fields of its episode."""
+
+    facts: tuple[DeclaredFact, ...]
+    unmapped: tuple[str, ...]
+    episode: Mapping[str, Any]
+
+
+class RecordMapping:
+    """A mapping whose paths are read; it applies to any number of records.
+
+    Errors: `InputError` for a mapping that none can be.
+    """
+
+    def __init__(self, mapping: FactMapping) -> None:
+        rows = [mapping] if isinstance(mapping, Mapping) else mapping
+        if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
+            raise InputError(f"mapping must be a dict or a list of dicts, got {short(mapping)}; map at least one fact")
+        self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
+
+    def apply(self, record: Any) -> MappedRecord:
+        """Return what *record* states."""
+        facts: list[DeclaredFact] = []
+        unmapped: list[str] = []
+        episode: dict[str, Any] = {}
+        for number, mapping in enumerate(self._rows, start=1):
+            for values in _expand(mapping, record):
+                if len(facts) + len(unmapped) >= MOST_ITEMS:
+                    raise InputError(f"a record must state at most {MOST_ITEMS} facts; split it")
+                own = {name: _look_up(value, record) for name, value in values.items()}
+                for name in EPISODE_FIELDS & own.keys():
+                    value = own.pop(name)
+                    if value is not _MISSING and value is not None:
+                        episode.setdefault(name, _to_name(value) if name != "trust" else value)
+                fact = _to_fact(own, values, number)
+                if isinstance(fact, DeclaredFact):
+                    facts.append(fact)
+                else:
+                    unmapped.append(fact)
+        return MappedRecord(tuple(facts), tuple(unmapped), episode)
+
+
+def _read_mapping(row: object, number: int) -> dict[str, Any]:
+    if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
+        raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
+    if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
+        known = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
+        raise InputError(f"mapping {number} must have only the fields {known}, got {sorted(map(str, unknown))}")
+    return {name: _read_value(value) for name, value in row.items()}
+
+
+def _read_value(value: Any) -> Any:
+    """Return *value*, a path as a tuple of its steps."""
+    if not isinstance(value, str) or not value.startswith("$"):
+        return value
+    if value.startswith("$$"):
+        return value[1:]
+    steps: list[Step] = []
+    place = 1
+    while place < len(value):
+        match = _STEP.match(value, place)
+        if match is None:
+            where = f"at character {place + 1}"
+            raise InputError(f"a path must be such as $.jobs[*].from, got {value!r}; correct it {where}")
+        key, quoted, index = match.groups()
+        steps.append(key or quoted if index is None else None if index == "*" else int(index))
+        place = match.end()
+    return tuple(steps)
+
+
+def _expand(mapping: Mapping[str, Any], record: Any) -> Iterator[dict[str, Any]]:
+    """Yield *mapping* once for each combination of the items that its paths with ``[*]`` run through."""
+    starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
+    if not starred:
+        yield dict(mapping)
+        return
+    first = min(starred, key=lambda path: path.index(None))
+    prefix = first[: first.index(None)]
+    items = _look_up(prefix, record)
+    if not isinstance(items, list):
+        yield dict(mapping)  # its path is missing, which is reported
+        return
+    for place in range(len(items)):
+        yield from _expand({name: _take_item(value, prefix, place) for name, value in mapping.items()}, record)
+
+
+def _take_item(value: Any, prefix: Path, place: int) -> Any:
+    runs_through = isinstance(value, tuple) and value[: len(prefix) + 1] == (*prefix, None)
+    return (*prefix, place, *value[len(prefix) + 1 :]) if runs_through else value
+
+
+def _look_up(value: Any, record: Any) -> Any:
+    """Return what stands at the path *value*; any other value stands for itself."""
+    if not isinstance(value, tuple):
+        return value
+    for step in value:
+        inside = isinstance(record, dict) if isinstance(step, str) else isinstance(record, list)
+        try:
+            record = record[step] if inside and step is not None else _MISSING
+        except (KeyError, IndexError):
+            return _MISSING
+    return record
+
+
+def _to_fact(own: dict[str, Any], values: Mapping[str, Any], number: int) -> DeclaredFact | str:
+    """Return the fact with the fields *own*, or why there is none; *values* have the paths that they came from."""
+    for name in REQUIRED:
+        if name in own and own[name] in (_MISSING, None, "", []):
+            what = "is empty" if own[name] is not _MISSING else "is missing"
+            return f"mapping {number}: {name} {_show(values[name])} {what}"
+    present = {name: value for name, value in own.items() if value is not _MISSING}
+    for name in REQUIRED:
+        if name in present:
+            present[name] = _to_name(present[name])
+    try:
+        return validate_fact(present)
+    except InputError as error:
+        return f"mapping {number}: {error}"
+
+
+def _to_name(value: Any) -> Any:
+    """Return a number as the name that it is: an id, a year."""
+    if isinstance(value, list):
+        return list(map(_to_name, value))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+def _show(path: Any) -> str:
+    if not isinstance(path, tuple):
+        return repr(path)
+    return "$" + "".join(f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in path)
