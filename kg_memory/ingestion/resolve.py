@@ -39,12 +39,11 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     ambiguous is one question for all entities; where the plan reads at once, with the questions of later steps.
     """
     mentions = draft.mentions
-    if draft.episode.is_declared:
-        settings = settings.with_(merge_threshold=1.0, ask_threshold=1.0)  # a declared name is meant exactly
     # Embed all that later steps need along with the names: one request instead of three.
     texts = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
     vectors = yield from embed([*(mention.name for mention in mentions), *texts])
-    candidates = yield from find_candidates(mentions, vectors[: len(mentions)], settings)
+    is_declared = draft.episode.is_declared  # then a name is meant exactly
+    candidates = yield from find_candidates(mentions, vectors[: len(mentions)], settings, exact=is_declared)
     identities = answers_before(mentions, candidates, draft.identities)
     unsure = {new: among for new, among in unclear(mentions, candidates, settings).items() if new not in identities}
     if not unsure:
@@ -66,8 +65,10 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 # Candidates
 
 
-def find_candidates(mentions: Sequence[Mention], vectors: Sequence[Vector], settings: Settings) -> Flow[ByPlace]:
-    """Return the known entities that each mention may be, best first.
+def find_candidates(
+    mentions: Sequence[Mention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
+) -> Flow[ByPlace]:
+    """Return the known entities that each mention may be, best first; *exact* are only those that have its name.
 
     Raises: `EmbeddingMismatch` where the known ones are, or were, embedded anew by another model meanwhile.
     """
@@ -84,7 +85,11 @@ def find_candidates(mentions: Sequence[Mention], vectors: Sequence[Vector], sett
     if not names:
         return {}
     limit = settings.candidates
-    rows = yield from read(queries.SIMILAR_ENTITIES, names=names, limit=limit, threshold=settings.ask_threshold or 0.0)
+    if exact:
+        rows = yield from read(queries.NAMESAKES, names=[{"new": row["new"], "alias": row["alias"]} for row in names])
+    else:
+        threshold = settings.ask_threshold or 0.0
+        rows = yield from read(queries.SIMILAR_ENTITIES, names=names, limit=limit, threshold=threshold)
     candidates: dict[int, list[JSON]] = {new: [] for new in range(len(mentions))}
     for row in rows:
         if row["kind"] == "vectors":

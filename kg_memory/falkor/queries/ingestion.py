@@ -219,14 +219,17 @@ DELETE p
 """Write summaries, and the difference in word counts to those before."""
 
 
-SIMILAR_ENTITIES = f"""
+NAMESAKES = f"""
 MATCH (e:Meta {{id: 'schema'}})
 RETURN 'vectors' AS kind, NULL AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
 UNION ALL
 UNWIND $names AS row
 MATCH (:Alias {{key: row.alias}})-[:NAMES]->(e:Entity)
 RETURN 'candidate' AS kind, row.new AS new, {part.KNOWN_MAP} AS entity, 1.0 AS score
-UNION ALL
+"""
+"""The stored entities that have just the names of new ones, in the rows of `SIMILAR_ENTITIES`."""
+
+SIMILAR_ENTITIES = f"""{NAMESAKES}UNION ALL
 UNWIND $names AS row
 CALL {{
   WITH row
