@@ -146,6 +146,7 @@ def _add_reading(command: Command) -> None:
         action="store_true",
         help="keep the conversations of a file apart: each in NAMESPACE/<its name>",
     )
+    _add_declare(command)
     again = command("retry", "ingest:retry", "read again what could not be read", texts.RETRY)
     again.add_argument("ids", nargs="*", metavar="ID", help="the episodes that are meant (default: all that failed)")
     about = "read again, with more care, what was read by a cheaper plan"
@@ -155,6 +156,24 @@ def _add_reading(command: Command) -> None:
     for made in (again, deeper):
         made.add_argument("--skipped", action="store_true", help="also what was not read as there is nothing in it")
     deeper.add_argument("--dry-run", action="store_true", help="tell how many they are, and change nothing")
+
+
+def _add_declare(command: Command) -> None:
+    made = command("declare", "declare:declare", "state facts that you know, without a model", texts.DECLARE)
+    made.add_argument("words", nargs="*", metavar="WORD", help="SUBJECT PREDICATE, and any number of OBJECTs")
+    made.add_argument("--file", type=Path, metavar="FILE", help="state all facts of a CSV, TSV, JSON Lines or JSON file")
+    about = "a JSON file that says which facts each record of the file states"
+    made.add_argument("--mapping", type=Path, metavar="FILE", help=about)
+    made.add_argument("--valid-at", metavar="TIME", help="since when it is so: 2024-05-01, 2024-05, 2024")
+    made.add_argument("--invalid-at", metavar="TIME", help="when it ceased to be so")
+    made.add_argument("--at", metavar="TIME", help="when it was stated (default: now)")
+    made.add_argument("--sentence", metavar="TEXT", help="the fact in words (default: made of the triple)")
+    made.add_argument("--source", metavar="NAME", help="where it comes from (default, of a file: its name)")
+    made.add_argument("--source-id", metavar="ID", help="its id there; the same id is stored once")
+    made.add_argument("--confidence", type=float, metavar="N", help="how sure it is, 0 to 1 (default: 1)")
+    made.add_argument("--trust", type=float, metavar="N", help="how far its source is believed, 0 to 1 (default: 1)")
+    made.add_argument("--subject-type", metavar="TYPE", help="what the subject is, such as Person")
+    made.add_argument("--object-type", metavar="TYPE", help="what the objects are")
 
 
 def _add_ask(command: Command) -> None:

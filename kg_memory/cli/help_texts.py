@@ -44,6 +44,18 @@ examples:
   kg-memory ingest notes.txt --format text --at 2024-05-01
   kg-memory ingest *.json --namespace ann@example.com --strict
 """
+DECLARE = """\
+A row of a file has the fields subject, predicate, object, valid_at, invalid_at, sentence, source, source_id,
+confidence, trust, at, subject_type and object_type, of which the first two are needed. In CSV and TSV the first line
+names them. With --mapping the rows are records of yours; see docs/declared.md for the paths in a mapping.
+All rows are checked before the first is saved. The same file again states nothing twice.
+
+examples:
+  kg-memory declare Ann WORKS_AT Acme --valid-at 2024-05
+  kg-memory declare Ann "is retired" --valid-at 2024
+  kg-memory declare --file people.csv --source crm
+  kg-memory declare --file employees.jsonl --mapping mapping.json
+"""
 TIMES = """\
 A TIME or PERIOD is a date (2019, 2019-05, 2019-05-03, 2019-05-03T18:00) or words, English or Chinese
 ("last March", "two weeks ago", "上个月"), in UTC. A PERIOD may also be FROM..UNTIL, with either end left out;

@@ -1,0 +1,134 @@
+"""``kg-memory declare``: state facts as triples, one by one or from a file, without a model."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.output import ProgressBar, Screen, count_noun
+from kg_memory.cli.readers.reading import check, lines_of, whole_text
+from kg_memory.errors import InputError
+from kg_memory.models.operations import AddResult
+
+_OPTIONS = "valid_at invalid_at sentence source source_id confidence trust at subject_type object_type".split()
+_NUMBERS = ("confidence", "trust")
+_SHOWN = 10
+Row = dict[str, Any]
+
+
+def declare(arguments: Namespace, screen: Screen) -> int:
+    """State the fact of the command line, or all of a file; return 1 if any is saved but not finished."""
+    rows = _rows_of(arguments)
+    mapping = _read_json(arguments.mapping) if arguments.mapping else None
+    namespace = namespace_of(arguments)
+    with open_memory(arguments, screen) as memory, ProgressBar(len(rows), screen) as meter:
+        began = time.monotonic()
+        added = memory.facts.add_many(rows, mapping=mapping, namespace=namespace, progress=meter.progress)
+        seconds = time.monotonic() - began
+    _report(added, seconds, screen)
+    return any(result.error for result in added)
+
+
+def _rows_of(arguments: Namespace) -> Sequence[Row]:
+    words = arguments.words
+    options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
+    if arguments.file is None:
+        if arguments.mapping is not None or len(words) < 2:
+            raise InputError("nothing is stated: give SUBJECT PREDICATE [OBJECT ...], or --file with or without --mapping")
+        return [{"subject": words[0], "predicate": words[1], "object": words[2:] or None, **options}]
+    if words:
+        raise InputError(f"--file must stand alone, got {' '.join(words)!r} too; leave one of them out")
+    rows = list(_read_rows(arguments.file))
+    if not rows:
+        raise InputError(f"{arguments.file} has no facts in it: give rows, or check the file")
+    return rows if arguments.mapping else list(_identify(({**options, **row} for row in rows), arguments.file))
+
+
+def _identify(rows: Iterator[Row], path: Path) -> Iterator[Row]:
+    """Yield *rows*, those without an id with one of their content: the same file again states nothing anew."""
+    counts = Counter[str]()
+    for row in rows:
+        digest = hashlib.sha256(json.dumps(row, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        counts[digest] += 1
+        id_ = digest if counts[digest] == 1 else f"{digest}-{counts[digest]}"
+        yield row if row.get("source_id") else {"source": path.name, **row, "source_id": id_}
+
+
+def _read_rows(path: Path) -> Iterator[Row]:
+    check(path)
+    if path.suffix.lower() in (".csv", ".tsv"):
+        yield from _read_table(path)
+        return
+    if path.suffix.lower() == ".json":
+        document = _read_json(path)
+        yield from document if isinstance(document, list) else [document]
+        return
+    for line in lines_of(path):
+        if isinstance(line, InputError):
+            raise InputError(f"{path}: {line}")
+        number, text = line
+        if text.strip():
+            try:
+                yield json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}:{number}: not valid JSON ({error}): correct the line") from None
+
+
+def _read_table(path: Path) -> Iterator[Row]:
+    """Yield the rows of a table, whose first line names the fields; an empty cell is not set."""
+    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
+    table = csv.DictReader(io.StringIO(whole_text(path), newline=""), dialect=dialect, strict=True)
+    try:
+        for row in table:
+            if None in row or None in row.values():
+                raise InputError(f"{path}:{table.line_num}: the line must have as many cells as the first; mend it")
+            cells = {name.strip(): cell.strip() for name, cell in row.items() if cell.strip()}
+            yield {name: _to_number(name, cell, path, table.line_num) for name, cell in cells.items()}
+    except csv.Error as error:
+        raise InputError(f"{path}:{table.line_num}: not valid CSV ({error}): correct the line") from None
+
+
+def _to_number(name: str, cell: str, path: Path, line: int) -> str | float:
+    if name not in _NUMBERS:
+        return cell
+    try:
+        return float(cell)
+    except ValueError:
+        raise InputError(f"{path}:{line}: {name} must be a number, got {cell!r}; correct it") from None
+
+
+def _read_json(path: Path) -> Any:
+    check(path)
+    try:
+        return json.loads(whole_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not valid JSON ({error}): correct it") from None
+
+
+def _report(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
+    facts = sum(len(result.facts) for result in added)
+    known = sum(not result.new for result in added)
+    unmapped = [problem for result in added for problem in result.unmapped]
+    ended = [sentence for result in added for sentence in result.ended]
+    errors = [result.error for result in added if result.error]
+    if screen.as_json:
+        numbers = {"facts": facts, "known": known, "seconds": round(seconds, 2), "per_second": round(facts / seconds, 1)}
+        screen.json({**numbers, "ended": ended, "unmapped": unmapped, "errors": errors})
+        return
+    speed = f"{seconds:.1f} s, {facts / seconds:.0f} facts a second"
+    again = f", {known} there already" if known else ""
+    screen.line(f"{count_noun(facts, 'fact')} stated{again} ({speed})", "bold")
+    for heading, lines in (("no longer so", ended), ("left out", unmapped), ("saved but not finished", errors)):
+        for line in lines[:_SHOWN]:
+            screen.note(f"{heading}: {line}")
+        if len(lines) > _SHOWN:
+            screen.note(f"... and {len(lines) - _SHOWN} more {heading} (--json lists all)")

@@ -1,0 +1,23 @@
+"""A memory whose model must not be asked."""
+
+import pytest
+
+from kg_memory.memory.memory import GraphMemory
+
+
+class Unasked:
+    """A model that fails the test that asks it."""
+
+    name = "unasked"
+
+    def answer(self, ask):
+        raise AssertionError(f"the model was asked {ask.prompt.name}")
+
+    async def aanswer(self, ask):
+        return self.answer(ask)
+
+
+@pytest.fixture
+def declaring(server, embeddings, settings):
+    with GraphMemory(settings.with_(url=server.url), model=Unasked(), embeddings=embeddings) as opened:
+        yield opened

@@ -1,0 +1,265 @@
+"""Declared facts obey the rules of read ones, and no model is asked."""
+
+import asyncio
+import itertools
+import threading
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from kg_memory.errors import EmbeddingUnavailable, InputError
+from kg_memory.ingestion.declared import complete_content, parse_content, to_content, validate_fact
+from kg_memory.models.graph import EpisodeKind, EpisodeStatus
+
+
+def periods(facts):
+    """Return the facts with their times, sorted."""
+    return sorted((fact.sentence, str(fact.valid_at), str(fact.invalid_at)) for fact in facts)
+
+
+def test_a_fact_is_known_dated_sourced_and_found(declaring, namespace):
+    added = declaring.facts.add(
+        "Ann", "WORKS_AT", "Acme", valid_at="2020-05", source="crm", source_id="7", confidence=0.9, trust=0.5,
+        at="2024-01-01", subject_type="Person", object_type="organization", namespace=namespace,
+    )  # fmt: skip
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert (fact.subject, fact.predicate, fact.objects) == ("Ann", "WORKS_AT", ("Acme",))
+    assert (fact.valid_at, fact.precision, fact.invalid_at) == (datetime(2020, 5, 1, tzinfo=UTC), "month", None)
+    assert (fact.confidence, fact.trust, fact.sentence) == (0.9, 0.5, "Ann works at Acme")
+    (source,) = fact.sources
+    assert (source.episode, source.source_id, source.quote) == (added.episode, "7", "Ann works at Acme")
+    assert source.at == datetime(2024, 1, 1, tzinfo=UTC)
+    assert added.facts == ("Ann works at Acme",)
+    assert added.usage.calls == 0
+    episode = declaring.episodes.get(added.episode, namespace=namespace)
+    assert (episode.kind, episode.plan, episode.status) == (EpisodeKind.FACT, "declared", EpisodeStatus.DONE)
+    types = {entity.name: entity.type for entity in declaring.entities.list(namespace=namespace)}
+    assert types == {"Ann": "Person", "Acme": "Organization"}
+    results = declaring.search("Where does Ann work?", namespace=namespace)
+    assert [found.id for found in results.facts] == [fact.id]
+    assert "Ann works at Acme" in declaring.context("Where does Ann work?", namespace=namespace)
+
+
+def test_a_single_valued_predicate_supersedes_in_any_order(declaring, namespace):
+    rows = [("Oslo", "2020"), ("Bergen", "2022-05"), ("Rome", "2024-02-03")]
+    seen = set()
+    for number, order in enumerate(itertools.permutations(rows)):
+        own = f"{namespace}{number}"
+        for place, since in order:
+            declaring.facts.add("Ann", "lives in", place, valid_at=since, namespace=own)
+        seen.add(tuple(periods(declaring.facts.about("Ann", namespace=own))))
+    (only,) = seen
+    assert [(sentence, end[:10]) for sentence, _, end in only] == [
+        ("Ann lives in Bergen", "2024-02-03"),
+        ("Ann lives in Oslo", "2022-05-01"),
+        ("Ann lives in Rome", "None"),
+    ]
+
+
+def test_a_later_fact_names_what_it_ended_and_the_past_stays_on_both_clocks(declaring, namespace):
+    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", namespace=namespace)
+    before = datetime.now(UTC)
+    added = declaring.facts.add("Ann", "WORKS_AT", "Globex", valid_at="2023", namespace=namespace)
+    assert added.ended == ("Ann works at Acme",)
+    then = declaring.facts.about("Ann", as_of="2021", namespace=namespace)
+    assert [fact.objects for fact in then] == [("Acme",)]
+    believed = declaring.facts.about("Ann", believed_at=before, namespace=namespace)
+    assert [(fact.objects, fact.invalid_at) for fact in believed] == [(("Acme",), None)]
+    # Of a predicate with several values none ends another.
+    for name in ("chess", "jazz"):
+        declaring.facts.add("Ann", "LIKES", name, valid_at="2020", namespace=namespace)
+    assert len(declaring.facts.about("Ann", as_of="now", namespace=namespace)) == 3
+
+
+def test_the_end_alone_ends_what_is_known(declaring, namespace):
+    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", namespace=namespace)
+    declaring.facts.add("Ann", "WORKS_AT", "Acme", invalid_at="2023-06-01", namespace=namespace)
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert (fact.valid_at.year, fact.invalid_at, len(fact.sources)) == (2020, datetime(2023, 6, 1, tzinfo=UTC), 2)
+
+
+def test_said_again_is_another_source_and_forgetting_takes_each_back(declaring, namespace):
+    first = declaring.facts.add("Ann", "LIKES", "jazz", source_id="a", namespace=namespace)
+    again = declaring.facts.add("Ann", "likes", "Jazz", source_id="b", namespace=namespace)
+    same = declaring.facts.add("Ann", "likes", "Jazz", source_id="b", namespace=namespace)
+    assert (again.new, same.new, same.episode) == (True, False, again.episode)
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert {source.episode for source in fact.sources} == {first.episode, again.episode}
+    declaring.privacy.forget(episode=first.episode, namespace=namespace)
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert [source.episode for source in fact.sources] == [again.episode]
+    receipt = declaring.privacy.forget(episode=again.episode, namespace=namespace)
+    assert not receipt.residue
+    assert declaring.facts.about("Ann", namespace=namespace) == []
+    assert declaring.stats(namespace=namespace).entities == 0
+
+
+def test_forgetting_what_superseded_restores_what_it_ended(declaring, namespace):
+    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", namespace=namespace)
+    added = declaring.facts.add("Ann", "WORKS_AT", "Globex", valid_at="2023", namespace=namespace)
+    declaring.privacy.forget(episode=added.episode, namespace=namespace)
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert (fact.objects, fact.invalid_at) == (("Acme",), None)
+
+
+def test_one_entity_or_many(declaring, namespace):
+    declaring.facts.add("Ann", "is retired", valid_at=2024, namespace=namespace)
+    declaring.facts.add("Ann", "MET", ["Bo", "Cy", "bo"], valid_at=date(2021, 3, 4), namespace=namespace)
+    retired, met = declaring.facts.about("Ann", namespace=namespace)
+    assert (retired.objects, retired.sentence, retired.precision) == ((), "Ann is retired", "year")
+    assert (set(met.objects), met.sentence, met.precision) == ({"Bo", "Cy"}, "Ann met Bo and Cy", "day")
+    (ann,) = [entity for entity in declaring.entities.list(namespace=namespace) if entity.name == "Ann"]
+    assert ann.summary.count("Ann is retired") == 1
+    found = declaring.search("Who is retired?", namespace=namespace).facts
+    assert "Ann is retired" in [fact.sentence for fact in found]
+    declaring.communities.list(namespace=namespace)
+
+
+def test_a_declared_fact_joins_what_messages_say(memory, namespace):
+    memory.add("I live in Oslo", speaker="Ann", at="2020-01-01", namespace=namespace)
+    memory.model = None
+    asked = len(memory.driver.model.asked)
+    memory.facts.add("Ann", "lives in", "Oslo", at="2021-01-01", namespace=namespace)
+    memory.facts.add("ann", "lives in", "Paris", valid_at="2022", namespace=namespace)
+    assert len(memory.driver.model.asked) == asked
+    oslo, paris = sorted(memory.facts.about("Ann", namespace=namespace), key=lambda fact: fact.objects)
+    assert len(oslo.sources) == 2
+    assert (oslo.invalid_at.year, paris.invalid_at) == (2022, None)
+    names = [entity.name for entity in memory.entities.list(namespace=namespace)]
+    assert sorted(names) == ["Ann", "Oslo", "Paris"]
+    # A message after it has the declared facts to compare with, and none of them as words of the conversation.
+    memory.add("I live in Rome", speaker="Ann", at="2023-01-01", namespace=namespace)
+    current = memory.facts.about("Ann", as_of="now", namespace=namespace)
+    assert [fact.objects for fact in current] == [("Rome",)]
+    previous = memory.driver.model.asks("extract_message")[-1]["previous"]
+    assert [message["content"] for message in previous] == ["I live in Oslo"]
+
+
+def test_names_are_taken_exactly(declaring, namespace):
+    names = ["US", "WHO", "It", "Acme North", "Acme South", "李雷", "Ärger", "React", "Customer 1", "Customer 2", "42"]
+    for name in names:
+        declaring.facts.add(name, "IS_LISTED", namespace=namespace)
+    assert {entity.name for entity in declaring.entities.list(namespace=namespace)} == set(names)
+    assert [fact.sentence for fact in declaring.facts.about("李雷", namespace=namespace)] == ["李雷 is listed"]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"subject": ""}, "subject must be"),
+        ({"subject": "!?"}, "subject must have a letter"),
+        ({"subject": 3}, "subject must be"),
+        ({"subject": "x" * 600}, "at most 512 bytes"),
+        ({"predicate": None}, "predicate must be"),
+        ({"predicate": "->"}, "predicate must be words"),
+        ({"predicate": "x" * 65}, "at most 64"),
+        ({"object": "ANN"}, "object must be another"),
+        ({"object": {"name": "Acme"}}, "object must be a name"),
+        ({"object": ["Acme", None]}, "object must be"),
+        ({"object": [f"o{number}" for number in range(51)]}, "at most 50"),
+        ({"valid_at": "soon"}, "valid_at must be a time"),
+        ({"valid_at": True}, "valid_at must be a time"),
+        ({"valid_at": "2024-13"}, "valid_at must be a time"),
+        ({"valid_at": "2024", "invalid_at": "2023"}, "invalid_at must be after valid_at"),
+        ({"valid_at": "2024", "invalid_at": "2024"}, "invalid_at must be after valid_at"),
+        ({"confidence": 2}, "confidence must be"),
+        ({"confidence": float("nan")}, "confidence must be"),
+        ({"trust": -1}, "trust must be"),
+        ({"sentence": "x" * 2001}, "sentence must be"),
+        ({"at": "yesterday"}, "at is 'yesterday'"),
+        ({"subject_type": "Alien"}, "subject_type must be one of Entity, Person"),
+    ],
+)
+def test_bad_input_is_a_clear_error_and_nothing_is_saved(declaring, namespace, row, problem):
+    whole = {"subject": "Ann", "predicate": "WORKS_AT", "object": "Acme", **row}
+    subject, predicate, object_ = (whole.pop(name) for name in ("subject", "predicate", "object"))
+    with pytest.raises(InputError, match=problem):
+        declaring.facts.add(subject, predicate, object_, **whole, namespace=namespace)
+    assert declaring.stats(namespace=namespace).episodes == 0
+
+
+def test_hostile_names_do_no_harm(declaring, namespace):
+    names = ["'); MATCH (n) DETACH DELETE n //", "$.a[*]", "a\x00b", '{"facts": []}', "</FACTS>", "\ud800x", "ﷺ" * 9]
+    for name in names:
+        declaring.facts.add(name, "KNOWS", f"friend of {name}"[:90], sentence=f'"{name}"\n\\n', namespace=namespace)
+    counts = declaring.stats(namespace=namespace)
+    assert (counts.episodes, counts.facts, counts.failed) == (len(names), len(names), 0)
+
+
+def test_a_fact_that_cannot_be_embedded_is_saved_and_resumed(declaring, embeddings, namespace, monkeypatch):
+    def fail(_):
+        raise EmbeddingUnavailable("down")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(embeddings), "embed_documents", lambda self, texts: fail(texts))
+        with pytest.raises(EmbeddingUnavailable):
+            declaring.facts.add("Ann", "WORKS_AT", "Acme", namespace=namespace)
+    assert declaring.stats(namespace=namespace).waiting == 1
+    (resumed,) = declaring.episodes.resume(namespace=namespace)
+    assert resumed.facts == ("Ann works at Acme",)
+    assert len(declaring.facts.about("Ann", namespace=namespace)) == 1
+
+
+def test_async_and_many_writers_at_once(declaring, namespace):
+    async def state(places):
+        await asyncio.gather(
+            *(declaring.facts.aadd("Ann", "LIVES_IN", place, valid_at=since, namespace=namespace) for place, since in places)
+        )
+
+    places = [(f"Town {year}", str(year)) for year in range(2000, 2012)]
+    threads = [threading.Thread(target=lambda own=own: asyncio.run(state(own))) for own in (places[::2], places[1::2])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    facts = sorted(declaring.facts.about("Ann", namespace=namespace), key=lambda fact: fact.valid_at)
+    assert [fact.valid_at.year for fact in facts] == list(range(2000, 2012))
+    assert [fact.invalid_at and fact.invalid_at.year for fact in facts] == [*range(2001, 2012), None]
+
+
+def test_export_and_import_keep_them(declaring, namespace, tmp_path):
+    declaring.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", source_id="1", namespace=namespace)
+    declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="2", namespace=namespace)
+    declaring.data.export(tmp_path / "all.jsonl", namespace=namespace)
+    copy = f"{namespace} copy"
+    declaring.data.import_(tmp_path / "all.jsonl", namespace=copy)
+    assert periods(declaring.facts.about("Ann", namespace=copy)) == periods(declaring.facts.about("Ann", namespace=namespace))
+    again = declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="2", namespace=copy)
+    more = declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="3", namespace=copy)
+    assert (again.new, more.new) == (False, True)
+    assert declaring.stats(namespace=copy).facts == 2
+
+
+def test_economy_does_not_read_what_waits(server, embeddings, namespace):
+    from kg_memory.memory.memory import GraphMemory
+    from kg_memory.settings import Settings
+    from tests.declared.conftest import Unasked
+
+    economy = Settings(merge_threshold=0.98, ask_threshold=0.6, plan="economy", url=server.url)
+    with GraphMemory(economy, model=Unasked(), embeddings=embeddings) as memory:
+        memory.add("I live in Oslo", speaker="Ann", namespace=namespace)
+        memory.facts.add("Ann", "WORKS_AT", "Acme", namespace=namespace)
+        content = to_content([validate_fact({"subject": "Bo", "predicate": "KNOWS", "object": "Ann"})])
+        memory.add(content, kind="fact", namespace=namespace)
+        assert (memory.stats(namespace=namespace).waiting, memory.stats(namespace=namespace).facts) == (1, 2)
+
+
+words = st.text(min_size=1, max_size=40).filter(lambda text: any(char.isalnum() for char in text))
+
+
+@given(st.lists(st.tuples(words, words, words, st.text(max_size=60)), min_size=1, max_size=4))
+@example([("A", "b", "C", '"\\'), ("A", "b", "D", "")])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+def test_content_keeps_what_is_declared(rows):
+    facts = []
+    for subject, predicate, object_, sentence in rows:
+        try:
+            row = {"subject": subject, "predicate": predicate, "object": object_, "sentence": sentence}
+            facts.append(validate_fact(row))
+        except InputError:
+            continue
+    content = to_content(facts) if facts else to_content([], {"id": 1})
+    assert parse_content(content) == tuple(facts)
+    assert complete_content(content) == content
