@@ -52,6 +52,13 @@ SHOWN = {
         "rank 1",
         "not among the first 2",
     ],
+    "14_declared_facts": [
+        "Ann Berg works at Acme",
+        "left out: mapping 1: object $.jobs[1].at is missing",
+        "Globex: 2023-05 to None",
+        "Acme: 2020-01 to 2023-05",
+        "Bo Lund lives in Oslo (since 2022)",
+    ],
 }
 """What each example prints, in this order."""
 HIDDEN = {"07_several_users": ("for bo.berg:", "Oslo")}

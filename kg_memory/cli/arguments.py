@@ -161,7 +161,9 @@ def _add_reading(command: Command) -> None:
 def _add_declare(command: Command) -> None:
     made = command("declare", "declare:declare", "state facts that you know, without a model", texts.DECLARE)
     made.add_argument("words", nargs="*", metavar="WORD", help="SUBJECT PREDICATE, and any number of OBJECTs")
-    made.add_argument("--file", type=Path, metavar="FILE", help="state all facts of a CSV, TSV, JSON Lines or JSON file")
+    made.add_argument(
+        "--file", type=Path, metavar="FILE", help="state the facts of a CSV, TSV, JSON Lines or JSON file"
+    )
     about = "a JSON file that says which facts each record of the file states"
     made.add_argument("--mapping", type=Path, metavar="FILE", help=about)
     made.add_argument("--valid-at", metavar="TIME", help="since when it is so: 2024-05-01, 2024-05, 2024")

@@ -10,6 +10,7 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ from kg_memory.models.operations import AddResult
 _OPTIONS = "valid_at invalid_at sentence source source_id confidence trust at subject_type object_type".split()
 _NUMBERS = ("confidence", "trust")
 _SHOWN = 10
+_HEADINGS = {
+    "ended": "no longer so",
+    "unmapped": "left out",
+    "skipped": "saved but not stated",
+    "errors": "saved but not finished",
+}
 Row = dict[str, Any]
 
 
@@ -43,7 +50,7 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
     options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
     if arguments.file is None:
         if arguments.mapping is not None or len(words) < 2:
-            raise InputError("nothing is stated: give SUBJECT PREDICATE [OBJECT ...], or --file with or without --mapping")
+            raise InputError("no fact is stated: give SUBJECT PREDICATE [OBJECT ...], or a --file")
         return [{"subject": words[0], "predicate": words[1], "object": words[2:] or None, **options}]
     if words:
         raise InputError(f"--file must stand alone, got {' '.join(words)!r} too; leave one of them out")
@@ -116,19 +123,22 @@ def _read_json(path: Path) -> Any:
 
 def _report(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
     facts = sum(len(result.facts) for result in added)
-    known = sum(not result.new for result in added)
-    unmapped = [problem for result in added for problem in result.unmapped]
-    ended = [sentence for result in added for sentence in result.ended]
-    errors = [result.error for result in added if result.error]
+    again, rate = sum(not result.new for result in added), facts / max(seconds, 1e-6)
+    notes = {
+        "ended": list(chain.from_iterable(result.ended for result in added)),
+        "unmapped": list(chain.from_iterable(result.unmapped for result in added)),
+        "skipped": [result.skipped for result in added if result.skipped],
+        "errors": [result.error for result in added if result.error],
+    }
     if screen.as_json:
-        numbers = {"facts": facts, "known": known, "seconds": round(seconds, 2), "per_second": round(facts / seconds, 1)}
-        screen.json({**numbers, "ended": ended, "unmapped": unmapped, "errors": errors})
+        numbers = {"facts": facts, "again": again, "seconds": round(seconds, 2), "per_second": round(rate, 1)}
+        screen.json({**numbers, **notes})
         return
-    speed = f"{seconds:.1f} s, {facts / seconds:.0f} facts a second"
-    again = f", {known} there already" if known else ""
-    screen.line(f"{count_noun(facts, 'fact')} stated{again} ({speed})", "bold")
-    for heading, lines in (("no longer so", ended), ("left out", unmapped), ("saved but not finished", errors)):
-        for line in lines[:_SHOWN]:
-            screen.note(f"{heading}: {line}")
-        if len(lines) > _SHOWN:
-            screen.note(f"... and {len(lines) - _SHOWN} more {heading} (--json lists all)")
+    repeated = f", {again} there already" if again else ""
+    speed = f"{seconds:.1f} s, {rate:.0f} facts a second"
+    screen.line(f"{count_noun(facts, 'fact')} stated{repeated} ({speed})", "bold")
+    for name, heading in _HEADINGS.items():
+        for text in notes[name][:_SHOWN]:
+            screen.note(f"{heading}: {text}")
+        if len(notes[name]) > _SHOWN:
+            screen.note(f"... and {len(notes[name]) - _SHOWN} more {heading} (--json lists all)")

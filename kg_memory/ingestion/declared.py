@@ -139,7 +139,10 @@ def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
     if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
         what = f"a name, a list of at most {MOST_OBJECTS} names or None"
         raise InputError(f"object must be {what}, got {short(value)}; state several facts of one object each")
-    by_key = {canonical_name(name): name for name in (_validate_entity("object", name) for name in names)}
+    by_key: dict[str, str] = {}
+    for name in names:
+        text = _validate_entity("object", name)
+        by_key.setdefault(canonical_name(text), text)
     if canonical_name(subject) in by_key:
         raise InputError(f"object must be another than the subject, got {subject!r} twice; leave it out")
     return tuple(by_key.values())
@@ -205,9 +208,9 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 
 
 def find_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[Mention, ...]:
-    """Return the entities of *facts*; of a name with several types the first counts, and an unknown type is the default.
+    """Return the entities of *facts*: of any name, even if it is a pronoun, as an application means what it says.
 
-    Any name is one: pronouns too, as an application means what it says.
+    Of a name with several types the first counts, and an unknown type is the default.
     """
     types = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     named: dict[str, tuple[str, str | None]] = {}

@@ -26,7 +26,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
     It asks only where the facts were not read together with the entities.
     """
-    if draft.episode.is_declared:
+    if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}
     readings = locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))

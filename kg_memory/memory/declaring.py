@@ -6,7 +6,7 @@ They pass the same steps as messages, and no model is asked. All rows are valida
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date, datetime
 from itertools import chain
 from reprlib import repr as short
@@ -156,15 +156,12 @@ def _texts(state: State) -> Iterator[str]:
 
 
 def _validate_rows(rows: Iterable[Any], mapping: FactMapping | None, engine: Engine) -> list[Declaration]:
-    read: Callable[[Any], Declaration] = lambda row: _from_row(row, engine)  # noqa: E731
-    if mapping is not None:
-        paths = RecordMapping(mapping)
-        read = lambda record: _map_record(record, paths, {}, engine)  # noqa: E731
+    paths = None if mapping is None else RecordMapping(mapping)
     declarations: list[Declaration] = []
     problems: list[str] = []
     for number, row in enumerate(rows, start=1):
         try:
-            declarations.append(read(row))
+            declarations.append(_map_record(row, paths, {}, engine) if paths else _from_row(row, engine))
         except InputError as error:
             problems.append(f"row {number}: {error}")
     if problems:
@@ -181,8 +178,8 @@ def _from_row(row: Any, engine: Engine) -> Declaration:
     if not isinstance(row, Mapping):
         raise InputError(f"a fact must be a dict or (subject, predicate, object), got {short(row)}; give it so")
     if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
-        known = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
-        raise InputError(f"a fact must have only the fields {known}, got {sorted(map(str, unknown))}; rename them")
+        valid = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
+        raise InputError(f"a fact must have only the fields {valid}, got {sorted(map(str, unknown))}; rename them")
     fact = validate_fact(row)
     _check_types(fact, engine.settings)
     return Declaration(_to_state([fact], None, {name: row.get(name) for name in EPISODE_FIELDS}, engine))
@@ -216,4 +213,5 @@ def _check_types(fact: DeclaredFact, settings: Settings) -> None:
     for field in ("subject_type", "object_type"):
         name = getattr(fact, field)
         if name is not None and name.casefold() not in names:
-            raise InputError(f"{field} must be one of {', '.join(names.values())}, got {name!r}; declare it in Settings")
+            valid = ", ".join(names.values())
+            raise InputError(f"{field} must be one of {valid}, got {name!r}; declare it in Settings.entity_types")

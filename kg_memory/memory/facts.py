@@ -74,7 +74,7 @@ class Facts(Group):
         ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
         `EmbeddingError`.
         """
-        row = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
+        row: dict[str, Any] = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
         row |= {"valid_at": valid_at, "invalid_at": invalid_at, "confidence": confidence, "trust": trust, "at": at}
         row |= {"source": source, "source_id": source_id, "subject_type": subject_type, "object_type": object_type}
         return declare_one(self._engine, row, namespace)

@@ -82,8 +82,8 @@ def _read_mapping(row: object, number: int) -> dict[str, Any]:
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
     if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
-        known = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
-        raise InputError(f"mapping {number} must have only the fields {known}, got {sorted(map(str, unknown))}")
+        valid = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
+        raise InputError(f"mapping {number} must have only the fields {valid}, got {sorted(map(str, unknown))}")
     return {name: _read_value(value) for name, value in row.items()}
 
 

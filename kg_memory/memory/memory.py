@@ -209,13 +209,11 @@ class GraphMemory(Group, Closing):
         The episode is stored first: whatever fails later, `resume` finishes it.
         Errors: `InputError`, `DatabaseError`, `ModelError`, `EmbeddingError`.
         """
+        fields: dict[str, Any] = {"speaker": speaker, "at": at, "thread": thread, "source": source}
+        fields |= {"source_id": source_id, "trust": trust, "expires_at": expires_at}
         if mapping is not None:
-            fields = {"speaker": speaker, "at": at, "thread": thread, "source": source, "source_id": source_id}
-            fields |= {"trust": trust, "expires_at": expires_at}
             return add_record(self._engine, content, kind, mapping, fields, namespace)
-        where = {"thread": thread, "source": source, "source_id": source_id, "expires_at": expires_at}
-        state = input_state({"content": content, "kind": kind, "speaker": speaker, "at": at, "trust": trust, **where})
-        return add_input(self._engine, state, namespace)
+        return add_input(self._engine, input_state({"content": content, "kind": kind, **fields}), namespace)
 
     add, aadd = verb(_add)
 

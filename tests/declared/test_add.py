@@ -6,12 +6,16 @@ import threading
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
+from hypothesis import settings as checks
 from hypothesis import strategies as st
 
-from kg_memory.errors import EmbeddingUnavailable, InputError
+from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.ingestion.declared import complete_content, parse_content, to_content, validate_fact
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeKind, EpisodeStatus
+from kg_memory.settings import Settings
+from tests.declared.conftest import Unasked
 
 
 def periods(facts):
@@ -185,27 +189,33 @@ def test_hostile_names_do_no_harm(declaring, namespace):
     for name in names:
         declaring.facts.add(name, "KNOWS", f"friend of {name}"[:90], sentence=f'"{name}"\n\\n', namespace=namespace)
     counts = declaring.stats(namespace=namespace)
-    assert (counts.episodes, counts.facts, counts.failed) == (len(names), len(names), 0)
+    # What looks like an injection is saved, and stated only by a trusted source; see `Settings.trusted_sources`.
+    assert (counts.episodes, counts.facts, counts.skipped, counts.failed) == (len(names), len(names) - 1, 1, 0)
 
 
 def test_a_fact_that_cannot_be_embedded_is_saved_and_resumed(declaring, embeddings, namespace, monkeypatch):
-    def fail(_):
-        raise EmbeddingUnavailable("down")
+    declaring.facts.add("Bo", "WORKS_AT", "Acme", namespace=namespace)
+
+    def fail(*_):
+        raise ConnectionError("down")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(embeddings), "embed_documents", lambda self, texts: fail(texts))
-        with pytest.raises(EmbeddingUnavailable):
+        patch.setattr(type(embeddings), "embed_documents", fail)
+        with pytest.raises(EmbeddingError):
             declaring.facts.add("Ann", "WORKS_AT", "Acme", namespace=namespace)
-    assert declaring.stats(namespace=namespace).waiting == 1
-    (resumed,) = declaring.episodes.resume(namespace=namespace)
-    assert resumed.facts == ("Ann works at Acme",)
+    assert declaring.stats(namespace=namespace).episodes == 2
+    declaring.episodes.resume(namespace=namespace)
+    declaring.episodes.retry(namespace=namespace)
     assert len(declaring.facts.about("Ann", namespace=namespace)) == 1
 
 
 def test_async_and_many_writers_at_once(declaring, namespace):
     async def state(places):
         await asyncio.gather(
-            *(declaring.facts.aadd("Ann", "LIVES_IN", place, valid_at=since, namespace=namespace) for place, since in places)
+            *(
+                declaring.facts.aadd("Ann", "LIVES_IN", place, valid_at=since, namespace=namespace)
+                for place, since in places
+            )
         )
 
     places = [(f"Town {year}", str(year)) for year in range(2000, 2012)]
@@ -225,7 +235,9 @@ def test_export_and_import_keep_them(declaring, namespace, tmp_path):
     declaring.data.export(tmp_path / "all.jsonl", namespace=namespace)
     copy = f"{namespace} copy"
     declaring.data.import_(tmp_path / "all.jsonl", namespace=copy)
-    assert periods(declaring.facts.about("Ann", namespace=copy)) == periods(declaring.facts.about("Ann", namespace=namespace))
+    assert periods(declaring.facts.about("Ann", namespace=copy)) == periods(
+        declaring.facts.about("Ann", namespace=namespace)
+    )
     again = declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="2", namespace=copy)
     more = declaring.facts.add("Ann", "is retired", valid_at="2024", source_id="3", namespace=copy)
     assert (again.new, more.new) == (False, True)
@@ -233,10 +245,6 @@ def test_export_and_import_keep_them(declaring, namespace, tmp_path):
 
 
 def test_economy_does_not_read_what_waits(server, embeddings, namespace):
-    from kg_memory.memory.memory import GraphMemory
-    from kg_memory.settings import Settings
-    from tests.declared.conftest import Unasked
-
     economy = Settings(merge_threshold=0.98, ask_threshold=0.6, plan="economy", url=server.url)
     with GraphMemory(economy, model=Unasked(), embeddings=embeddings) as memory:
         memory.add("I live in Oslo", speaker="Ann", namespace=namespace)
@@ -251,7 +259,7 @@ words = st.text(min_size=1, max_size=40).filter(lambda text: any(char.isalnum() 
 
 @given(st.lists(st.tuples(words, words, words, st.text(max_size=60)), min_size=1, max_size=4))
 @example([("A", "b", "C", '"\\'), ("A", "b", "D", "")])
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@checks(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_content_keeps_what_is_declared(rows):
     facts = []
     for subject, predicate, object_, sentence in rows:

@@ -22,7 +22,11 @@ def test_rows_and_triples_in_their_order(declaring, namespace):
         ("Ann", "is retired"),
     ]
     added = declaring.facts.add_many(iter(rows), namespace=namespace, progress=done.append)
-    assert [result.facts for result in added][:3] == [("Ann works at Acme",), ("Ann lives in Oslo",), ("Ann lives in Rome",)]
+    assert [result.facts for result in added][:3] == [
+        ("Ann works at Acme",),
+        ("Ann lives in Oslo",),
+        ("Ann lives in Rome",),
+    ]
     assert [at.done for at in done] == [1, 2, 3, 4, 5]
     assert added[2].ended == ("Ann lives in Oslo",)
     assert declaring.stats(namespace=namespace).episodes == 4
@@ -66,7 +70,10 @@ def test_one_bad_row_saves_nothing_and_is_named(declaring, namespace):
 
 
 def test_an_id_in_use_stops_there_and_says_so(declaring, namespace):
-    rows = [{"subject": "Ann", "predicate": "LIKES", "object": name, "source_id": id_} for name, id_ in ("a1", "b2", "c1", "d3")]
+    rows = [
+        {"subject": "Ann", "predicate": "LIKES", "object": name, "source_id": id_}
+        for name, id_ in ("a1", "b2", "c1", "d3")
+    ]
     with pytest.raises(InputError, match="source_id '1' is already stored"):
         declaring.facts.add_many(rows, namespace=namespace)
     counts = declaring.stats(namespace=namespace)
@@ -76,7 +83,9 @@ def test_an_id_in_use_stops_there_and_says_so(declaring, namespace):
 def test_a_record_states_several_facts_and_reports_the_rest(declaring, namespace):
     record = {**RECORD, "jobs": [*RECORD["jobs"], {"from": "2022"}, {"at": "Gamma", "from": "soon"}]}
     city = {"subject": "$.employee.name", "predicate": "LIVES_IN", "object": "$.address.city"}
-    added = declaring.add(json.dumps(record), kind="json", mapping=[JOBS, city], source="hr", source_id="7", namespace=namespace)
+    added = declaring.add(
+        json.dumps(record), kind="json", mapping=[JOBS, city], source="hr", source_id="7", namespace=namespace
+    )
     assert added.facts == ("Dan works at Acme", "Dan works at Beta")
     missing, bad, no_city = added.unmapped
     assert missing == "mapping 1: object $.jobs[2].at is missing"
@@ -152,17 +161,23 @@ def test_the_command_states_one_and_files(server, tmp_path, capsys, namespace):
     code, output = run("Ann", "WORKS_AT", "Acme", "--valid-at", "2020")
     assert (code, json.loads(output.out)["facts"]) == (0, 1)
     table = tmp_path / "people.csv"
-    table.write_text('subject,predicate,object,valid_at,confidence\nAnn,WORKS_AT,"Beta, Inc.",2022,0.9\nBo,is retired,,,\n')
+    table.write_text(
+        'subject,predicate,object,valid_at,confidence\nAnn,WORKS_AT,"Beta, Inc.",2022,0.9\nBo,is retired,,,\n'
+    )
     code, output = run("--file", table)
     assert json.loads(output.out)["ended"] == ["Ann works at Acme"]
     code, output = run("--file", table)
-    assert (json.loads(output.out)["facts"], json.loads(output.out)["known"]) == (0, 2)
+    assert (json.loads(output.out)["facts"], json.loads(output.out)["again"]) == (0, 2)
     records, mapping = tmp_path / "records.jsonl", tmp_path / "mapping.json"
     records.write_text("\n".join(map(json.dumps, (RECORD, {"id": 8}))))
     mapping.write_text(json.dumps({**JOBS, "source_id": "$.id"}))
     code, output = run("--file", records, "--mapping", mapping)
     assert (json.loads(output.out)["facts"], len(json.loads(output.out)["unmapped"])) == (2, 1)
-    for bad, problem in (("subject,predicate\nAnn\n", "as many cells"), ("subject,predicate,trust\nA,b,x\n", "a number"), ("a,b\n1,2\n", "row 1")):
+    for bad, problem in (
+        ("subject,predicate\nAnn\n", "as many cells"),
+        ("subject,predicate,trust\nA,b,x\n", "a number"),
+        ("a,b\n1,2\n", "row 1"),
+    ):
         table.write_text(bad)
         code, output = run("--file", table)
         assert (code, problem in output.err) == (1, True), output.err
