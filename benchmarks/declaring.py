@@ -40,6 +40,7 @@ def make_rows(count: int) -> list[dict[str, str]]:
 
 
 def main() -> None:
+    """Measure, and print a line for each embedding model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--facts", type=int, default=2000)
     rows = make_rows(parser.parse_args().facts)

@@ -10,7 +10,6 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +123,12 @@ def _read_json(path: Path) -> Any:
 def _report(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
     facts = sum(len(result.facts) for result in added)
     again, rate = sum(not result.new for result in added), facts / max(seconds, 1e-6)
-    notes = {
-        "ended": list(chain.from_iterable(result.ended for result in added)),
-        "unmapped": list(chain.from_iterable(result.unmapped for result in added)),
-        "skipped": [result.skipped for result in added if result.skipped],
-        "errors": [result.error for result in added if result.error],
-    }
+    notes: dict[str, list[str]] = {name: [] for name in _HEADINGS}
+    for result in added:
+        notes["ended"] += result.ended
+        notes["unmapped"] += result.unmapped
+        notes["skipped"] += filter(None, (result.skipped,))
+        notes["errors"] += filter(None, (result.error,))
     if screen.as_json:
         numbers = {"facts": facts, "again": again, "seconds": round(seconds, 2), "per_second": round(rate, 1)}
         screen.json({**numbers, **notes})

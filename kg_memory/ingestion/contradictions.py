@@ -64,7 +64,7 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
     the histories of facts that are known in the same words.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
-    rows = _search_rows(facts)
+    rows = _search_rows(facts, declared=declared)
     if not facts:
         return Related(_fingerprint(rows), (), Grounds(revisions))
     vectors = yield from embed([fact.sentence for fact in facts])
@@ -72,10 +72,7 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         queries.RELATED_FACTS,
         ends=sorted(revisions),
         pairs=_pair_rows(facts),
-        facts=[
-            {**row, **(_narrow(fact) if declared else {}), "embedding": vector}
-            for fact, row, vector in zip(facts, rows, vectors, strict=True)
-        ],
+        facts=[{**row, "embedding": vector} for row, vector in zip(rows, vectors, strict=True)],
         farthest=-1.0 if declared else FARTHEST,
         limit=settings.candidates,
     )
@@ -92,25 +89,20 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
     return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
 
 
-def _narrow(fact: StatedFact) -> JSON:
-    """Return the ends of a declared *fact* whose other facts code alone compares it with."""
-    return {"subject": fact.subject_id if fact.single_valued else None, "objects": []}
-
-
 def fits(related: Related, facts: Sequence[StatedFact]) -> bool:
     """Return whether *related* was looked up for the same facts."""
     return related.searched == _fingerprint(_search_rows(facts))
 
 
-def _search_rows(facts: Sequence[StatedFact]) -> list[JSON]:
+def _search_rows(facts: Sequence[StatedFact], *, declared: bool = False) -> list[JSON]:
     """Return all by which facts related to *facts* are found; the sentence stands for its vector."""
     return [
         {
             "new": place,
             "id": fact.id,
             "sentence": fact.sentence,
-            "subject": fact.subject_id,
-            "objects": list(fact.object_ids),
+            "subject": None if declared and not fact.single_valued else fact.subject_id,
+            "objects": [] if declared else list(fact.object_ids),
             "predicate": fact.predicate,
             "family": fact.family,
             "one_at_a_time": fact.single_valued is not False,
@@ -199,10 +191,7 @@ def _mark_repeats(facts: Sequence[StatedFact], candidates: Sequence[Candidates])
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the candidate that *fact* is beyond doubt: in the same words, or of the same triple.
-
-    The triple alone tells it where it is single-valued, or was declared without other words.
-    """
+    """Return the candidate that *fact* is beyond doubt: in the same words, or by its triple where that tells all."""
     if fact.id in candidates:
         return fact.id
     if not fact.single_valued and not fact.is_triple:

@@ -15,6 +15,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import (
     DECLARED,
@@ -23,12 +24,12 @@ from kg_memory.ingestion.records import (
     Mention,
     NewPredicate,
     StatedFact,
-    declared_rows,
 )
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, micros
 from kg_memory.text.dates import parse_period
 from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, fact_id, replace_unstorable
+from kg_memory.text.message_fields import parse_facts
 from kg_memory.text.predicates import MAX_LENGTH, is_past_state, predicate_name
 from kg_memory.validation import validate_name, validate_number
 
@@ -72,7 +73,7 @@ class DeclaredFact:
 # Validation
 
 
-def validate_fact(row: Mapping[str, Any]) -> DeclaredFact:
+def validate_fact(row: Row) -> DeclaredFact:
     """Return the fact that *row* declares; its `object` is a name, a list of names or ``None``.
 
     Raises: `InputError` says what is wrong with it.
@@ -197,7 +198,7 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 
     Raises: `InputError` for content that is none.
     """
-    rows = declared_rows(content)
+    rows = parse_facts(content)
     if rows is None or len(rows) > MOST_IN_EPISODE:
         expected = f"a JSON object that is a fact, or has at most {MOST_IN_EPISODE} of them as its `facts`"
         raise InputError(f"the content of kind {DECLARED!r} must be {expected}; use memory.facts.add to write it")

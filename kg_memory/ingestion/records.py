@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.text.message_fields import parse_facts
 
 T = TypeVar("T")
 JSON = dict[str, Any]
@@ -23,16 +23,6 @@ MOST_IN_EPISODE = 5000
 DECLARED = "fact"
 """The kind of an episode in which an application states facts itself."""
 log = logging.getLogger("kg_memory.ingestion")
-
-
-def declared_rows(content: str) -> list[JSON] | None:
-    """Return the facts of the *content* of an episode of the kind `DECLARED`, as JSON; ``None`` where it has none."""
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    rows = value.get("facts", [value]) if isinstance(value, dict) else None
-    return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +54,7 @@ class EpisodeRecord:
     def line(self) -> str:
         """The episode as one line of conversation (Zep 2.1: ``speaker: utterance``); declared facts as sentences."""
         if self.is_declared:
-            sentences = (str(row.get("sentence") or "") for row in declared_rows(self.content) or ())
+            sentences = (str(row.get("sentence") or "") for row in parse_facts(self.content) or ())
             return " ".join(filter(None, sentences)) or self.content
         return f"{self.speaker}: {self.content}" if self.speaker else self.content
 

@@ -13,6 +13,7 @@ from reprlib import repr as short
 from typing import Any, NamedTuple, TypedDict
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_content, validate_fact
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.summarise import refresh
@@ -72,7 +73,7 @@ def count_rows(rows: Iterable[Any]) -> int | None:
     return len(rows) if isinstance(rows, Sized) else None
 
 
-def declare_one(engine: Engine, row: Mapping[str, Any], namespace: str) -> Flow[AddResult]:
+def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
     """State the fact of *row*; it is saved first, and whatever fails later, `resume` finishes it."""
     return _add_declaration(engine, _from_row(row, engine), namespace)
 
@@ -107,7 +108,7 @@ def add_record(
     content: str,
     kind: EpisodeKind | str,
     mapping: FactMapping,
-    episode: Mapping[str, Any],
+    episode: Row,
     namespace: str,
 ) -> Flow[AddResult]:
     """State the facts that *mapping* finds in the JSON *content*; *episode* has the other fields of the episode.
@@ -185,7 +186,7 @@ def _from_row(row: Any, engine: Engine) -> Declaration:
     return Declaration(_to_state([fact], None, {name: row.get(name) for name in EPISODE_FIELDS}, engine))
 
 
-def _map_record(record: Any, mapping: RecordMapping, episode: Mapping[str, Any], engine: Engine) -> Declaration:
+def _map_record(record: Any, mapping: RecordMapping, episode: Row, engine: Engine) -> Declaration:
     mapped = mapping.apply(record)
     for fact in mapped.facts:
         _check_types(fact, engine.settings)
@@ -193,7 +194,7 @@ def _map_record(record: Any, mapping: RecordMapping, episode: Mapping[str, Any],
     return Declaration(_to_state(mapped.facts, record, fields, engine), mapped.unmapped)
 
 
-def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Mapping[str, Any], engine: Engine) -> State:
+def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
     """Return the state of the episode that declares *facts*; it is checked as far as that goes without saving it."""
     trust, at = episode.get("trust"), episode.get("at")
     state = {

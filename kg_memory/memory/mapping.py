@@ -14,6 +14,7 @@ from reprlib import repr as short
 from typing import Any
 
 from kg_memory.errors import InputError
+from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, validate_fact
 
 FACT_FIELDS = frozenset(
@@ -31,7 +32,9 @@ _MISSING = object()
 Step = str | int | None
 """A key, a place in a list, or ``None`` for each item of it."""
 Path = tuple[Step, ...]
-FactMapping = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Values = dict[str, Any]
+"""The fields of a fact, with paths or with what stands there."""
+FactMapping = Row | Sequence[Row]
 """The mapping of one fact, or of several."""
 
 
@@ -41,7 +44,7 @@ class MappedRecord:
 
     facts: tuple[DeclaredFact, ...]
     unmapped: tuple[str, ...]
-    episode: Mapping[str, Any]
+    episode: Row
 
 
 class RecordMapping:
@@ -60,7 +63,7 @@ class RecordMapping:
         """Return what *record* states."""
         facts: list[DeclaredFact] = []
         unmapped: list[str] = []
-        episode: dict[str, Any] = {}
+        episode: Values = {}
         for number, mapping in enumerate(self._rows, start=1):
             for values in _expand(mapping, record):
                 if len(facts) + len(unmapped) >= MOST_ITEMS:
@@ -78,7 +81,7 @@ class RecordMapping:
         return MappedRecord(tuple(facts), tuple(unmapped), episode)
 
 
-def _read_mapping(row: object, number: int) -> dict[str, Any]:
+def _read_mapping(row: object, number: int) -> Values:
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
     if unknown := row.keys() - FACT_FIELDS - EPISODE_FIELDS:
@@ -106,7 +109,7 @@ def _read_value(value: Any) -> Any:
     return tuple(steps)
 
 
-def _expand(mapping: Mapping[str, Any], record: Any) -> Iterator[dict[str, Any]]:
+def _expand(mapping: Row, record: Any) -> Iterator[Values]:
     """Yield *mapping* once for each combination of the items that its paths with ``[*]`` run through."""
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
@@ -140,7 +143,7 @@ def _look_up(value: Any, record: Any) -> Any:
     return record
 
 
-def _to_fact(own: dict[str, Any], values: Mapping[str, Any], number: int) -> DeclaredFact | str:
+def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
     """Return the fact with the fields *own*, or why there is none; *values* have the paths that they came from."""
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):

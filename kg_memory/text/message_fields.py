@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -94,3 +95,13 @@ def json_type(value: Any) -> str:
     """Return what JSON calls *value*."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+def parse_facts(content: str) -> list[dict[str, Any]] | None:
+    """Return the facts that the *content* of a declared episode has, as JSON; ``None`` where it is no such content."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    rows = value.get("facts", [value]) if isinstance(value, dict) else None
+    return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else None
