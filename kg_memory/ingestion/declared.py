@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 
 LONGEST_SENTENCE = 2000
 MOST_OBJECTS = 50
-TIME_HINT = (
-    "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05 or 2024, and of what is "
-    "not known exactly 'about 2024' or 'by 2024-05'"
-)
+TIME_HINT = "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05 or 2024"
 _HAS_LETTER = re.compile(r"\w")
 
 

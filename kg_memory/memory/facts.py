@@ -69,7 +69,7 @@ class Facts(Group):
 
         *object* is a name, several for a fact about more than two entities, or ``None`` for one about the subject
         alone. *valid_at* and *invalid_at* are when it began and ended, as exactly as you know: a datetime, or text such
-        as ``"2024-05"`` or ``"about 2020"``. *at* is when it was stated, now if left out. It ends or corrects what is
+        as ``"2024-05"``. *at* is when it was stated, now if left out. It ends or corrects what is
         known by the same rules as a message; the same fact again is another source of it.
         ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
         `EmbeddingError`.

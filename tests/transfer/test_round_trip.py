@@ -56,7 +56,7 @@ def live(memory: GraphMemory, namespace: str, history: list) -> None:
         elif verb == "communities":
             memory.communities.refresh(namespace=namespace)
         elif verb == "search":
-            memory.search(content, namespace=namespace, recipe="used")
+            memory.search(content, namespace=namespace, recipe="use")
         elif known := memory.episodes.list(namespace=namespace):
             memory.privacy.forget(episode=known[0].id, namespace=namespace)
 

@@ -1,0 +1,53 @@
+"""Forgetting and redaction of declared facts."""
+
+import pytest
+
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from kg_memory.text.dates import parse_period
+from tests.declared.conftest import Unasked
+
+
+def sentences(memory, name, namespace):
+    return sorted(fact.sentence for fact in memory.facts.about(name, namespace=namespace))
+
+
+def test_a_person_or_a_source_goes_and_the_others_stay(declaring, namespace):
+    rows = [
+        {"subject": "Ann", "predicate": "KNOWS", "object": "Bo", "source": "crm", "source_id": "1"},
+        {"subject": "Cy", "predicate": "KNOWS", "object": "Bo", "source": "crm", "source_id": "2"},
+        {"subject": "Cy", "predicate": "is retired", "source": "hr", "source_id": "3"},
+    ]
+    declaring.facts.add_many(rows, namespace=namespace)
+    assert not declaring.privacy.forget(entity="Ann", namespace=namespace).residue
+    assert sentences(declaring, "Cy", namespace) == ["Cy is retired", "Cy knows Bo"]
+    declaring.privacy.forget(source="crm", namespace=namespace)
+    assert sentences(declaring, "Cy", namespace) == ["Cy is retired"]
+
+
+def test_a_span_goes_and_the_rest_is_stated_again(declaring, namespace):
+    added = declaring.facts.add("Ann", "LIKES", "jazz", sentence="Ann likes jazz and 4711", namespace=namespace)
+    start = declaring.episodes.get(added.episode, namespace=namespace).content.index("4711")
+    receipt = declaring.privacy.forget(episode=added.episode, span=(start, start + 4), namespace=namespace)
+    assert not receipt.residue
+    declaring.episodes.resume(namespace=namespace)
+    assert sentences(declaring, "Ann", namespace) == ["Ann likes jazz and [forgotten]"]
+
+
+def test_the_redact_hook_comes_before_storage_and_embedding(server, embeddings, namespace):
+    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
+    hook = {"redact": lambda text: text.replace("Ann", "[X]")}
+    with GraphMemory(settings, model=Unasked(), embeddings=embeddings, **hook) as memory:
+        memory.facts.add("Ann", "KNOWS", "Bo", namespace=namespace)
+        memory.facts.add_many([("Ann", "LIKES", "Bo")], namespace=namespace)
+        assert sentences(memory, "Bo", namespace) == ["[X] knows Bo", "[X] likes Bo"]
+    assert not any("Ann" in text for text in embeddings.embedded)
+
+
+@pytest.mark.skipif(parse_period("about 2020") is None, reason="vague dates are not read yet")
+@pytest.mark.parametrize(("text", "precision"), [("about 2020", "about"), ("by 2024-05", "by")])
+def test_vague_dates_are_kept_as_such(declaring, namespace, text, precision):
+    declaring.facts.add("Ann", "LIVES_IN", "Oslo", valid_at=text, namespace=namespace)
+    (fact,) = declaring.facts.about("Ann", namespace=namespace)
+    assert fact.precision == precision
+    assert "Oslo" in declaring.context("Where does Ann live?", namespace=namespace)
