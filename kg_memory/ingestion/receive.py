@@ -126,7 +126,7 @@ def _store(
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
     """Return the episodes of the thread before this one, latest first, and those after it, earliest first."""
-    if episode.is_declared:
+    if episode.is_declared and episode.thread is None:
         return [], []
     rows = yield from read(
         queries.NEIGHBOURS,
@@ -189,8 +189,8 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(content),
-        # Declared facts have no order of their own, and are no part of a conversation.
-        thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT else thread),
+        # Declared facts without a thread have no order of their own, and are no part of a conversation.
+        thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT and thread is None else thread),
         thread=thread,
         source=source,
         source_id=source_id,

@@ -25,6 +25,17 @@ def test_a_person_or_a_source_goes_and_the_others_stay(declaring, namespace):
     assert sentences(declaring, "Cy", namespace) == ["Cy is retired"]
 
 
+def test_a_record_goes_with_the_thread_that_it_was_put_into(memory, namespace):
+    mapping = {"subject": "$.name", "predicate": "LIKES", "object": "jazz"}
+    memory.add("I live in Oslo", speaker="Ann", thread="t", namespace=namespace)
+    memory.add('{"name": "Bo"}', kind="json", mapping=mapping, thread="t", namespace=namespace)
+    memory.add("I live in Rome", speaker="Cy", thread="t", namespace=namespace)
+    memory.facts.add("Bo", "KNOWS", "Dan", namespace=namespace)
+    assert not memory.privacy.forget(thread="t", namespace=namespace).residue
+    assert sentences(memory, "Bo", namespace) == ["Bo knows Dan"]
+    assert memory.stats(namespace=namespace).episodes == 1
+
+
 def test_a_span_goes_and_the_rest_is_stated_again(declaring, namespace):
     added = declaring.facts.add("Ann", "LIKES", "jazz", sentence="Ann likes jazz and 4711", namespace=namespace)
     start = declaring.episodes.get(added.episode, namespace=namespace).content.index("4711")

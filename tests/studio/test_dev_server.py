@@ -68,7 +68,7 @@ def test_inputs_are_flat_with_descriptions_defaults_and_choices(client, assistan
     given = schemas["ingestion"]["input_schema"]
     assert given["required"] == ["content"]
     assert (given["properties"]["kind"]["enum"], given["properties"]["kind"]["default"]) == (
-        ["message", "text", "json"], "message",
+        ["message", "text", "json", "fact"], "message",
     )  # fmt: skip
     assert schemas["retrieval"]["input_schema"]["properties"]["limit"]["default"] == 10
     assert list(schemas["agent"]["input_schema"]["properties"]) == ["messages"]
