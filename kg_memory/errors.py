@@ -4,6 +4,7 @@
     |-- SettingsError          a setting, a URL or an argument of ``open`` is wrong
     |-- MissingExtra           an optional dependency is not installed
     |-- InputError             an argument is invalid (also a ValueError)
+    |-- EpisodeAborted         reading this episode ended the process too often
     |-- DatabaseError
     |   |-- DatabaseMissing    there is no FalkorDB here
     |   |-- DatabaseStartError the embedded server did not start
@@ -46,6 +47,10 @@ class MissingExtra(KGMemoryError, ImportError):
 
 class InputError(KGMemoryError, ValueError):
     """An argument is invalid: it cannot be stored, or the question cannot be asked."""
+
+
+class EpisodeAborted(KGMemoryError):
+    """Reading an episode ended the process several times: it is stored, and only `retry` reads it again."""
 
 
 class DatabaseError(KGMemoryError):

@@ -62,9 +62,13 @@ class Window:
         return any(waiting["episode"]["id"] == state["episode"]["id"] for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
-        """Return whether the next episode is not to be read with these: the pieces of a long one are a window."""
-        is_long = any(len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
-        return len(self._states) >= self._size or (is_long and bool(self._states))
+        """Return whether the next episode is not to be read with these.
+
+        The pieces of a long one are a window. One whose reading ended a process is read alone: the others of its window
+        get done.
+        """
+        alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
+        return len(self._states) >= self._size or (alone and bool(self._states))
 
     def put(self, state: JSON) -> None:
         """Add the next episode."""

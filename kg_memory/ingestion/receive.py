@@ -18,6 +18,7 @@ from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
+from kg_memory.ingestion.interrupted import READER, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
 from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage, to_plain
 from kg_memory.ingestion.state import Draft, Update
@@ -28,7 +29,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, micros
 from kg_memory.text.identity import episode_id, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
-from kg_memory.validation import validate_namespace, validate_number, validate_text
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
 FIXED = ("kind", "speaker", "at", "offset", "created_at", "thread", "thread_key", "source", "trust")
 """The fields that stay as the episode was stored first."""
@@ -48,7 +49,7 @@ JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
     """Save the episode, readable and searchable by its words at once, and note that it is being read.
 
-    The same one again changes nothing. Raises: `InputError` for input that cannot be stored.
+    The same one again changes nothing. Raises: `InputError` for input that cannot be stored; `EpisodeAborted`.
     """
     update = yield from _save(draft, settings, reading=True)
     return update
@@ -67,6 +68,10 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
     state = {**draft.state, "at": draft.episode.at_iso} if reread else draft.state
     episode = validate_episode(state, settings, created_at)
     saved, before = yield from _store(episode, settings, state.get("saved_id"), reading=reading)
+    finished = saved["status"] in FINISHED
+    interrupted = 0
+    if reading and not finished:
+        interrupted = yield from count_interruption(saved, episode.id, created_at)
     if saved["content"] != episode.content:
         raise InputError(
             f"source_id {episode.source_id!r} is already stored with another content: an episode never changes, "
@@ -79,11 +84,12 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         episode = stored
     episode = replace(episode, at_iso=iso(local_time(episode.at, episode.offset)))
     return {
-        "namespace": validate_namespace(state.get("namespace")),
+        "namespace": validate_namespace(state.get("namespace", DEFAULT_NAMESPACE)),
         "episode": episode,
         "new": saved["new"] or (reread and draft.new),
         "retry_from": None,
-        "done": saved["status"] in FINISHED,
+        "done": finished,
+        "interrupted": interrupted,
         "status": saved["status"],
         "answers": dict(zip(saved["answers"][::2], saved["answers"][1::2], strict=True)),
         "forgotten": saved["forgotten"],
@@ -116,6 +122,8 @@ def _store(
             lengths=lengths,
             postings=postings,
             reading=reading,
+            reader=READER.id,
+            begun_at=episode.created_at,
             **NO_LEDGER,
         )
         if rows:
@@ -168,7 +176,7 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     content = (redact_json if kind in RECORDS else redact)(content, settings.redact)
     if not content.strip():
         raise InputError("the content is empty after the redact hook: leave the message out")
-    namespace = validate_namespace(state.get("namespace"))
+    namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     texts = {name: _validate_text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
     speaker = redact(texts["speaker"] or "", settings.redact) or None
     at, offset = parse_at(state.get("at"), created_at)

@@ -112,9 +112,10 @@ class Draft:
 
     By the step that writes them:
 
-    - receive: `answers` are what the model answered when reading the episode was broken off. `forgotten` is how often
-      something had been forgotten when the episode was saved, `predicates_at` when a predicate was learned or corrected
-      last, `skips` how many episodes right before it in its thread were not read.
+    - receive: `answers` are what the model answered when reading the episode was broken off, `interrupted` is how many
+      processes ended while they read it. `forgotten` is how often something had been forgotten when the episode was
+      saved, `predicates_at` when a predicate was learned or corrected last, `skips` how many episodes right before it
+      in its thread were not read.
     - extract: `mentions`; `stated` are the facts where these are read together with the entities; `skipped` tells why
       the episode is not read.
     - resolve: `entities`. Of later questions that were asked with it, or ahead of the episode's turn, the answers:
@@ -131,6 +132,7 @@ class Draft:
     episode: EpisodeRecord
     new: bool
     done: bool
+    interrupted: int
     status: str
     answers: dict[str, str]
     forgotten: int

@@ -13,7 +13,7 @@ from typing import Any
 
 from kg_memory.communities.graph import claim_refresh
 from kg_memory.communities.graph import log_failure as log_refresh_failure
-from kg_memory.errors import BudgetSpent, EmbeddingError, InputError, KGMemoryError, ModelError
+from kg_memory.errors import BudgetSpent, EmbeddingError, EpisodeAborted, InputError, KGMemoryError, ModelError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
 from kg_memory.ingestion.graph import OUTAGES, mark_failed
@@ -33,7 +33,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_failure
 from kg_memory.temporal.interval import instant, iso_or_text, micros
 
-UNREADABLE = (ModelError, EmbeddingError)
+UNREADABLE = (ModelError, EmbeddingError, EpisodeAborted)
 """Errors that the content of one episode may cause."""
 
 Input = EpisodeInput | dict[str, Any] | str
@@ -165,9 +165,10 @@ def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: 
         for state in states:
             try:
                 received = yield from receive_input(engine, state, namespace)
-            except InputError as error:
+            except (InputError, EpisodeAborted) as error:
                 yield from _read_window(engine, window.take(), namespace, tally)
-                tally.count((yield from _result_of_failure(engine, state, (yield from now()), error)))
+                whole = {**state, "namespace": namespace}
+                tally.count((yield from _result_of_failure(engine, whole, (yield from now()), error)))
                 continue
             if window.holds(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
@@ -175,6 +176,8 @@ def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: 
             if window.is_full_for(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
             window.put(received)
+            if received["interrupted"]:  # alone: the next is not begun before
+                yield from _read_window(engine, window.take(), namespace, tally)
     except Exception:
         yield from _read_window(engine, window.take(), namespace, tally)
         raise

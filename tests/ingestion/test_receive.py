@@ -29,7 +29,7 @@ from tests.ingestion.stepping import receive
 NOW = 1_700_000_000_000_000
 SETTINGS = Settings()
 HOUR = 3600 * 1_000_000
-UNTRIED = {"answers": [], "predicates_at": 0}
+UNTRIED = {"answers": [], "predicates_at": 0, "reader": None, "reading_since": 0, "interrupted": 0}
 
 
 def checking(**given: Any) -> dict[str, Any]:

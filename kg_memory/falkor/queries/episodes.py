@@ -68,20 +68,26 @@ CALL {
   WITH DISTINCT e, n
   MERGE (e)-[:NEXT]->(n)
 }
-WITH m, e, new, $reading AND NOT e.status IN ['done', 'skipped'] AS begun
-SET e.status = CASE WHEN begun THEN 'working' WHEN new THEN 'saved' ELSE e.status END,
+WITH m, e, new, $reading AND NOT e.status IN ['done', 'skipped'] AS begun,
+  CASE WHEN e.status = 'working' THEN e.reader END AS reader, coalesce(e.reading_since, 0) AS reading_since
+SET e.reader = CASE WHEN begun THEN $reader ELSE e.reader END,
+  e.reading_since = CASE WHEN begun THEN $begun_at ELSE e.reading_since END,
+  e.status = CASE WHEN begun THEN 'working' WHEN new THEN 'saved' ELSE e.status END,
   e.attempts = coalesce(e.attempts, 0) + CASE WHEN begun THEN 1 ELSE 0 END, e.flags = $episode.flags,
   e.reason = CASE WHEN begun THEN NULL ELSE e.reason END, e.step = CASE WHEN begun THEN NULL ELSE e.step END
-WITH m, e, new"""
-    + spent.read_ledger_before("m", "e", "new")
+WITH m, e, new, reader, reading_since"""
+    + spent.read_ledger_before("m", "e", "new", "reader", "reading_since")
     + """
-RETURN new, ledger, e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
+RETURN new, reader, reading_since, coalesce(e.interrupted, 0) AS interrupted, ledger,
+  e.status AS status, e.content AS content, e.kind AS kind, e.at AS at, e.speaker AS speaker,
   e.created_at AS created_at, e.thread AS thread, e.thread_key AS thread_key, e.source AS source, e.trust AS trust,
   coalesce(e.offset, 0) AS offset, coalesce(m.forgotten, 0) AS forgotten, coalesce(e.answers, []) AS answers,
   coalesce(m.predicates, 0) AS predicates_at
 """
 )
 """Save an episode, mark it as being read, and return how often something was forgotten so far.
+
+`reader` is who began to read it before and did not finish.
 
 There is no row if an episode around it is gone. The condition on the labels of the new node is always true: asking for
 them makes FalkorDB move new nodes to where it looks labels up, which every query that sets something would otherwise
@@ -98,15 +104,29 @@ SET e.answers = coalesce(e.answers, []) + [$key, $answer]
 MARK = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
-SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END
+SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END,
+  e.interrupted = NULL
 """
-"""Record why an episode could not be read to its end, and at which step."""
+"""Record why an episode could not be read to its end, and at which step: the process that read it has not ended."""
+
+INTERRUPTED = """
+MATCH (e:Episode {id: $id})
+SET e.interrupted = $interrupted
+"""
+"""Record how often the process ended that read an episode."""
+
+GIVE_UP = """
+MATCH (e:Episode {id: $id})
+WHERE NOT e.status IN ['done', 'skipped']
+SET e.status = 'failed', e.step = 'receive', e.reason = $reason, e.interrupted = $interrupted, e.reader = NULL
+"""
+"""Let an episode fail that ended too many processes."""
 
 REOPEN = """
 UNWIND $ids AS id
 MATCH (e:Episode {id: id})
 WHERE e.status IN $statuses
-SET e.status = 'saved', e.reason = NULL, e.step = NULL
+SET e.status = 'saved', e.reason = NULL, e.step = NULL, e.interrupted = NULL
 """
 
 SHALLOW = """

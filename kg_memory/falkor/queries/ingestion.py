@@ -49,6 +49,7 @@ MATCH (m:Meta {id: 'schema'})
 MATCH (e:Episode {id: $episode})
 WHERE NOT e.status IN ['done', 'skipped'] AND changed = 0 AND coalesce(m.forgotten, 0) = $forgotten
 SET e.status = $status, e.reason = $reason, e.plan = $plan, e.took = $took, e.answers = NULL,
+  e.reader = NULL, e.reading_since = NULL, e.interrupted = NULL,
   e.embedding = vecf32($embedding)
 WITH e
 CALL {

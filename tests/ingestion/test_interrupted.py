@@ -1,0 +1,106 @@
+"""An episode whose reading ends the process: those around it are read, and it is given up after some attempts."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from kg_memory.errors import EpisodeAborted
+from kg_memory.ingestion.interrupted import FOREIGN_SECONDS, MAX_INTERRUPTIONS, READER, Reader
+
+POISON = "Poison ends Rome."
+SAID = ("Ann knows Bob.", "Bob knows Cem.", POISON, "Cem knows Dora.")
+
+
+@pytest.fixture
+def poisoned(memory, model):
+    """The memory, whose model ends the process where it reads `POISON`."""
+    extract = model.rules["extract_message"]
+
+    def end(fields):
+        if fields["episode"]["content"] == POISON:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return extract(fields)
+
+    model.rules["extract_message"] = end
+    return memory
+
+
+def survives(work):
+    """Return whether a forked child that does *work* ends by itself."""
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(60)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def statuses(memory, namespace):
+    return {episode.content: episode.status for episode in memory.episodes.list(namespace=namespace)}
+
+
+def test_it_does_not_end_every_process_that_resumes(poisoned, namespace):
+    poisoned.episodes.save(SAID, namespace=namespace)
+    lives = [survives(lambda: poisoned.episodes.resume(namespace=namespace)) for _ in range(MAX_INTERRUPTIONS + 1)]
+
+    assert lives == [False] * MAX_INTERRUPTIONS + [True]
+    assert statuses(poisoned, namespace) == dict.fromkeys(SAID, "done") | {POISON: "failed"}
+    [failed] = poisoned.episodes.list(namespace=namespace, status="failed")
+    assert failed.reason == "the process ended 3 times while it read this episode"
+    assert survives(lambda: poisoned.episodes.resume(namespace=namespace))
+
+
+def test_a_resume_that_gives_one_up_tells_of_it(poisoned, namespace):
+    poisoned.episodes.save([POISON], namespace=namespace)
+    for _ in range(MAX_INTERRUPTIONS):
+        survives(lambda: poisoned.episodes.resume(namespace=namespace))
+    [result] = poisoned.episodes.resume(namespace=namespace)
+
+    assert (result.status, "retry()" in result.error) == ("failed", True)
+
+
+def test_added_again_it_is_refused_and_only_a_retry_reads_it(poisoned, model, namespace):
+    poison = {"content": POISON, "source_id": "1"}
+    for _ in range(MAX_INTERRUPTIONS):
+        assert not survives(lambda: poisoned.add_many([poison], namespace=namespace))
+
+    with pytest.raises(EpisodeAborted, match="ended 3 times"):
+        poisoned.add(POISON, source_id="1", namespace=namespace)
+    results = poisoned.add_many([poison, "Dora knows Eve."], namespace=namespace)
+    assert [result.status for result in results] == ["failed", "done"]
+    del model.rules["extract_message"]
+    model.rules["extract_message"] = lambda _: {"entities": [{"name": "Rome", "type": "Place"}]}
+    [result] = poisoned.episodes.retry(namespace=namespace)
+    assert (result.status, result.entities) == ("done", ("Rome",))
+
+
+def test_an_attempt_that_fails_or_still_runs_is_not_counted(memory, model, namespace, rows):
+    def again(_):
+        """Begin to read the same episode within its own reading, as another worker may."""
+        if len(model.asked) < 10:
+            memory.add("Ann knows Bob.", source_id="1", namespace=namespace)
+        return {"entities": []}
+
+    model.rules["extract_message"] = again
+    memory.add("Ann knows Bob.", source_id="1", namespace=namespace)
+
+    [row] = rows("MATCH (e:Episode) RETURN e.status AS status, e.interrupted AS interrupted, e.reader AS reader")
+    assert row == {"status": "done", "interrupted": None, "reader": None}
+
+
+def test_which_processes_have_ended():
+    other = Reader()
+    parent = f"{READER.host}/{os.getppid()}/0"
+
+    assert not READER.has_ended(READER.id, 0)
+    assert not READER.has_ended(parent, 10 * FOREIGN_SECONDS)
+    assert READER.has_ended(other.id, 0)  # the same number, given to a new process
+    assert READER.has_ended(f"{READER.host}/{2**22 + 1}/0", 0)
+    assert not READER.has_ended("elsewhere/1/0", FOREIGN_SECONDS - 1)
+    assert READER.has_ended("elsewhere/1/0", FOREIGN_SECONDS + 1)
