@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from reprlib import repr as short
 
 from kg_memory.errors import InputError
 
 DEFAULT_NAMESPACE = "default"
+"""The namespace of a call that names none."""
+UNFILLED = re.compile(r"\{[\w.\s]*\}")
+"""A place of a template that nobody filled, as in ``{user_id}``."""
 MAX_COUNT = 10**9
 """The largest number that may be asked for; from 2^63 on, the database refuses it."""
 LONGEST_REASON = 2000
 
 
 def validate_namespace(namespace: object) -> str:
-    """Return *namespace*, which may be any string that is not empty; ``None`` is the default one.
+    """Return *namespace*, which may be any string with something in it but ``{user_id}`` and the like.
 
+    ``None``, blank and unfilled ones are no default: users whose id is missing would share a memory.
     Errors: `InputError`.
     """
-    if namespace is None:
-        return DEFAULT_NAMESPACE
-    if not isinstance(namespace, str) or not namespace:
-        raise InputError(f"namespace must be a non-empty string, got {namespace!r}; give one, such as a user id")
+    if not isinstance(namespace, str) or _is_blank(namespace):
+        raise InputError(
+            f"namespace must be a non-empty string, got {short(namespace)}; give one, such as a user id, or leave the "
+            f"argument out for {DEFAULT_NAMESPACE!r}"
+        )
+    if unfilled := UNFILLED.search(namespace):
+        raise InputError(
+            f"namespace must have no unfilled {unfilled[0]!r}, got {short(namespace)}; fill it in, as with "
+            "str.format(user_id=...) or an f-string"
+        )
     return namespace
+
+
+def _is_blank(text: str) -> bool:
+    """Return whether nothing of *text* can be seen."""
+    return all(char.isspace() or unicodedata.category(char) == "Cf" for char in text)
 
 
 def validate_count(name: str, value: object, least: int = 1) -> int:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.arguments import parser
 from kg_memory.cli.output import Screen
-from kg_memory.errors import InputError, KGMemoryError
+from kg_memory.errors import KGMemoryError
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.validation import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -112,10 +112,7 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 def namespace_of(arguments: Namespace) -> str:
     """Return whose memory is meant."""
-    name: str = getattr(arguments, "namespace", DEFAULT_NAMESPACE)
-    if not name:
-        raise InputError("the namespace is empty: give a name, or leave the option out")
-    return name
+    return validate_namespace(getattr(arguments, "namespace", DEFAULT_NAMESPACE))
 
 
 def times_of(arguments: Namespace) -> dict[str, Any]:

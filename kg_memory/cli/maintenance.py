@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +133,10 @@ def audit(arguments: Namespace, screen: Screen) -> int:
         return _verify(arguments, screen)
     if arguments.head:
         raise InputError("--head is what to look for when the log is checked: kg-memory audit verify --head HASH")
-    mine = hasattr(arguments, "namespace")
+    mine = namespace_of(arguments) if hasattr(arguments, "namespace") else None
     with open_memory(arguments, screen) as memory:
-        entries = memory.privacy.audit(namespace=namespace_of(arguments) if mine else None, limit=arguments.limit)
+        read = memory.privacy.audit if mine is None else partial(memory.privacy.audit, namespace=mine)
+        entries = read(limit=arguments.limit)
     screen.values(
         entries,
         _AUDIT_COLUMNS,
@@ -217,10 +219,10 @@ def _graph(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportR
         return memory.data.import_graphiti(
             arguments.file, replace=arguments.replace, progress=progress, **where, **named
         )
-    namespace = namespace_of(arguments) if hasattr(arguments, "namespace") else None
+    target = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
     return memory.data.import_(
         arguments.file,
-        namespace=namespace,
+        **target,
         replace=arguments.replace,
         embeddings=not arguments.no_embeddings,
         progress=note_progress(screen, "bytes"),

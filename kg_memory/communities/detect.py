@@ -20,7 +20,7 @@ from kg_memory.runtime.effects import now, read, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import community_id
-from kg_memory.validation import validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 PAGE = 2_000
 """Internal ids that one query covers (C35); decoding a larger answer would block an event loop."""
@@ -53,7 +53,7 @@ class Links(NamedTuple):
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Load the graph, find its communities, and list the entities that are stored in another one."""
     links = yield from load_links()
-    namespace = validate_namespace(state.get("namespace"))
+    namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     tries = state.get("tries") or 0  # a run that another refresh overtook comes here again, and counts on
     full = bool(state.get("full"))
     groups: list[Group] = yield from work(lambda: find_communities(namespace, links, full=full))

@@ -17,7 +17,7 @@ from kg_memory.runtime import telemetry
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.graph import Pipeline
 from kg_memory.settings import Settings
-from kg_memory.validation import validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,20 +100,21 @@ def verb(
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
     """Return the sync and the async form of the verb that *flow*, a method whose name begins with ``_``, describes.
 
-    Each validates the namespace, opens a telemetry span, and runs the flow on the namespace's graph.
+    Each validates the namespace, which is the default one only where it is left out, opens a telemetry span, and runs
+    the flow on the namespace's graph.
     """
     name = flow.__name__.removeprefix("_")
 
     @wraps(flow)
     def run(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._span(name, args, kwargs) as tell:
-            namespace = validate_namespace(kwargs.get("namespace"))
+            namespace = validate_namespace(kwargs.get("namespace", DEFAULT_NAMESPACE))
             return tell(self._engine.driver.run(flow(self, *args, **kwargs), namespace))
 
     @wraps(flow)
     async def arun(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._span(name, args, kwargs) as tell:
-            namespace = validate_namespace(kwargs.get("namespace"))
+            namespace = validate_namespace(kwargs.get("namespace", DEFAULT_NAMESPACE))
             return tell(await self._engine.driver.arun(flow(self, *args, **kwargs), namespace))
 
     _describe(run, flow, name)

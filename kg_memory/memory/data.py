@@ -31,6 +31,10 @@ FORMS: Mapping[str, Callable[[Database, ExportOptions, Target, Progress | None],
 }
 
 
+FROM_EXPORT = ""
+"""The namespace of an import that names none: that of the export."""
+
+
 class Data(Group):
     """Whole namespaces: exported, imported, embedded anew and listed."""
 
@@ -68,7 +72,7 @@ class Data(Group):
         self,
         source: Target,
         *,
-        namespace: str | None = None,
+        namespace: str = FROM_EXPORT,
         replace: bool = False,
         embeddings: bool = True,
         progress: Progress | None = None,
@@ -81,9 +85,8 @@ class Data(Group):
         file has none. *progress* is called with how many bytes of how many were read. Errors: `InputError` for a wrong
         line, with its number; `EmbeddingMismatch` where the vectors are of another model; `DatabaseError`.
         """
-        return work(
-            lambda: import_export(self._engine.driver, source, ImportOptions(namespace, replace, embeddings), progress)
-        )
+        options = ImportOptions(namespace or None, replace, embeddings)
+        return work(lambda: import_export(self._engine.driver, source, options, progress))
 
     import_, aimport_ = verb(_import_)
 

@@ -16,6 +16,9 @@ from kg_memory.models.operations import AuditEntry, AuditReport, EvictionResult,
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE
 
+ALL = ""
+"""The namespace of a call that names none and is about all of them."""
+
 
 class Privacy(Group):
     """Removal from a memory, and the proof of it."""
@@ -110,9 +113,9 @@ class Privacy(Group):
 
     evict, aevict = verb(_evict)
 
-    def _audit(self, *, namespace: str | None = None, limit: int = 100, skip: int = 0) -> Flow[list[AuditEntry]]:
+    def _audit(self, *, namespace: str = ALL, limit: int = 100, skip: int = 0) -> Flow[list[AuditEntry]]:
         """Return what was forgotten on this server, latest first, or in one *namespace*: the log, without any text."""
-        return log.read_entries(limit, skip, namespace)
+        return log.read_entries(limit, skip, namespace or None)
 
     audit, aaudit = verb(_audit)
 

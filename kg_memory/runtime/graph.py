@@ -26,7 +26,7 @@ from kg_memory.runtime.config import RunConfig
 from kg_memory.runtime.flow import Driver, Flow, T
 from kg_memory.runtime.telemetry import log_end, log_failure
 from kg_memory.settings import OFFLINE, Settings
-from kg_memory.validation import validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 UNCHANGED = RunConfig()
 MIN_TIME = 10**9
@@ -170,7 +170,7 @@ def make_node(
 
     def begin(state: State, context: Any, write: Write) -> tuple[Flow[Update], str]:
         config = context if isinstance(context, RunConfig) else UNCHANGED  # a graph around it has a context of its own
-        namespace = validate_namespace(state.get("namespace"))
+        namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
         return run(state, config, namespace, write), namespace
 
     def take(state: State, context: Any, write: Write) -> Update:

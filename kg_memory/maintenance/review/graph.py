@@ -58,7 +58,7 @@ class ReviewState(ReviewInput, total=False):
 
 def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 - steps have one shape
     """Read what waits for review."""
-    validate_namespace(state.get("namespace"))
+    validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     reviews = yield from list_reviews(state.get("limit") or AT_ONCE)
     return {"waiting": [review.model_dump(mode="json") for review in reviews], "decisions": [], "decided": []}
 
@@ -77,7 +77,7 @@ def ask(state: ReviewState) -> Json:
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
     """Carry out the decisions, one after the other; one that fails is reported, and does not keep others waiting."""
-    by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace"))
+    by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     policy = ConflictPolicy.from_settings(settings)
     decided: list[Json] = []
     for review, decision in zip(state["waiting"], state["decisions"], strict=True):

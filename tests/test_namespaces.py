@@ -1,0 +1,80 @@
+"""A namespace that is missing, blank or an unfilled template is an error everywhere, and writes nothing."""
+
+from __future__ import annotations
+
+import inspect
+from operator import attrgetter
+
+import pytest
+
+from kg_memory.adapters.background import BackgroundMemory
+from kg_memory.adapters.key_value import KGKeyValueStore
+from kg_memory.adapters.store.store import KGStore
+from kg_memory.errors import InputError
+from kg_memory.memory._verb import Group
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+from tests.cli_home import home_of_the_module, run_here  # noqa: F401 - fixtures
+
+WRONG = [None, "", " \n\t", "\u200b", "{user_id}", "users/{ user_id }", "{}", "${user.id}", "{{user_id}}", 7, b"ann"]
+GOOD = ["ann", "安", "🎉", "a b", "None", "{", "}", "{1, 2}", '{"user": "ann"}', "\x00", "a\u200bb", "é" * 5000]
+
+
+def verb_names(memory):
+    """Return the paths of all verbs that work on a namespace."""
+    groups = {"": memory} | {name: part for name, part in vars(memory).items() if isinstance(part, Group)}
+    for name, group in groups.items():
+        for verb in dir(type(group)):
+            value = getattr(group, verb) if not verb.startswith("_") else None
+            if inspect.ismethod(value) and "namespace" in inspect.signature(value).parameters:
+                yield f"{name}.{verb}".lstrip(".")
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+async def test_every_verb_refuses_it(memory, wrong):
+    before, verbs = memory.data.namespaces(), list(verb_names(memory))
+    assert {"add", "asearch", "facts.about", "data.import_", "privacy.aaudit", "privacy.forget"} <= set(verbs)
+    for path in verbs:
+        verb = attrgetter(path)(memory)
+        with pytest.raises(InputError, match="namespace must"):
+            await verb(namespace=wrong) if inspect.iscoroutinefunction(verb) else verb(namespace=wrong)
+    assert memory.data.namespaces() == before
+
+
+@pytest.mark.parametrize("wrong", WRONG[:5], ids=repr)
+def test_graphs_stores_and_the_queue_refuse_it(memory, wrong):
+    states = {
+        "ingestion": {"content": "Hello."},
+        "retrieval": {"question": "Who?"},
+        "communities": {},
+    }
+    for name, state in states.items():
+        with pytest.raises(InputError, match="namespace must"):
+            getattr(memory.graphs, name).invoke({**state, "namespace": wrong})
+    with pytest.raises(InputError, match="namespace must"):
+        memory.graphs.review.compile().invoke({"namespace": wrong})
+    for kind in (KGStore, KGKeyValueStore):
+        with pytest.raises(InputError, match="namespace must"):
+            kind(memory, name=wrong)
+    with pytest.raises(InputError, match="namespace must"):
+        BackgroundMemory(memory).submit(["Hello."], namespace=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["", "  ", "{user_id}"])
+@pytest.mark.parametrize("command", [("stats",), ("facts", "Ann"), ("ask", "Who?"), ("audit",), ("import", "x.jsonl")])
+def test_the_command_refuses_it(run, command, wrong):
+    code, _, problem = run(*command, "--namespace", wrong)
+
+    assert (code, "namespace must" in problem) == (1, True), problem
+
+
+@pytest.mark.parametrize("name", GOOD, ids=ascii)
+def test_any_text_else_is_a_namespace(name):
+    assert validate_namespace(name) == name
+
+
+def test_left_out_it_is_the_default_one(memory, namespace):
+    name = f"only {namespace}"
+    memory.add("Ann knows Bob.", source=name)
+
+    assert name in {episode.source for episode in memory.episodes.list(namespace=DEFAULT_NAMESPACE)}
+    memory.privacy.forget(source=name, by="test")
