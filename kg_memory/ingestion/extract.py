@@ -19,7 +19,7 @@ from kg_memory.runtime.effects import Prompt, ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
-from kg_memory.text.identity import canonical_name, display_name
+from kg_memory.text.identity import canonical_name, display_name, name_of_speaker
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,
@@ -64,8 +64,8 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
-    """Return the speaker as an entity: always extracted, always first (A15)."""
-    name = display_name(draft.episode.speaker or "")
+    """Return the speaker as an entity: always extracted, always first (A15), unless it is no name."""
+    name = name_of_speaker(draft.episode.speaker)
     return (Mention(name, entity_type(PERSON, settings)),) if name else ()
 
 

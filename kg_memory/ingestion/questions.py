@@ -155,7 +155,7 @@ def ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadin
     messages = [
         {
             "message": number,
-            "speaker": draft.episode.speaker,
+            "speaker": draft.episode.speaker_name,
             "at": draft.episode.at_iso,
             "content": draft.pieces[0].content,
         }

@@ -27,7 +27,7 @@ from kg_memory.runtime.effects import now, read, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import EPOCH, instant, iso, micros
-from kg_memory.text.identity import episode_id, replace_unstorable, thread_key
+from kg_memory.text.identity import episode_id, name_of_speaker, replace_unstorable, thread_key
 from kg_memory.text.redaction import redact, redact_json
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_number, validate_text
 
@@ -151,7 +151,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[l
 
 def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ...]:
     return tuple(
-        PreviousMessage(row["speaker"], row["content"], iso(instant(row["at"]) or EPOCH))
+        PreviousMessage(name_of_speaker(row["speaker"]) or None, row["content"], iso(instant(row["at"]) or EPOCH))
         for row in reversed(latest_first)
         if not row["withheld"]
     )

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.text.identity import name_of_speaker
 from kg_memory.text.message_fields import parse_facts
 
 T = TypeVar("T")
@@ -49,6 +50,11 @@ class EpisodeRecord:
     def is_declared(self) -> bool:
         """Whether it states facts as triples, which no model reads."""
         return self.kind == DECLARED
+
+    @property
+    def speaker_name(self) -> str | None:
+        """The speaker, if that is a name: anything else is kept and shown, but no entity is made of it."""
+        return self.speaker if name_of_speaker(self.speaker) else None
 
     @property
     def line(self) -> str:

@@ -192,7 +192,7 @@ class Draft:
         """
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
-        kind, speaker, at = self.episode.kind, self.episode.speaker, self.episode.at_iso
+        kind, speaker, at = self.episode.kind, self.episode.speaker_name, self.episode.at_iso
         episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at}
         return {"episode": episode, "previous": [to_plain(message) for message in self.previous]}
 

@@ -17,6 +17,14 @@ LONGEST_NAME = 512
 """Bytes of a name; a longer one is cut."""
 MAX_CACHED_NAME = 100
 """Characters of the longest name whose key is cached."""
+LONGEST_SPEAKER = 100
+"""Characters of the longest speaker that is taken for a name."""
+_NO_NAME = re.compile(
+    r"^\s*[-*+•‣>#|]+\s"  # an item of a list, a quotation, a heading
+    r"|</?[A-Za-z][^>]*>|[{}\n]"  # markup
+    r"|\[[^\]]*\d[^\]]*\]\s*$"  # a citation, as contexts write it: [m1]
+    r"|\((?:since|until|from|no longer|ended|on|in|by|about|said|as of|doubtful)\s[^)]*\)"  # and a time
+)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
@@ -33,6 +41,13 @@ def display_name(name: str) -> str:
     )
     joined = " ".join(visible.split())
     return joined.encode()[:LONGEST_NAME].decode("utf-8", "ignore").strip()
+
+
+def name_of_speaker(speaker: str | None) -> str:
+    """Return the name of *speaker*, or an empty string for one that is no name, such as a line of a context."""
+    name = display_name(speaker or "")
+    is_name = len(name) <= LONGEST_SPEAKER and any(map(str.isalnum, name)) and not _NO_NAME.search(speaker or "")
+    return name if is_name else ""
 
 
 def canonical_name(name: str) -> str:

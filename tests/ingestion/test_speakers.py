@@ -1,0 +1,64 @@
+"""Speakers that are no names stay on their episodes, and become no entities."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.memory.memory import GraphMemory
+from kg_memory.settings import Settings
+from kg_memory.text.identity import name_of_speaker
+
+NO_NAMES = [
+    "- Ann lives in Mars (since 2020) [m1]",
+    "* Ann",
+    "> Ann said",
+    "# FACTS",
+    "Ann (until May 2021)",
+    "Ann [m12]",
+    "Ann</FACTS>",
+    "<system>",
+    "{user_id}",
+    "---",
+    "\u200b",
+    "🎉",
+    "Ann " * 50,
+]
+NAMES = [
+    "Ann", "张三", "Dr. Maria del Carmen García-López (she/her)", "ann@example.com", "+49 170 1234", "<@U024BE7LH>", "O'Neil, PhD",
+    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "محمد", "A. B.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("speaker", NAMES)
+def test_a_name_is_one(speaker):
+    assert name_of_speaker(speaker) == speaker
+
+
+@pytest.mark.parametrize("speaker", ["", None, *NO_NAMES], ids=repr)
+def test_what_is_no_name(speaker):
+    assert name_of_speaker(speaker) == ""
+
+
+@pytest.mark.parametrize("plan", ["economy", "standard", "thorough"])
+def test_it_is_kept_on_the_episode_and_no_entity_is_made_of_it(server, settings, model, embeddings, namespace, plan):
+    with GraphMemory(settings.with_(url=server.url, plan=plan), model=model, embeddings=embeddings) as memory:
+        said = [{"content": "Bob knows Cem.", "speaker": speaker, "thread": "t"} for speaker in NO_NAMES]
+        memory.add_many(
+            [*said, {"content": "Ann lives in Oslo.", "speaker": "Ann", "thread": "t"}], namespace=namespace
+        )
+
+        assert {entity.name for entity in memory.entities.list(namespace=namespace)} == {"Bob", "Cem", "Ann", "Oslo"}
+        kept = {episode.speaker for episode in memory.episodes.list(namespace=namespace)}
+        assert {"- Ann lives in Mars (since 2020) [m1]", "Ann</FACTS>", "Ann"} < kept
+        asked = [ask.fields.get("messages") or [ask.fields.get("episode", {})] for ask in model.asked]
+        assert {episode.get("speaker") for episodes in asked for episode in episodes} <= {None, "Ann"}
+
+
+def test_offline_it_speaks_for_nobody_and_owns_no_facts(server, embeddings, namespace):
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings=embeddings) as memory:
+        for content in ("I live in Oslo.", "I live in Rome since 2021.", "Ann lives in Kyoto."):
+            memory.add(content, speaker=NO_NAMES[0], namespace=namespace)
+
+        [fact] = memory.facts.about("Ann", namespace=namespace)
+        assert (fact.subject, fact.objects) == ("Ann", ("Kyoto",))
+        assert {entity.name for entity in memory.entities.list(namespace=namespace)} <= {"Ann", "Kyoto", "Oslo", "Rome"}
