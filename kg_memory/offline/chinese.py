@@ -93,6 +93,11 @@ _NO_TOPIC = frozenset(
 )
 _ORGANISATIONS = ("公司", "大学", "集团", "医院", "银行")
 _COMMA = re.compile("[，,；;]")
+_PARTS = re.compile(r"[^。！？!?\n]{1,300}[。！？!?\n]*|[。！？!?\n]+")
+_SHORT = 1000
+"""Characters of a text in which jieba may look for unknown words everywhere."""
+_MOST_UNKNOWN = 1500
+"""Characters in no known word, after which it looks for none: they take 100 times as long as others."""
 _STOP = re.compile("[，,；;。！!？?]")
 _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANISATION, "nz": PRODUCT, "eng": PRODUCT}
 
@@ -180,7 +185,7 @@ def _words_by_tag(text: str) -> list[Mention]:
         ]
     mentions: list[Mention] = []
     position = 0
-    for word, flag in tagger.cut(text):
+    for word, flag in _tag(tagger, text):
         start = text.find(word, position)
         if start < 0:
             continue
@@ -198,6 +203,20 @@ def _words_by_tag(text: str) -> list[Mention]:
         elif noun and len(word) > 1 and word not in _NO_TOPIC:
             _append_noun(mentions, start, position, word)
     return [replace(one, type=ORGANISATION) if one.name.endswith(_ORGANISATIONS) else one for one in mentions]
+
+
+def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the words of *text* with their tags; of a long text, unknown words are looked for within bounds."""
+    if len(text) <= _SHORT:
+        yield from tagger.cut(text)
+        return
+    unknown = 0
+    for part in _PARTS.findall(text):
+        words = list(tagger.cut(part, HMM=False))
+        if unknown < _MOST_UNKNOWN:
+            unknown += sum(len(word) == 1 for word, _ in words)
+            words = list(tagger.cut(part))
+        yield from words
 
 
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import threading
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,7 +20,11 @@ from kg_memory.errors import EmbeddingError, MissingExtra
 from kg_memory.runtime.lifecycle import renew_in_children
 
 LONGEST_TEXT = 2000
-"""Characters of a text that are embedded, about one window of the model."""
+"""Characters of a text that are embedded, about one window of the model for English."""
+WINDOW = 512
+"""Tokens that the model reads at once; the rest is not embedded: dense texts would take many times as long."""
+PREFIX = 16
+"""Tokens at most that the engine adds to a text."""
 EMPTY = "empty"
 """The text to embed in place of one with only white space and control characters."""
 _WAITING = "OMP_WAIT_POLICY"
@@ -75,13 +80,25 @@ class LocalEmbeddings(Embeddings):
             self._engine = self._engine or _load()
         # The engine may be used by several threads, so a question need not wait for a long list.
         encode = self._engine.query if role == "query" else self._engine.passage
-        readable = [_readable(text) for text in texts]
+        readable = [self._cut_to_window(_readable(text), role) for text in texts]
         if threading.get_ident() == self._forked:
             self._helper = self._helper or ThreadPoolExecutor(1, "kg-memory-embeddings")
             vectors = self._helper.submit(encode, readable).result()
         else:
             vectors = encode(readable)
         return [_validate(row, text) for row, text in zip(vectors.tolist(), readable, strict=True)]
+
+    def _cut_to_window(self, text: str, role: str) -> str:
+        """Return the beginning of *text* that fits into one window; counting tokens takes no time beside embedding."""
+        if len(text) <= WINDOW - PREFIX:
+            return text
+
+        def fits(length: int) -> bool:
+            return bool(self._engine.token_count(text[:length], is_query=role == "query") <= WINDOW)
+
+        if fits(len(text)):
+            return text
+        return text[: bisect_left(range(len(text)), True, key=lambda length: not fits(length)) - 1]
 
 
 def _load() -> Any:
