@@ -36,11 +36,11 @@ class Reader:
         self.pid = os.getpid()
         self.id = f"{self.host}/{self.pid}/{uuid4().hex[:12]}"
 
-    def has_ended(self, other: str, seconds: float) -> bool:
-        """Return whether the process *other*, which began to read so many *seconds* ago, no longer runs."""
-        host, _, rest = other.partition("/")
+    def has_ended(self, reader: str, seconds: float) -> bool:
+        """Return whether the process *reader*, which began to read so many *seconds* ago, no longer runs."""
+        host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
-        if other == self.id:
+        if reader == self.id:
             return False
         if host != self.host or not pid.isdigit():
             return seconds > FOREIGN_SECONDS
