@@ -15,7 +15,7 @@ from kg_memory import GraphMemory, adapters
 from kg_memory.adapters.namespace import NamespaceTemplate, Place, place_here, place_of
 from kg_memory.errors import InputError, SettingsError
 
-LITERALS = st.text(st.sampled_from("ab/%;2 F{}é"), max_size=4)
+LITERALS = st.text(st.sampled_from("ab/%;2 F}é"), max_size=4)
 IDS = st.text(st.sampled_from("ab/%;2F5B .@é"), min_size=1, max_size=8).filter(str.strip)
 
 
