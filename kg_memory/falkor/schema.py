@@ -23,7 +23,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
-VERSION = 5
+VERSION = 6
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
 """The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
 node indexes its vector anew, and every mention of an entity sets one.
@@ -37,6 +37,7 @@ RANGE = {
     "Belief": ("id", "created_at", "expired_at"),
     "Verdict": ("id", "ruling"),
     "Decision": ("id",),
+    "Identity": ("id", "state"),
     "Predicate": ("name",),
     "Community": ("id",),
     "Answer": ("key",),
@@ -47,6 +48,7 @@ RANGE_INDICES = tuple(f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, n
 RELATIONS = tuple(
     """
     SUBJECT_OF OBJECT_IS STATES HELD PROPOSED JUDGED DECIDED MENTIONS NEXT NAMES MEANS SIMILAR_TO HAS_MEMBER PART_OF
+    DISTINCT_FROM ABOUT MOVED
     IN_EPISODE IN_FACT IN_ENTITY IN_COMMUNITY
     """.split()
 )

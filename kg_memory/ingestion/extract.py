@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Literal
 
 from kg_memory.errors import BudgetSpent
+from kg_memory.ingestion.bounds import (
+    LIMIT_OF_EPISODE,
+    LIMIT_OF_PIECE,
+    Loss,
+    beyond_episode,
+    take_of_episode,
+    take_of_piece,
+)
 from kg_memory.ingestion.declared import find_mentions, parse_content
 from kg_memory.ingestion.filter import why_skipped
+from kg_memory.ingestion.owners import name_owners, name_speaker
 from kg_memory.ingestion.questions import ask_reading, reads_at_once
-from kg_memory.ingestion.records import Mention, Piece, take_of_episode, take_of_piece
+from kg_memory.ingestion.records import Mention, Piece
 from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import EpisodeReading, ExtractedEntities, ExtractedEntity
@@ -20,6 +29,7 @@ from kg_memory.runtime.flow import Flow, every
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, name_of_speaker
+from kg_memory.text.pronouns import why_no_name
 
 PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "message": EXTRACT_MESSAGE,
@@ -27,13 +37,7 @@ PROMPTS: dict[str, Prompt[ExtractedEntities]] = {
     "json": EXTRACT_JSON,
 }
 PERSON = "Person"
-PRONOUNS = frozenset(
-    "i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours "
-    "they them their theirs this that these those who someone somebody everyone everybody anyone nobody "
-    "我 你 您 他 她 它 我们 你们 他们 她们 它们 咱们 自己 大家 这 那 这个 那个 这些 那些 谁 有人".split()
-)
 log = logging.getLogger("kg_memory.ingestion")
-_HAS_LETTER = re.compile(r"\w")
 
 
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -45,22 +49,42 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
     if skipped is not None:
         # An episode with flags must not reach the model, not even to find out who its speaker is.
         mentions = () if draft.episode.flags else speaker_of(draft, settings)
-        return {"mentions": mentions, "stated": (), "skipped": skipped}
+        return {"mentions": mentions, "stated": (), "skipped": skipped, "dropped": ()}
     if draft.episode.is_declared:
-        return {"mentions": find_mentions(parse_content(draft.episode.content), settings), "stated": None}
+        mentions = find_mentions(parse_content(draft.episode.content), settings)
+        return {"mentions": mentions, "stated": None, "dropped": ()}
     if not reads_at_once(settings):
         try:
             answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
         except BudgetSpent as error:
             log.warning("read at once instead of step by step: %s", describe_error(error))
         else:
-            extracted = _entities_of(answers, settings)
-            return {"mentions": join(speaker_of(draft, settings), extracted, settings), "stated": None}
+            losses = list_surplus(answers, settings, "entities")
+            return _collect(draft.with_records(stated=None), _entities_of(answers, settings), losses, settings)
     readings, stated = yield from ask_reading(draft, settings)
     # The ends of a fact are entities, listed or not.
     ends = (ExtractedEntity(name=end, type="") for fact in stated for end in (fact.subject, *fact.objects))
     extracted = chain(_entities_of(readings, settings), ends)
-    return {"mentions": join(speaker_of(draft, settings), extracted, settings), "stated": stated}
+    losses = (*list_surplus(readings, settings, "entities"), *list_surplus(readings, settings, "facts"))
+    return {**_collect(draft.with_records(stated=stated), extracted, losses, settings), "stated": stated}
+
+
+def _collect(draft: Draft, extracted: Iterable[ExtractedEntity], losses: Iterable[Loss], settings: Settings) -> Update:
+    """Return the mentions of an episode, the speaker first, and what was left out."""
+    mentions, dropped = join(speaker_of(draft, settings), extracted, draft, settings)
+    return {"mentions": mentions, "stated": draft.stated, "dropped": (*losses, *dropped)}
+
+
+def list_surplus(
+    answers: Iterable[ExtractedEntities | EpisodeReading], settings: Settings, what: Literal["entities", "facts"]
+) -> tuple[Loss, ...]:
+    """Return the entities or facts of *answers* that are over the limit of a piece."""
+    reason, limit = LIMIT_OF_PIECE.format(what=what), getattr(settings, f"max_{what}")
+    texts: list[str] = []
+    for answer in answers:
+        items = getattr(answer, what)[limit:]
+        texts += [item.name if what == "entities" else item.sentence for item in items]
+    return tuple(Loss("entity" if what == "entities" else "fact", text, reason) for text in texts)
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
@@ -69,15 +93,25 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[Mention, ...]:
     return (Mention(name, entity_type(PERSON, settings)),) if name else ()
 
 
-def join(mentions: Sequence[Mention], extracted: Iterable[ExtractedEntity], settings: Settings) -> tuple[Mention, ...]:
-    """Return *mentions* and those of *extracted* that are entities and not yet there."""
-    joined = {canonical_name(mention.name): mention for mention in mentions}
+def join(
+    mentions: Sequence[Mention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
+) -> tuple[tuple[Mention, ...], tuple[Loss, ...]]:
+    """Return *mentions* and those of *extracted* that are entities and not yet there; and what was left out."""
+    joined = {canonical_name(mention.called): mention for mention in mentions}
+    losses: dict[str, Loss] = {}
     for entity in extracted:
         name = display_name(entity.name)
         key = canonical_name(name)
-        if key and key not in joined and key not in PRONOUNS and _HAS_LETTER.search(key):
+        if key in joined:
+            continue
+        reason = why_no_name(name, draft.episode.content)
+        if reason is None:
             joined[key] = Mention(name, entity_type(entity.type, settings))
-    return tuple(take_of_episode(tuple(joined.values()), "entities"))
+        else:
+            losses.setdefault(key, Loss("entity", name, reason))
+    named = name_owners(name_speaker(tuple(joined.values()), draft), draft)
+    surplus = [Loss("entity", mention.called, LIMIT_OF_EPISODE) for mention in beyond_episode(named)]
+    return tuple(take_of_episode(named, "entities")), (*losses.values(), *surplus)
 
 
 def entity_type(name: str, settings: Settings) -> str:

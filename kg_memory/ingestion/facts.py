@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from kg_memory.ingestion.bounds import (
+    LIMIT_OF_EPISODE,
+    LIMIT_OF_PIECE,
+    Loss,
+    beyond_episode,
+    take_of_episode,
+    take_of_piece,
+)
 from kg_memory.ingestion.declared import state_declared
 from kg_memory.ingestion.predicates import Meaning, find_meanings
-from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact, take_of_episode, take_of_piece
+from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft, Update, type_fields
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
@@ -29,28 +37,40 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}
-    readings = locate_readings(draft) if draft.stated is not None else (yield from ask_readings(draft, settings))
+    losses: list[Loss] = []
+    if draft.stated is not None:
+        readings = locate_readings(draft, losses)
+    else:
+        readings = yield from ask_readings(draft, settings, losses)
     meanings, learned = yield from find_meanings(wordings(readings), settings, draft.learned, draft.predicates_at)
-    return {"facts": state_facts(draft, readings, meanings), "predicates": learned}
+    dropped = tuple(dict.fromkeys((*draft.dropped, *losses)))
+    return {"facts": state_facts(draft, readings, meanings), "predicates": learned, "dropped": dropped}
 
 
-def ask_readings(draft: Draft, settings: Settings) -> Flow[list[Reading]]:
-    """Ask what each piece states that joins two of the entities; nothing where there is but one."""
+def ask_readings(draft: Draft, settings: Settings, losses: list[Loss] | None = None) -> Flow[list[Reading]]:
+    """Ask what each piece states that joins two of the entities; nothing where there is but one.
+
+    What is left out of the answers is added to *losses*.
+    """
     if len(draft.entities) < 2:
         return []
     answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
     limited = [take_of_piece(answer.facts, settings.max_facts, "facts") for answer in answers]
+    surplus = [fact for answer in answers for fact in answer.facts[settings.max_facts :]]
     readings = [(piece, fact) for piece, facts in zip(draft.pieces, limited, strict=True) for fact in facts]
-    return _select_facts(take_of_episode(readings, "facts"), len(draft.entities))
+    selected = _select_facts(take_of_episode(readings, "facts"), len(draft.entities), losses)
+    if losses is not None:
+        reason = LIMIT_OF_PIECE.format(what="facts")
+        losses += [Loss("fact", fact.sentence, reason) for fact in surplus]
+        losses += [Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for _, fact in beyond_episode(readings)]
+    return selected
 
 
-def locate_readings(draft: Draft) -> list[Reading]:
-    """Return what was read together with the entities that joins two of them."""
-    if len(draft.entities) < 2:
-        return []
+def locate_readings(draft: Draft, losses: list[Loss] | None = None) -> list[Reading]:
+    """Return what was read together with the entities that joins two of them; the rest is added to *losses*."""
     places = places_of(draft.entities)
     readings = [(draft.pieces[named.piece], _locate_ends(named, places)) for named in draft.stated or ()]
-    return _select_facts(readings, len(draft.entities))
+    return _select_facts(readings, len(draft.entities), losses)
 
 
 def wordings(readings: Sequence[Reading]) -> dict[str, str]:
@@ -110,13 +130,33 @@ def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
-def _select_facts(readings: Iterable[Reading], count: int) -> list[Reading]:
+def _select_facts(readings: Iterable[Reading], count: int, losses: list[Loss] | None) -> list[Reading]:
     """Return those of *readings* that say something, and join two distinct ones of *count* entities."""
-    return [
-        (piece, fact)
-        for piece, fact in readings
-        if 0 <= fact.subject < count and _objects(fact, count) and replace_unstorable(fact.sentence).strip()
-    ]
+    selected: list[Reading] = []
+    for piece, fact in readings:
+        reason = _why_left_out(fact, count)
+        if reason is None:
+            selected.append((piece, fact))
+        reason = reason or _why_incomplete(fact, count)
+        if reason is not None and losses is not None:
+            losses.append(Loss("fact", fact.sentence or fact.quote, reason))
+    return selected
+
+
+def _why_left_out(fact: ExtractedFact, count: int) -> str | None:
+    if not replace_unstorable(fact.sentence).strip():
+        return "it has no sentence"
+    if not 0 <= fact.subject < count:
+        return "its subject is no entity"
+    if not _objects(fact, count):
+        return "it has no object that is an entity beside its subject"
+    return None
+
+
+def _why_incomplete(fact: ExtractedFact, count: int) -> str | None:
+    """Return why the fact is taken without one of its objects, if it is."""
+    has_all = all(0 <= place < count for place in fact.objects)
+    return None if has_all else "it is taken without one of its objects, which is no entity"
 
 
 def _objects(fact: ExtractedFact, count: int) -> list[int]:

@@ -12,13 +12,16 @@ from operator import mul
 
 from kg_memory.ingestion.contradictions import FARTHEST, Candidates, as_candidate, is_first
 from kg_memory.ingestion.facts import places_of
+from kg_memory.ingestion.namesakes import Candidate, may_be_of_type
+from kg_memory.ingestion.owners import is_bare_noun, split_owner
 from kg_memory.ingestion.records import CandidateFact, Identity, Mention, ResolvedEntity, StatedFact, pick
-from kg_memory.ingestion.resolve import ByPlace, Candidate, certain, resolve_all
+from kg_memory.ingestion.resolve import ByPlace, certain, doubt_known, new_key, resolve_all
 from kg_memory.ingestion.state import Draft
 from kg_memory.runtime.effects import Vector
+from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text import tokenise
-from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
+from kg_memory.text.identity import alias_key, canonical_name, entity_id
 
 StoredCandidates = Mapping[Mention, tuple[Vector, list[Candidate]]]
 """By mention, the vector of its name, and the stored entities that it may be."""
@@ -44,9 +47,10 @@ class NamesInFlight:
         self._became: dict[str, ResolvedEntity] = {}
         """The entities that mentions guessed to be new turned out to be, by the ids that new ones would have had."""
 
-    def candidates(self, draft: Draft, stored: StoredCandidates) -> dict[int, list[Candidate]]:
+    def candidates(self, draft: Draft, stored: StoredCandidates) -> Flow[dict[int, list[Candidate]]]:
         """Return what each mention of the next episode may be, by its place; it is in flight from then on."""
         candidates = {new: self._candidates(mention, *stored[mention]) for new, mention in enumerate(draft.mentions)}
+        candidates = yield from doubt_known(draft, candidates, self._settings)
         for new, mention in enumerate(draft.mentions):
             self._add(mention, candidates[new], stored[mention][0], draft)
         return candidates
@@ -58,17 +62,30 @@ class NamesInFlight:
         mentions = draft.mentions
         landed = {new: list(map(self._land, among)) for new, among in candidates.items()}
         identities = {new: self._identity(answer) for new, answer in answers.items()}
-        entities = resolve_all(mentions, landed, identities, draft.namespace, self._settings)
+        entities = resolve_all(draft, landed, identities, self._settings)
         places = places_of(entities)
-        for mention in mentions:
-            self._became[_new_id(mention, draft.namespace)] = entities[places[canonical_name(mention.name)]]
+        for new, mention in enumerate(mentions):
+            guess = _new_id(mention, candidates.get(new, ()), draft)
+            self._became[guess] = entities[places[canonical_name(mention.called)]]
         return entities, {canonical_name(mentions[new].name): identity for new, identity in identities.items()}
 
     def _candidates(self, mention: Mention, vector: Vector, stored: Sequence[Candidate]) -> list[Candidate]:
         best = {candidate["id"]: candidate for candidate in stored}
         for id_, score in self._similar(mention, vector, is_certain=bool(certain(mention, stored, self._settings))):
             best[id_] = {**self._entities[id_], "score": max(score, best.get(id_, {}).get("score", score))}
-        return sorted(best.values(), key=lambda candidate: (-candidate["score"], candidate["id"]))
+        fitting = [candidate for candidate in best.values() if self._may_be(mention, candidate)]
+        return sorted(fitting, key=lambda candidate: (-candidate["score"], candidate["id"]))
+
+    def _may_be(self, mention: Mention, candidate: Candidate) -> bool:
+        """Return whether *mention* may be that one, by its type and whom it belongs to."""
+        owned, owned_by = split_owner(mention.name), split_owner(candidate["name"])
+        if (
+            owned
+            and not candidate.get("owned")
+            and (is_bare_noun(candidate["name"]) or (owned_by and owned_by[0] != owned[0]))
+        ):
+            return False
+        return may_be_of_type(mention, candidate, self._settings)
 
     def _similar(self, mention: Mention, vector: Vector, *, is_certain: bool) -> list[tuple[str, float]]:
         """Return which entities in flight may be that one, and how similar they are, as `SIMILAR_ENTITIES` does."""
@@ -85,8 +102,8 @@ class NamesInFlight:
     def _add(self, mention: Mention, candidates: Sequence[Candidate], vector: Vector, draft: Draft) -> None:
         name = mention.name
         same = certain(mention, candidates, self._settings) or {
-            "id": _new_id(mention, draft.namespace),
-            "key": entity_key(name, mention.type),
+            "id": _new_id(mention, candidates, draft),
+            "key": new_key(mention, candidates, draft.episode.id),
             "name": name,
             "type": mention.type,
             "aliases": [],
@@ -110,7 +127,7 @@ class NamesInFlight:
 
     def _identity(self, answer: Identity) -> Identity:
         among = dict.fromkeys(map(self._id, answer.among))
-        return Identity(tuple(among), answer.same_as and self._id(answer.same_as), answer.name)
+        return Identity(tuple(among), answer.same_as and self._id(answer.same_as), answer.name, answer.confidence)
 
     def _id(self, id_: str) -> str:
         entity = self._became.get(id_)
@@ -184,9 +201,9 @@ def _reword(candidate: CandidateFact, words: CandidateFact) -> CandidateFact:
     return replace(candidate, **pick(words, *changed))
 
 
-def _new_id(mention: Mention, namespace: str) -> str:
+def _new_id(mention: Mention, candidates: Sequence[Candidate], draft: Draft) -> str:
     """Return the id that *mention* has if it is a new entity."""
-    return entity_id(namespace, entity_key(mention.name, mention.type))
+    return entity_id(draft.namespace, new_key(mention, candidates, draft.episode.id))
 
 
 def _summary(name: str, draft: Draft) -> str:

@@ -25,11 +25,12 @@ from kg_memory.ingestion.extract import extract
 from kg_memory.ingestion.facts import Reading, ask_readings, locate_readings, state_facts, wordings
 from kg_memory.ingestion.filter import count_skips, why_skipped
 from kg_memory.ingestion.in_flight import FactsInFlight, NamesInFlight
+from kg_memory.ingestion.namesakes import Candidate
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.questions import ask_window, conversations, pick_reading, read_question, window_fields
 from kg_memory.ingestion.records import JSON, Identity, Mention, NewPredicate, PairVerdict, decoder, to_plain
 from kg_memory.ingestion.reflect import reflect
-from kg_memory.ingestion.resolve import Candidate, answers_before, find_candidates, identity_question, unclear
+from kg_memory.ingestion.resolve import answers_before, find_candidates, identity_question, unclear
 from kg_memory.ingestion.state import Draft, Update, cache_in_episode
 from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.answer_cache import CachedAnswers, GraphCache, MemoryCache
@@ -228,7 +229,9 @@ def _resolve(groups: Sequence[Group], settings: Settings) -> Flow[None]:
     near = yield from find_candidates(unique, vectors, settings)
     stored = {mention: (vectors[place], near[place]) for place, mention in enumerate(unique)}
     flight = NamesInFlight(settings)
-    candidates = {id(turn): flight.candidates(turn.draft, stored) for turn in turns}
+    candidates: dict[int, dict[int, list[Candidate]]] = {}
+    for turn in turns:
+        candidates[id(turn)] = yield from flight.candidates(turn.draft, stored)
     answers = yield from every(group[0].ask("resolve", _identify(group, candidates, settings)) for group in groups)
     for group, of_group in zip(groups, answers, strict=True):
         for place, turn in enumerate(group):

@@ -25,21 +25,13 @@ from types import MappingProxyType
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.bounds import take_of_episode, take_of_piece
 from kg_memory.ingestion.contradictions import find_related, pair_facts, pair_question
 from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.facts import locate_readings, state_facts, wordings
 from kg_memory.ingestion.predicates import look_up, predicate_question
 from kg_memory.ingestion.receive import accept
-from kg_memory.ingestion.records import (
-    JSON,
-    NamedFact,
-    NewPredicate,
-    PairVerdict,
-    Piece,
-    Related,
-    take_of_episode,
-    take_of_piece,
-)
+from kg_memory.ingestion.records import JSON, NamedFact, NewPredicate, PairVerdict, Piece, Related
 from kg_memory.ingestion.state import Draft, type_fields
 from kg_memory.llm.joint import Question
 from kg_memory.llm.prompts import READ, READ_WINDOW

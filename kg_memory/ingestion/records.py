@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -19,11 +18,8 @@ T = TypeVar("T")
 JSON = dict[str, Any]
 """A record as JSON, or the parameters of a query."""
 Decode = Callable[[Any], Any]
-MOST_IN_EPISODE = 5000
-"""The most entities, and the most facts, of one episode in all its pieces: one query writes them."""
 DECLARED = "fact"
 """The kind of an episode in which an application states facts itself."""
-log = logging.getLogger("kg_memory.ingestion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +85,30 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as the episode names it."""
+    """An entity as the episode names it.
+
+    A bare noun that belongs to somebody has its owner's name in `name`, and the words of the episode in `words`. The
+    name by which a speaker `introduces` themselves has the name of that speaker there.
+    """
 
     name: str
     type: str
+    words: str = ""
+    owner: str = ""
+    introduces: str = ""
+
+    @property
+    def called(self) -> str:
+        """The name in the episode's own words."""
+        return self.words or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A new entity may be the known one with the id `existing`, by the answer of a model that is not sure."""
+
+    existing: str
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,8 @@ class ResolvedEntity:
     """An entity that the episode mentions; `key` and `id` are those of the stored one, unless it `is_new`.
 
     `called` are the names by which this episode mentions it; where it is stored under another, `name` is not among
-    them. One that was `evicted` comes back once it is mentioned.
+    them. One that was `evicted` comes back once it is mentioned. A new one is surely another than those that it is
+    `apart_from` (ids), which have its name; `doubt` is about one that it may be.
     """
 
     name: str
@@ -112,18 +129,21 @@ class ResolvedEntity:
     renamed: bool = False
     aliases: tuple[str, ...] = ()
     evicted: bool = False
+    apart_from: tuple[str, ...] = ()
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """The answer about a mention: the entity that it is the `same_as`, if any, `among` the known ones shown (ids).
 
-    `name` is the fullest name of the two.
+    `name` is the fullest name of the two, `confidence` how sure the answer is.
     """
 
     among: tuple[str, ...]
     same_as: str | None
     name: str
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,21 +404,3 @@ def _values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 
 
 _PLAIN = frozenset((str, int, float, bool, type(None)))
-
-
-# Bounds
-
-
-def take_of_piece(items: Sequence[T], limit: int, what: str) -> Sequence[T]:
-    """Return the first of *items* up to the limit of one piece, and log how many are left out."""
-    if len(items) > limit:
-        log.warning("kept %d of %d %s of one piece: raise max_%s to keep more", limit, len(items), what, what)
-    return items[:limit]
-
-
-def take_of_episode(items: Sequence[T], what: str) -> Sequence[T]:
-    """Return as many of *items* as one episode may have, and log how many are left out."""
-    if len(items) > MOST_IN_EPISODE:
-        kept = MOST_IN_EPISODE
-        log.warning("kept %d of %d %s of one episode: split the episode to keep more", kept, len(items), what)
-    return items[:MOST_IN_EPISODE]

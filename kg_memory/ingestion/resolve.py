@@ -6,13 +6,14 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from kg_memory.falkor.queries import ingestion as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.falkor.schema import refuse_other_vectors
+from kg_memory.ingestion.namesakes import Candidate, doubt_namesakes, may_be_of_type
+from kg_memory.ingestion.owners import SHARED_TYPES, is_bare_noun, split_owner
 from kg_memory.ingestion.questions import prepare_later_questions
-from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
+from kg_memory.ingestion.records import JSON, Doubt, Identity, Mention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.joint import Question, ask_question, ask_together
 from kg_memory.llm.prompts import RESOLVE
@@ -23,8 +24,6 @@ from kg_memory.settings import Settings
 from kg_memory.text import tokenise
 from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
 
-Candidate = dict[str, Any]
-"""The row of a known entity, with its `score`."""
 ByPlace = Mapping[int, list[Candidate]]
 """The known entities that each mention may be, best first, by its place."""
 MOST_ALIASES = 50
@@ -35,8 +34,9 @@ log = logging.getLogger("kg_memory.ingestion")
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     """Find each entity among the known ones: by its names, its meaning and its words.
 
-    The same name and type is the same entity, and so is a name from `merge_threshold` of similarity. What stays
-    ambiguous is one question for all entities; where the plan reads at once, with the questions of later steps.
+    The same name and type is the same entity, unless the episode speaks against it; and so is a name from
+    `merge_threshold` of similarity. What stays ambiguous is one question for all entities; where the plan reads at
+    once, with the questions of later steps.
     """
     mentions = draft.mentions
     # Embed all that later steps need along with the names: one request instead of three.
@@ -44,22 +44,24 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     vectors = yield from embed([*(mention.name for mention in mentions), *texts])
     is_declared = draft.episode.is_declared  # then a name is meant exactly
     candidates = yield from find_candidates(mentions, vectors[: len(mentions)], settings, exact=is_declared)
+    if not is_declared:
+        candidates = yield from doubt_known(draft, candidates, settings)
     identities = answers_before(mentions, candidates, draft.identities)
     unsure = {new: among for new, among in unclear(mentions, candidates, settings).items() if new not in identities}
     if not unsure:
-        return {"entities": resolve_all(mentions, candidates, identities, draft.namespace, settings)}
+        return {"entities": resolve_all(draft, candidates, identities, settings)}
     question = identity_question({new: mentions[new] for new in unsure}, unsure, draft.prompt_fields())
     later_answers: Update = {}
     if draft.stated is None:
         identities |= yield from ask_question(question)
     else:
         supposed = identities | likely(mentions, unsure)
-        guess = resolve_all(mentions, candidates, supposed, draft.namespace, settings)
+        guess = resolve_all(draft, candidates, supposed, settings)
         later = yield from prepare_later_questions(draft.with_records(entities=guess), settings)
         answers, learned, judged = yield from ask_together(question, later.predicates, later.pairs)
         identities |= answers
         later_answers = {"learned": (*later.learned, *learned), "judged": judged, "related": later.related}
-    return {"entities": resolve_all(mentions, candidates, identities, draft.namespace, settings), **later_answers}
+    return {"entities": resolve_all(draft, candidates, identities, settings), **later_answers}
 
 
 # Candidates
@@ -96,7 +98,40 @@ def find_candidates(
             refuse_other_vectors(row["entity"], (yield from embedding_model()), len(vectors[0]))
         else:
             candidates[row["new"]].append(row)
-    return {new: _best(own, limit) for new, own in candidates.items()}
+    best = {new: _best(own, limit) for new, own in candidates.items()}
+    return {new: select_offered(mentions[new], own, best, mentions, settings) for new, own in best.items()}
+
+
+def select_offered(
+    mention: Mention, own: Sequence[Candidate], best: ByPlace, mentions: Sequence[Mention], settings: Settings
+) -> list[Candidate]:
+    """Return those of its *own* candidates that *mention* may be, by their types and owners.
+
+    A thing that belongs to somebody is no thing of anybody else's. *best* has the candidates of all *mentions*.
+    """
+    fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
+    if split_owner(mention.name) is None:
+        return fitting
+    owner, noun = split_owner(mention.name) or ("", "")
+    keys = {owner}
+    for place, named in enumerate(mentions):
+        if owner in (canonical_name(named.name), canonical_name(named.called)):
+            same = certain(named, best.get(place, ()), settings)
+            keys |= {canonical_name(name) for name in (same["name"], *same["aliases"])} if same else set()
+    offered: list[Candidate] = []
+    for candidate in fitting:
+        names = (candidate["name"], *candidate["aliases"])
+        owned = [parts for name in names if (parts := split_owner(name))]
+        if any(parts == (key, noun) for parts in owned for key in keys):
+            offered.append({**candidate, "owned": True})
+            continue
+        # The owner is not what it owns; and that its name stands in a summary says nothing.
+        is_owner = not keys.isdisjoint(map(canonical_name, names))
+        is_others = bool(owned) and all(parts[0] not in keys for parts in owned)
+        is_anybodys = not owned and is_bare_noun(candidate["name"])
+        if not (is_owner or is_others or is_anybodys) and candidate["score"] > 0:
+            offered.append(candidate)
+    return offered
 
 
 def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
@@ -112,25 +147,46 @@ def certain(mention: Mention, candidates: Sequence[Candidate], settings: Setting
     """Return the one candidate that *mention* is beyond doubt, if there is one.
 
     A single candidate of its type with its name is certain, even if others are similar: `SIMILAR_ENTITIES` needs that.
+    One that is doubted is not.
     """
-    default, key = settings.entity_types[0].name, alias_key(mention.name)
-    fitting = [
-        candidate
-        for candidate in candidates
-        if candidate["type"] == mention.type or default in (candidate["type"], mention.type)
-    ]
-    namesakes = [candidate for candidate in fitting if key in _alias_keys(candidate)]
+    key = alias_key(mention.name)
+    if any(candidate.get("apart") for candidate in candidates):
+        return None
+    fitting = [candidate for candidate in candidates if may_be_of_type(mention, candidate, settings)]
+    namesakes = [candidate for candidate in fitting if key in _alias_keys(candidate) or candidate.get("owned")]
     if namesakes:
         same_type = [candidate for candidate in namesakes if candidate["type"] == mention.type]
-        return (same_type or namesakes)[0] if len(same_type or namesakes) == 1 else None
+        meant = same_type or namesakes
+        return meant[0] if len(meant) == 1 and not meant[0].get("doubted") else None
+    types = {mention.type, settings.entity_types[0].name}
     threshold = 1.0 if settings.merge_threshold is None else settings.merge_threshold
-    close = [candidate for candidate in fitting if candidate["score"] >= threshold]
+    close: list[Candidate] = []
+    for candidate in fitting:
+        is_akin = candidate["type"] in types or mention.type == settings.entity_types[0].name
+        if is_akin and candidate["score"] >= threshold:
+            close.append(candidate)
     return close[0] if len(close) == 1 and _digits(close[0]["name"]) == _digits(mention.name) else None
+
+
+def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
+    """Return *candidates* with marks on those that are not, or may not be, the mention that has their name."""
+    same: dict[int, Candidate] = {}
+    for place, mention in enumerate(draft.mentions):
+        candidate = certain(mention, candidates.get(place, ()), settings)
+        if candidate is not None and alias_key(mention.name) in _alias_keys(candidate):
+            same[place] = candidate
+    plain = {place: list(own) for place, own in candidates.items()}
+    return (yield from doubt_namesakes(draft, plain, same, settings)) if same else plain
 
 
 def unclear(mentions: Sequence[Mention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
     """Return the candidates of those mentions that code alone cannot resolve, by their places."""
-    return {new: own for new, own in candidates.items() if own and not certain(mentions[new], own, settings)}
+    open_ones: dict[int, list[Candidate]] = {}
+    for new, own in candidates.items():
+        offered = [candidate for candidate in own if not candidate.get("apart")]
+        if offered and not certain(mentions[new], own, settings) and not mentions[new].introduces:
+            open_ones[new] = offered
+    return open_ones
 
 
 def likely(mentions: Sequence[Mention], unsure: ByPlace) -> dict[int, Identity]:
@@ -167,12 +223,19 @@ def _digits(name: str) -> list[str]:
 
 
 def identity_question(mentions: Mapping[int, Mention], unsure: ByPlace, fields: Row) -> Question[dict[int, Identity]]:
-    """Return the question which of its candidates each of *mentions* is; *fields* show what they were read from."""
-    items = [
-        {"id": new, "name": mentions[new].name, "type": mentions[new].type, "candidates": _show(among)}
-        for new, among in unsure.items()
-    ]
-    return Question(RESOLVE, "entities", items, partial(_identify, unsure=unsure), fields)
+    """Return the question which of its candidates each of *mentions* is; *fields* show what they were read from.
+
+    The ids of candidates go on over all entities, so that none is taken for a candidate of another.
+    """
+    items: list[JSON] = []
+    ids: dict[int, tuple[int, str]] = {}
+    for new, among in unsure.items():
+        shown: list[JSON] = []
+        for candidate in among:
+            shown.append({"id": len(ids), **_show(candidate)})
+            ids[len(ids)] = new, candidate["id"]
+        items.append({"id": new, "name": mentions[new].name, "type": mentions[new].type, "candidates": shown})
+    return Question(RESOLVE, "entities", items, partial(_identify, unsure=unsure, ids=ids), fields)
 
 
 def answers_before(
@@ -188,72 +251,115 @@ def answers_before(
 
 
 def _still_fits(identity: Identity, candidates: Sequence[Candidate]) -> bool:
-    ids = set(_ids(candidates))
+    ids = {candidate["id"] for candidate in candidates if not candidate.get("apart")}
     return ids.issubset(identity.among) and (identity.same_as is None or identity.same_as in ids)
 
 
-def _show(candidates: Sequence[Candidate]) -> list[JSON]:
-    return [
-        {
-            "id": place,
-            "name": candidate["name"],
-            "type": candidate["type"],
-            "summary": candidate["summary"],
-            "aliases": candidate["aliases"],
-            "score": round(candidate["score"], 2),
-        }
-        for place, candidate in enumerate(candidates)
-    ]
+def _show(candidate: Candidate) -> JSON:
+    return {name: candidate[name] for name in ("name", "type", "aliases", "summary")}
 
 
-def _identify(answers: Sequence[Resolutions], unsure: ByPlace) -> dict[int, Identity]:
-    identities = {new: Identity(_ids(among), None, "") for new, among in unsure.items()}
+def _identify(
+    answers: Sequence[Resolutions], unsure: ByPlace, ids: Mapping[int, tuple[int, str]]
+) -> dict[int, Identity]:
+    identities = {new: Identity(_ids(among), _presume(among), "") for new, among in unsure.items()}
     for answer in answers:
         for row in answer.resolutions:
-            ids = identities[row.entity].among if row.entity in identities else ()
-            if row.same_as is not None and 0 <= row.same_as < len(ids):
-                identities[row.entity] = Identity(ids, ids[row.same_as], row.name)
+            place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
+            if row.entity in identities and place == row.entity:
+                name = row.name if id_ else ""
+                identities[row.entity] = Identity(identities[row.entity].among, id_ or None, name, row.confidence)
     return identities
+
+
+def _presume(candidates: Sequence[Candidate]) -> str | None:
+    """Return which candidate a mention is where no answer comes: the one of its name, if it is only doubted."""
+    return next((candidate["id"] for candidate in candidates if candidate.get("doubted")), None)
 
 
 # Entities
 
 
 def resolve_all(
-    mentions: Sequence[Mention],
-    candidates: ByPlace,
-    identities: Mapping[int, Identity],
-    namespace: str,
-    settings: Settings,
+    draft: Draft, candidates: ByPlace, identities: Mapping[int, Identity], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
-    """Return *mentions* as the candidates that they are beyond doubt, or by their *identities*, else as new entities.
+    """Return the mentions of *draft* as candidates, where they are these beyond doubt or by their *identities*.
 
-    Those that turn out to be one are joined.
+    The rest are new entities. Those that turn out to be one are joined.
     """
+    resolved: list[ResolvedEntity] = []
+    for new, mention in enumerate(draft.mentions):
+        resolved.append(_resolve(mention, candidates.get(new, ()), identities.get(new), draft, settings))
     joined: dict[str, ResolvedEntity] = {}
-    for new, mention in enumerate(mentions):
-        entity = _resolve(mention, candidates[new], identities.get(new), namespace, settings)
+    for entity in _join_introduced(draft.mentions, resolved):
         first = joined.get(entity.key)
         joined[entity.key] = _join(first, entity) if first else entity
     return tuple(joined.values())
+
+
+def _join_introduced(mentions: Sequence[Mention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
+    """Return *resolved* with each speaker who says their name under that name.
+
+    Where both are stored already they stay two, and a person decides whether they are one.
+    """
+    entities = list(resolved)
+    for place, mention in enumerate(mentions):
+        speaker = next((at for at, one in enumerate(mentions) if one.name == mention.introduces), None)
+        if not mention.introduces or speaker is None or entities[speaker].id == entities[place].id:
+            continue
+        one, named = entities[speaker], entities[place]
+        if one.is_new:
+            aliases = tuple(dict.fromkeys((*named.aliases, *one.called)))
+            entities[speaker] = replace(named, called=one.called, aliases=aliases)
+        elif named.is_new:
+            names = (one.name, *one.aliases)
+            renamed = {"name": named.name, "renamed": True, "aliases": tuple(dict.fromkeys(names))}
+            entities[place] = replace(one, called=named.called, **renamed)  # type: ignore[arg-type]
+            entities[speaker] = replace(one, **renamed)  # type: ignore[arg-type]
+    return entities
+
+
+def new_key(mention: Mention, candidates: Sequence[Candidate], episode: str) -> str:
+    """Return the key of *mention* as a new entity: of its name and type, and of its episode if a known one has that."""
+    key = entity_key(mention.name, mention.type)
+    is_taken = any(key == candidate["key"] for candidate in candidates)
+    return entity_key(mention.name, mention.type, episode) if is_taken else key
 
 
 def _resolve(
     mention: Mention,
     candidates: Sequence[Candidate],
     identity: Identity | None,
-    namespace: str,
+    draft: Draft,
     settings: Settings,
 ) -> ResolvedEntity:
     same = certain(mention, candidates, settings)
     if same is not None:
         return _match_entity(mention, same, None)
+    doubt = None
     if identity is not None:
         same = next((candidate for candidate in candidates if candidate["id"] == identity.same_as), None)
-        if same is not None:
+        if same is not None and identity.confidence >= settings.auto_threshold:
             return _match_entity(mention, same, identity.name)
-    key = entity_key(mention.name, mention.type)
-    return ResolvedEntity(mention.name, mention.type, (mention.name,), key, entity_id(namespace, key))
+        doubt = _find_doubt(mention, same, candidates, identity, settings)
+    key = new_key(mention, candidates, draft.episode.id)
+    others = [candidate["id"] for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate)]
+    apart = tuple(id_ for id_ in others if doubt is None or id_ != doubt.existing)
+    id_ = entity_id(draft.namespace, key)
+    return ResolvedEntity(mention.name, mention.type, (mention.called,), key, id_, apart_from=apart, doubt=doubt)
+
+
+def _find_doubt(
+    mention: Mention, same: Candidate | None, candidates: Sequence[Candidate], identity: Identity, settings: Settings
+) -> Doubt | None:
+    """Return which known entity the new one may be, by an answer that is unsure: the named one, else a namesake."""
+    if same is None and identity.confidence < settings.auto_threshold:
+        names = (candidate for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate))
+        same = next((candidate for candidate in names if not candidate.get("apart")), None)
+    is_shared = mention.type.casefold() in SHARED_TYPES
+    if same is None or is_shared or identity.confidence < settings.review_threshold:
+        return None
+    return Doubt(same["id"], identity.confidence)
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:
@@ -262,6 +368,8 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
     name = by_key.get(canonical_name(fullest), stored) if fullest else stored
     names = dict.fromkeys((stored, mention.name))
+    if is_bare_noun(mention.name) and split_owner(stored):
+        names = {stored: None}  # "the pendant" is Jolene's here, and somebody else's elsewhere
     aliases = tuple(alias for alias in names if alias != name and alias not in same["aliases"])
     if len(same["aliases"]) >= MOST_ALIASES:
         log.warning("entity %s has %d other names already: no more are kept", same["id"], len(same["aliases"]))
@@ -269,7 +377,7 @@ def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> Res
     return ResolvedEntity(
         name,
         same["type"],
-        (mention.name,),
+        (mention.called,),
         same["key"],
         same["id"],
         is_new=False,

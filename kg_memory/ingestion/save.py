@@ -10,6 +10,7 @@ from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.bounds import log_losses
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import JSON, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
@@ -20,7 +21,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.temporal.interval import OPEN_START, WIDTH
 from kg_memory.text import tokenise
-from kg_memory.text.identity import alias_key
+from kg_memory.text.identity import alias_key, identity_id
 
 MOST_CONFLICTS = 200
 """The most tries to write while others write about the same entities; one of them succeeds each time."""
@@ -47,6 +48,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
         if written:
             evicted = [entity.id for entity in draft.entities if entity.evicted]
             yield from revive(draft.revision.revived, evicted, NAME_WEIGHT)
+            log_losses(draft.episode.id, draft.dropped)
         return {
             "retry_from": None,
             "done": True,
@@ -110,6 +112,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         reopened=list(draft.reopened),
         predicates=list(map(NewPredicate.row, draft.predicates)),
         **draft.revision.to_parameters(),
+        **_identity_rows(draft),
         **NO_USAGE,
     )
     stale = chain.from_iterable(row["stale"] for row in rows)
@@ -152,6 +155,19 @@ def _entity_rows(draft: Draft, vectors: Mapping[str, Vector]) -> list[JSON]:
         row["names"] = list(map(_name_row, dict.fromkeys(names)))
         rows.append(row)
     return rows
+
+
+def _identity_rows(draft: Draft) -> JSON:
+    """Return which new entities are kept apart from known ones, and which of them may be one."""
+    apart: list[JSON] = []
+    doubts: list[JSON] = []
+    for entity in draft.entities:
+        apart += [{"one": id_, "other": entity.id} for id_ in entity.apart_from if entity.is_new]
+        if entity.doubt is not None and entity.is_new:
+            one = entity.doubt.existing
+            id_ = identity_id(draft.namespace, one, entity.id)
+            doubts.append({"id": id_, "one": one, "other": entity.id, "confidence": entity.doubt.confidence})
+    return {"apart": apart, "doubts": doubts}
 
 
 def _name_row(name: str) -> JSON:

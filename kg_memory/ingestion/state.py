@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.bounds import Loss
 from kg_memory.ingestion.records import (
     JSON,
     Comparison,
@@ -117,7 +118,7 @@ class Draft:
       saved, `predicates_at` when a predicate was learned or corrected last, `skips` how many episodes right before it
       in its thread were not read.
     - extract: `mentions`; `stated` are the facts where these are read together with the entities; `skipped` tells why
-      the episode is not read.
+      the episode is not read. `dropped` is what was read and is not taken; facts adds to it.
     - resolve: `entities`. Of later questions that were asked with it, or ahead of the episode's turn, the answers:
       `identities` by canonical names, `learned` predicates, and verdicts on pairs of facts (`judged`).
     - facts and date: `facts`, and the `predicates` that are new. dedupe marks the facts that are known.
@@ -143,6 +144,7 @@ class Draft:
     mentions: tuple[Mention, ...]
     stated: tuple[NamedFact, ...] | None
     skipped: str | None
+    dropped: tuple[Loss, ...]
     entities: tuple[ResolvedEntity, ...]
     identities: dict[str, Identity]
     learned: tuple[NewPredicate, ...]

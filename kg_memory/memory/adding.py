@@ -25,7 +25,7 @@ from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import refresh_communities
 from kg_memory.models.graph import Episode, EpisodeInput, EpisodeKind, EpisodeStatus
-from kg_memory.models.operations import AddResult, StepUsage
+from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.answer_cache import CachedAnswers, MemoryCache
 from kg_memory.runtime.effects import now, read, run_graph
@@ -266,6 +266,7 @@ def to_result(state: State) -> AddResult:
         facts=tuple(fact["sentence"] for fact in state["facts"]),
         ended=tuple(revision.get("ended", ())),
         pending=tuple(revision.get("waiting", ())),
+        dropped=tuple(Dropped(**loss) for loss in state.get("dropped") or ()),
         status=EpisodeStatus(state["status"]),
         skipped=state.get("skipped"),
         steps=tuple(StepUsage(**step) for step in state.get("steps", ())),

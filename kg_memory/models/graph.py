@@ -266,3 +266,29 @@ class PredicateInfo(Value):
     canonical: str
     single_valued: bool | None = None
     origin: Literal["corrected", "declared", "rules", "learned"]
+
+
+class IdentityDecision(Value):
+    """A decision, or a doubt, about whether two entities are one.
+
+    `kind` is ``merge``, ``split``, or ``doubt``: a reading was not sure whether the new entity `second` is the known
+    one `entity`. `state` is ``waiting`` for a doubt that nobody decided, ``done``, ``apart`` where a person keeps the
+    two of a doubt apart, or ``undone``. `second` is None where it was merged away. `facts` is the number of facts that
+    changed hands, and `latest` has the latest sentences about each of the two where a doubt waits.
+    """
+
+    id: str
+    kind: Literal["merge", "split", "doubt"]
+    state: Literal["waiting", "done", "apart", "undone"]
+    entity: Entity
+    second: Entity | None = None
+    facts: int = 0
+    confidence: float | None = None
+    latest: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    created_at: datetime
+    by: str | None = None
+    at: datetime | None = None
+    reason: str = ""
+    undone_by: str | None = None
+    undone_at: datetime | None = None
+    undone_reason: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -50,14 +51,25 @@ class DailyUsage(Usage):
     money: float | None = None
 
 
+class Dropped(Value):
+    """An entity or a fact that the reading names and the memory does not take: its `text`, and the `reason`.
+
+    A fact that is taken without one of its objects is among them too.
+    """
+
+    kind: Literal["entity", "fact"]
+    text: str
+    reason: str
+
+
 class AddResult(Value):
     """The result of adding one episode.
 
     `new` is false if the same episode had been added before. `facts` are the sentences of the facts that it states,
-    `ended` those of facts that no longer hold because of it, `pending` those that wait for review. If `status` is not
-    done, `error` is why it could not be read, or `skipped` why it was not to be. `unmapped` are the facts of a mapping
-    that the record does not state, each with the reason. `steps` is the usage of each step in order, and `usage` their
-    sum.
+    `ended` those of facts that no longer hold because of it, `pending` those that wait for review. `dropped` is what
+    was read and not taken, with reasons: nothing is lost silently. If `status` is not done, `error` is why it could not
+    be read, or `skipped` why it was not to be. `unmapped` are the facts of a mapping that the record does not state,
+    each with the reason. `steps` is the usage of each step in order, and `usage` their sum.
     """
 
     episode: str
@@ -67,6 +79,7 @@ class AddResult(Value):
     facts: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
     error: str | None = None
     skipped: str | None = None
     unmapped: tuple[str, ...] = ()

@@ -69,9 +69,13 @@ def _alias_key(name: str) -> str:
 _cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
-def entity_key(name: str, type_: str) -> str:
-    """Return the key of the entity with that first name and type."""
-    return _hash(canonical_name(type_), canonical_name(name))
+def entity_key(name: str, type_: str, apart: str | None = None) -> str:
+    """Return the key of the entity with that first name and type.
+
+    *apart* is the id of the episode or decision that tells it from a namesake of its type.
+    """
+    parts = (canonical_name(type_), canonical_name(name))
+    return _hash(*parts) if apart is None else _hash(*parts, "apart", apart)
 
 
 def thread_key(thread: str | None) -> str:
@@ -118,6 +122,11 @@ def community_id(namespace: str, oldest: str, level: int = 0) -> str:
 def decision_id(namespace: str, verdict: str, at: int) -> str:
     """Return the id of the decision about a verdict at that time."""
     return _uuid(namespace, "decision", verdict, str(at))
+
+
+def identity_id(namespace: str, *parts: object) -> str:
+    """Return the id of a merge, a split or a doubt about the entities with those ids; *parts* may have a time."""
+    return _uuid(namespace, "identity", *map(str, parts))
 
 
 def _uuid(namespace: str, *parts: str) -> str:

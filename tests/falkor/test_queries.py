@@ -10,7 +10,7 @@ import pytest
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.queries import communities, episodes, facts, features, ingestion, search, usage
+from kg_memory.falkor.queries import communities, episodes, facts, features, identities, ingestion, search, usage
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.facts import facts_about
@@ -20,7 +20,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
-MODULES = (communities, episodes, facts, features, ingestion, search, usage)
+MODULES = (communities, episodes, facts, features, identities, ingestion, search, usage)
 QUERIES = {
     **{f"{module.__name__.rpartition('.')[2]}.{name}": text
        for module in MODULES for name, text in vars(module).items() if name.isupper() and name[0] != "_"},
@@ -55,6 +55,7 @@ SCANS = {
     "communities.LAST_ENTITY": "it looks at the number of each, once a refresh",
     "communities.LAST_FACT": "it looks at the number of each, once a refresh",
     "communities.STORED": "it compares all",
+    "identities.REASONS_ABOUT": "it reads all decisions, when something is forgotten",
 }
 """The queries that may scan a label, and why."""
 PAGES = {"communities.ENTITIES", "communities.FACTS", "communities.MEMBERSHIPS"}
@@ -119,6 +120,10 @@ PARAMS: dict[str, Any] = {
     "links": [{"one": ID, "other": ID, "similarity": 1.0}],
     "keys": [ID],
     **dict.fromkeys(("decay_lambda", "interval"), 0.5),
+    "apart": [{"one": ID, "other": ID}],
+    "doubts": [{"id": ID, "one": ID, "other": ID, "confidence": 0.6}],
+    "kinds": ["merge"],
+    "states": ["done"],
     "closed": [ID],
     "touched": [ID],
     "vector": VECTOR,
@@ -168,6 +173,19 @@ OF_ONE = {
     "facts.TELL_FACTS": {"past": True},
     "search.WORD_STATISTICS": {"terms": ["oslo"]},
     "search.MENTIONING": {"entities": [ID]},
+    "identities.NAMED_OR_ID": {"name": ID, "alias": ID},
+    "identities.NAMES_IN_USE": {"episodes": [ID], "names": ["Ann"]},
+    "identities.DECIDE_APART": {
+        **dict.fromkeys(("expected", "state", "by", "reason", "undone_by", "undone_reason"), "s"),
+        **dict.fromkeys(("at", "undone_at"), 1),
+    },
+    "identities.MOVE": {
+        **{name: [] for name in re.findall(r"\$(\w+)", identities.MOVE)},
+        "now": 1,
+        "expected": [{"id": ID, "name": "n", "aliases": [], "revision": 0, "mentions": 0}],
+        "identity": {"id": ID},
+        "before": None,
+    },
 }
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.ingestion.extract import PRONOUNS
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
 from kg_memory.llm.prompts.answers import ExtractedEntities
 from kg_memory.settings import EntityType, Settings
+from kg_memory.text.pronouns import PRONOUNS
 from tests.ingestion.stepping import answered, extract, state
 
 SETTINGS = Settings(plan="thorough")
@@ -34,6 +34,33 @@ def test_pronouns_and_names_without_a_letter_are_no_entities(name):
     assert names(state(), [found(name, "Oslo")]) == ["Ann", "Oslo"]
 
 
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("I live in the US and work at WHO.", "US"),
+        ("I live in the US and work at WHO.", "WHO"),
+        ("She runs IT for us.", "IT"),
+        ("We flew to the U.S. in May.", "US"),
+        ("May and Will met Hope.", "May"),
+        ("May and Will met Hope.", "Will"),
+        ("May and Will met Hope.", "Hope"),
+        ("IT", "IT"),
+    ],
+)
+def test_names_that_are_spelt_like_words_are_entities(content, name):
+    assert names(state(content), [found(name)]) == ["Ann", name]
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [("She runs it for us.", "us"), ("It is here.", "It"), ("WE MET US THERE", "US"), ("I live in Oslo.", "US")],
+)
+def test_pronouns_are_left_out_with_the_reason(content, name):
+    result, _ = answered(extract(state(content), SETTINGS), found(name, "Oslo"))
+    assert [each["name"] for each in result["mentions"]] == ["Ann", "Oslo"]
+    assert result["dropped"] == [{"kind": "entity", "text": name, "reason": "its name is a pronoun"}]
+
+
 def test_the_same_name_twice_is_one_entity():
     assert names(state(), [found("Oslo", "oslo", " OSLO ")]) == ["Ann", "Oslo"]
 
@@ -51,6 +78,8 @@ def test_no_more_entities_of_a_piece_are_kept_than_wanted_and_the_rest_is_report
         "Friend 2",
     ]
     assert "kept 3 of 9 entities" in caplog.text
+    result, _ = answered(extract(state(), Settings(max_entities=3, plan="thorough")), many)
+    assert [each["text"] for each in result["dropped"]] == [f"Friend {number}" for number in range(3, 9)]
 
 
 def test_an_unknown_type_is_the_first_one_and_a_known_one_is_spelt_as_declared():
@@ -64,7 +93,7 @@ def test_the_speaker_has_the_first_type_where_there_are_no_persons():
     result, _ = answered(
         extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),), plan="thorough")), found()
     )
-    assert result["mentions"] == [{"name": "Ann", "type": "Thing"}]
+    assert [(each["name"], each["type"]) for each in result["mentions"]] == [("Ann", "Thing")]
 
 
 def test_every_piece_is_asked_about_and_the_answers_are_joined():

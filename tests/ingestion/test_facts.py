@@ -75,7 +75,7 @@ def test_the_reader_is_told_by_which_names_the_episode_calls_each_entity():
 
 
 def test_one_entity_alone_has_no_facts_and_nothing_is_asked():
-    assert ended(facts(state(entities=PEOPLE[:1]), Settings())) == {"facts": [], "predicates": []}
+    assert ended(facts(state(entities=PEOPLE[:1]), Settings())) == {"facts": [], "predicates": [], "dropped": []}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_quote_always_lies_within_the_content(quote, content):
 
 def test_an_episode_that_states_nothing_looks_up_no_predicate():
     result, effects = answered(facts(state(entities=PEOPLE), Settings()), ExtractedFacts(facts=[]))
-    assert (result, len(effects)) == ({"facts": [], "predicates": []}, 1)
+    assert (result, len(effects)) == ({"facts": [], "predicates": [], "dropped": []}, 1)
 
 
 def test_the_predicate_is_the_canonical_one_and_the_wording_is_kept():

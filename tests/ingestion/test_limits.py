@@ -9,7 +9,7 @@ import pytest
 
 from kg_memory import GraphMemory
 from kg_memory.errors import InputError
-from kg_memory.ingestion import records, resolve
+from kg_memory.ingestion import bounds, resolve
 from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
@@ -46,7 +46,7 @@ def test_an_answer_of_ten_thousand_entities_is_cut_and_the_next_message_is_read(
 
 
 def test_an_episode_has_no_more_than_so_many_in_all_its_pieces(memory, model, namespace, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(records, "MOST_IN_EPISODE", 10)
+    monkeypatch.setattr(bounds, "MOST_IN_EPISODE", 10)
     model.rules["extract_text"] = lambda fields: {
         "entities": [{"name": f"{fields['episode']['content'][:6]} {place}", "type": "Person"} for place in range(6)]
     }

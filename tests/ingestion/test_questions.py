@@ -120,7 +120,7 @@ def test_where_somebody_is_known_after_all_only_what_that_changes_is_judged_agai
 
 
 @pytest.mark.parametrize(
-    ("known", "said", "type_"), [("Robert Chen", "Robert Chen", "Topic"), ("Kids", "kid", "Person")]
+    ("known", "said", "type_"), [("Robert Chen", "Chen Robert", "Topic"), ("Kids", "kid", "Person")]
 )
 def test_who_sounds_like_a_known_one_is_supposed_to_be_it_and_what_that_changes_is_in_the_same_question(
     standard, model, namespace, known, said, type_

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from kg_memory.ingestion.records import Mention, to_plain
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, reflect, state
@@ -54,4 +55,7 @@ def test_each_round_is_told_what_the_last_one_found():
 
 
 def test_no_rounds_ask_nothing():
-    assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {"mentions": KNOWN}
+    assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {
+        "mentions": [to_plain(Mention(**each)) for each in KNOWN],
+        "dropped": [],
+    }

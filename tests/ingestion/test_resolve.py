@@ -63,9 +63,9 @@ def test_the_default_type_fits_every_other():
     assert (entity["id"], entity["type"], asked) == ("id Ann Person", "Person", [])
 
 
-def test_the_same_name_of_another_type_is_asked_about():
-    [entity], asked = resolved([new("Jordan", "Place")], stored("Jordan", score=1.0), answer=[])
-    assert (not entity["is_new"], len(asked)) == (False, 1)
+def test_a_person_is_not_offered_for_a_place_of_the_same_name():
+    [entity], asked = resolved([new("Jordan", "Place")], stored("Jordan", score=1.0))
+    assert (entity["is_new"], asked) == (True, [])
 
 
 def test_of_two_of_the_same_name_the_one_of_the_same_type_is_meant():
@@ -176,7 +176,7 @@ def test_an_entity_of_several_names_in_one_episode_is_called_by_all_in_order_and
 
 
 def test_the_names_that_it_is_called_by_are_all_kept_when_the_second_gives_it_a_new_name():
-    answer = [{"entity": 0, "same_as": 0, "name": "Ann"}, {"entity": 1, "same_as": 0, "name": "Ann Berg"}]
+    answer = [{"entity": 0, "same_as": 0, "name": "Ann"}, {"entity": 1, "same_as": 1, "name": "Ann Berg"}]
     rows = (stored("Ann"), stored("Ann", place=1))
     [entity], _ = resolved([new("Annie"), new("Ann Berg")], *rows, answer=answer)
     assert (entity["name"], entity["called"]) == ("Ann Berg", ["Annie", "Ann Berg"])

@@ -125,3 +125,25 @@ CALL {
   SET n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
 }"""
 """Close and create beliefs, and mark the entities whose summaries mention the facts; ``e`` is the cause."""
+
+
+KEEP_APART = """
+CALL {
+  WITH e
+  UNWIND $apart AS row
+  MATCH (a:Entity {id: row.one})
+  MATCH (b:Entity {id: row.other})
+  MERGE (b)-[:DISTINCT_FROM]->(a)
+}
+CALL {
+  WITH e
+  UNWIND $doubts AS row
+  MATCH (a:Entity {id: row.one})
+  MATCH (b:Entity {id: row.other})
+  MERGE (i:Identity {id: row.id})
+  ON CREATE SET i.kind = 'doubt', i.state = 'waiting', i.confidence = row.confidence, i.created_at = $now
+  MERGE (i)-[:ABOUT {role: 'one'}]->(a)
+  MERGE (i)-[:ABOUT {role: 'other'}]->(b)
+}
+"""
+"""The fragment that keeps apart entities of one name, and lets those wait for review that may be one."""

@@ -1,6 +1,6 @@
 """Queries of ingestion: candidates for new entities and facts, links, revivals, and the save.
 
-Those about episodes themselves are in `episodes`. Times are microseconds since the epoch; open ends are
+Those about episodes are in `episodes`. Times are microseconds since the epoch; open ends are
 `temporal.OPEN_START` and `temporal.OPEN_END`. Entities and facts come back as maps, never with their embeddings.
 """
 
@@ -179,6 +179,7 @@ CALL {
 }
 """
     + part.REVISE
+    + part.KEEP_APART
     + JOIN
     + f"""
 WITH e.id AS id
@@ -355,7 +356,6 @@ WITH new, f
 Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were
 changed, a ``history`` is the row of `HISTORY` for a fact that is stored in the same words.
 """
-
 
 EVICTED = f"""
 UNWIND $facts AS id

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 MOST = 100
 """The most items of an answer: small models may not stop by themselves."""
@@ -97,6 +97,13 @@ class Resolution(BaseModel):
     entity: int = Field(description="the id of the new entity")
     same_as: Id = Field(description="the id of the candidate that it is, or null")
     name: str = Field(description="the most complete name of the two", max_length=512)
+    confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """Take an answer without a confidence, as weaker models give it, for a sure one."""
+        return {"confidence": 1.0, **value} if isinstance(value, dict) else value
 
 
 class Resolutions(BaseModel):

@@ -1,0 +1,356 @@
+"""Queries about who is who: reading an entity with all that hangs on it, and moving it, in one atomic query.
+
+An ``(:Identity)`` records a merge, a split or a doubt, with its author and time. It is ABOUT the entities that are
+there still, and MOVED the facts, episodes, aliases and verdicts that changed hands, which an undo moves back. It holds
+no text of anybody's, so nothing that is forgotten stays in it.
+"""
+
+from __future__ import annotations
+
+from kg_memory.falkor.queries import fragments as part
+from kg_memory.temporal.interval import OPEN_END
+
+WHOLE = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})
+OPTIONAL MATCH (x:Episode)-[:MENTIONS]->(e)
+WITH e, collect(x {{.id, .at}}) AS mentions
+OPTIONAL MATCH (e)-[:SUBJECT_OF]->(f:Fact)
+WITH e, mentions, collect(f.id) AS subjects
+OPTIONAL MATCH (f:Fact)-[:OBJECT_IS]->(e)
+WITH e, mentions, subjects, collect(f.id) AS objects
+OPTIONAL MATCH (a:Alias)-[:NAMES]->(e)
+WITH e, mentions, subjects, objects, collect(a.key) AS aliases
+OPTIONAL MATCH (e)-[:DISTINCT_FROM]-(other:Entity)
+RETURN {part.KNOWN_MAP} AS entity, coalesce(e.revision, 0) AS revision, mentions, subjects, objects, aliases,
+  collect(DISTINCT other.id) AS apart
+"""
+"""Entities, with the ids of what hangs on them."""
+
+NAMED_OR_ID = f"""
+MATCH (e:Entity {{id: $name}})
+RETURN {part.ENTITY_MAP} AS entity
+UNION
+MATCH (:Alias {{key: $alias}})-[:NAMES]->(e:Entity)
+RETURN {part.ENTITY_MAP} AS entity
+"""
+"""The entity with that id, or those with that name."""
+
+FACTS = """
+UNWIND $ids AS id
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {id: id})
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WITH f, s, collect(DISTINCT o.id) AS objects, collect(DISTINCT o.key) AS object_keys
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WITH f, s, objects, object_keys, collect({
+    id: x.id, said_at: x.at, valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
+    confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
+    end_precision: coalesce(st.end_precision, 'instant')
+  }) AS statements
+OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
+RETURN f {.id, .predicate, .wording, .family, .sentence, .confidence, .edge_type, .n, .told_by, .said_at} AS fact,
+  s.id AS subject, s.key AS subject_key, objects, object_keys,
+  [one IN statements WHERE one.id IS NOT NULL] AS statements,
+  collect(DISTINCT v {.id, .new, .known, .ruling, .refused}) AS verdicts
+"""
+"""Facts with their ends, statements and verdicts."""
+
+FACTS_OF_VERDICTS = """
+UNWIND $ids AS id
+MATCH (f:Fact)-[:JUDGED]->(v:Verdict {id: id})
+RETURN DISTINCT f.id AS id
+"""
+
+NAMES_IN_USE = """
+UNWIND $episodes AS id
+MATCH (e:Episode {id: id})
+UNWIND $names AS name
+WITH id, name, toLower(coalesce(e.speaker, '')) AS speaker, toLower(e.content) AS content
+WHERE speaker = toLower(name) OR content CONTAINS toLower(name)
+RETURN id AS episode, name
+"""
+"""Pairs of an episode and a name that it has, among some of both."""
+
+IDENTITY_MAP = """i {.id, .kind, .state, .by, .at, .reason, .confidence, .created_at, .undone_by, .undone_at,
+  .undone_reason, .former_key, .former_type, .former_name, .former_created_at}"""
+
+IDENTITY = f"""
+MATCH (i:Identity {{id: $id}})
+OPTIONAL MATCH (i)-[r:ABOUT]->(e:Entity)
+WITH i, collect(CASE WHEN e IS NOT NULL THEN {{role: r.role, entity: {part.ENTITY_MAP}}} END) AS about
+OPTIONAL MATCH (i)-[m:MOVED]->(x)
+RETURN {IDENTITY_MAP} AS identity, about,
+  collect(CASE WHEN x IS NOT NULL THEN {{role: m.role, kept: m.kept, id: coalesce(x.id, x.key), origin: m.origin,
+    ruling: m.ruling, refused: m.refused}} END) AS moved
+"""
+"""An identity, the entities that it is about, and what it moved."""
+
+IDENTITIES = f"""
+MATCH (i:Identity)
+WHERE i.state IN $states AND i.kind IN $kinds
+WITH i ORDER BY i.created_at DESC, i.id SKIP $skip LIMIT $limit
+OPTIONAL MATCH (i)-[r:ABOUT]->(e:Entity)
+WITH i, collect(CASE WHEN e IS NOT NULL THEN {{role: r.role, entity: {part.ENTITY_MAP}}} END) AS about
+OPTIONAL MATCH (i)-[m:MOVED]->(f:Fact)
+RETURN {IDENTITY_MAP} AS identity, about, count(DISTINCT f) AS facts
+ORDER BY identity.created_at DESC, identity.id
+"""
+
+KNOWN_OF = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)-[:HELD]->(b:Belief)
+WHERE b.expired_at = {OPEN_END}
+WITH DISTINCT id, f ORDER BY f.said_at DESC, f.id
+RETURN id, collect(f.sentence)[0..$limit] AS sentences
+"""
+"""The latest facts that are believed of some entities."""
+
+REASONS_ABOUT = """
+MATCH (i:Identity)
+RETURN i.id AS id, [text IN [i.by, i.reason, i.undone_by, i.undone_reason] WHERE text IS NOT NULL] AS texts
+"""
+
+KNOWN_FACTS = f"""
+UNWIND $ids AS id
+MATCH (e:Entity {{id: id}})-[:SUBJECT_OF]->(f:Fact)-[:HELD]->(b:Belief)
+WHERE b.expired_at = {OPEN_END} AND b.invalid_at = {OPEN_END}
+WITH DISTINCT id, f ORDER BY f.said_at DESC, f.id
+WITH id, collect(f)[0..$limit] AS facts
+UNWIND facts AS f
+MATCH (f)-[:OBJECT_IS]->(o:Entity)
+WITH id, f, collect([o.name] + o.aliases) AS named
+RETURN id, f.predicate AS predicate, f.sentence AS sentence, reduce(all = [], own IN named | all + own) AS names
+"""
+"""The facts that are believed to hold now of some entities, the latest first, with all names of their objects."""
+
+DECIDE_APART = """
+MATCH (i:Identity {id: $id})
+WHERE i.state = $expected
+MATCH (i)-[:ABOUT {role: 'one'}]->(a:Entity)
+MATCH (i)-[:ABOUT {role: 'other'}]->(b:Entity)
+SET i.state = $state, i.by = $by, i.at = $at, i.reason = $reason, i.undone_by = $undone_by, i.undone_at = $undone_at,
+  i.undone_reason = $undone_reason
+WITH i, a, b
+OPTIONAL MATCH (a)-[old:DISTINCT_FROM]-(b)
+DELETE old
+WITH DISTINCT i, a, b
+FOREACH (_ IN CASE WHEN $state = 'apart' THEN [1] ELSE [] END | CREATE (b)-[:DISTINCT_FROM]->(a))
+RETURN i.id AS id
+"""
+"""Keep apart the two that a doubt is about, or let the doubt wait again."""
+
+_GUARD = """
+UNWIND $expected AS row
+OPTIONAL MATCH (n:Entity {id: row.id})
+WITH sum(CASE WHEN n IS NOT NULL AND n.name = row.name AND n.aliases = row.aliases
+    AND coalesce(n.revision, 0) = row.revision AND indegree(n, 'MENTIONS') = row.mentions THEN 0 ELSE 1 END) AS changed
+OPTIONAL MATCH (was:Identity {id: $identity.id})
+WITH changed, count(was) AS stored, max(was.state) AS state
+MATCH (m:Meta {id: 'schema'})
+WHERE changed = 0 AND (($before IS NULL AND stored = 0) OR state = $before)
+SET m.forgotten = coalesce(m.forgotten, 0) + 1, m.communities = coalesce(m.communities, 0) + 1
+MERGE (e:Identity {id: $identity.id})
+SET e += $identity
+WITH e
+"""
+
+_ENTITIES = """
+CALL {
+  WITH e
+  UNWIND $created AS row
+  CREATE (n:Entity)
+  SET n = row.properties
+  CREATE (n)-[:MEANS]->(:Meaning {embedding: vecf32(row.embedding)})
+}
+CALL {
+  WITH e
+  UNWIND $entities AS row
+  MATCH (n:Entity {id: row.id})
+  OPTIONAL MATCH (:Term)-[old:IN_ENTITY]->(n)
+  DELETE old
+  WITH DISTINCT n, row
+  SET n.name = row.name, n.aliases = row.aliases, n.first_seen = row.first_seen, n.last_seen = row.last_seen,
+    n.n = row.n, n.summary = '', n.worded = NULL, n.stale = $now, n.revision = coalesce(n.revision, 0) + 1
+}
+CALL {
+  WITH e
+  UNWIND $entities AS row
+  MATCH (n:Entity {id: row.id})
+  UNWIND row.terms AS term
+  MERGE (t:Term {s: term.term})
+  MERGE (t)-[p:IN_ENTITY]->(n)
+  SET p.f = term.f
+}
+CALL {
+  WITH e
+  UNWIND $entities AS row
+  MATCH (n:Entity {id: row.id})-[old:SIMILAR_TO]-()
+  DELETE old
+}"""
+
+_FACTS = """
+CALL {
+  WITH e
+  UNWIND $facts AS row
+  MATCH (old:Fact {id: row.origin})
+  CREATE (f:Fact)
+  SET f = row.properties, f.embedding = vecf32(row.embedding)
+  WITH f, old
+  MATCH (t:Term)-[p:IN_FACT]->(old)
+  CREATE (t)-[:IN_FACT {f: p.f}]->(f)
+}
+CALL {
+  WITH e
+  UNWIND $facts AS row
+  MATCH (old:Fact {id: row.origin})
+  MATCH (f:Fact {id: row.properties.id})
+  MATCH (old)-[:OBJECT_IS]->(o)
+  MERGE (f)-[:OBJECT_IS]->(o)
+}
+CALL {
+  WITH e
+  UNWIND $facts AS row
+  MATCH (s)-[:SUBJECT_OF]->(:Fact {id: row.origin})
+  MATCH (f:Fact {id: row.properties.id})
+  MERGE (s)-[:SUBJECT_OF]->(f)
+}
+CALL {
+  WITH e
+  UNWIND $statements AS row
+  MATCH (x:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin})
+  MATCH (f:Fact {id: row.fact})
+  CREATE (x)-[new:STATES]->(f)
+  SET new = properties(old)
+}
+CALL {
+  WITH e
+  UNWIND $statements AS row
+  MATCH (:Episode {id: row.episode})-[old:STATES]->(:Fact {id: row.origin})
+  DELETE old
+}
+CALL {
+  WITH e
+  UNWIND $evidence AS row
+  MATCH (f:Fact {id: row.id})
+  SET f += row
+}"""
+
+
+def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
+    """Return the fragment that takes what *name* says from one entity and gives it to another."""
+    return f"""
+CALL {{
+  WITH e
+  UNWIND ${name}_out AS row
+  MATCH (x:{label} {{{key}: row.id}})
+  MATCH (n:Entity {{id: row.entity}})
+  MATCH {pattern}
+  DELETE old
+}}
+CALL {{
+  WITH e
+  UNWIND ${name}_in AS row
+  MATCH (x:{label} {{{key}: row.id}})
+  MATCH (n:Entity {{id: row.entity}})
+  MERGE {create}
+}}"""
+
+
+_MOVED = "".join(
+    f"""
+CALL {{
+  WITH e
+  UNWIND $moved AS row
+  MATCH (x:{label} {{{key}: row.id}})
+  WHERE row.label = '{label}'
+  CREATE (e)-[r:MOVED {{role: row.role, kept: row.kept}}]->(x)
+  SET r.origin = row.origin, r.ruling = row.ruling, r.refused = row.refused
+}}"""
+    for label, key in (("Fact", "id"), ("Episode", "id"), ("Alias", "key"), ("Verdict", "id"))
+)
+
+_REST = """
+CALL {
+  WITH e
+  OPTIONAL MATCH (e)-[old:ABOUT]->(:Entity)
+  DELETE old
+}
+CALL {
+  WITH e
+  UNWIND $about AS row
+  MATCH (n:Entity {id: row.id})
+  CREATE (e)-[:ABOUT {role: row.role}]->(n)
+}
+CALL {
+  WITH e
+  UNWIND $together AS row
+  MATCH (:Entity {id: row.one})-[old:DISTINCT_FROM]-(:Entity {id: row.other})
+  WITH DISTINCT old
+  DELETE old
+}
+CALL {
+  WITH e
+  UNWIND $apart AS row
+  MATCH (a:Entity {id: row.one})
+  MATCH (b:Entity {id: row.other})
+  MERGE (b)-[:DISTINCT_FROM]->(a)
+}
+CALL {
+  WITH e
+  UNWIND $verdicts AS row
+  MATCH (v:Verdict {id: row.id})
+  SET v.ruling = row.ruling, v.refused = row.refused
+}
+CALL {
+  WITH e
+  UNWIND $gone_facts AS id
+  MATCH (f:Fact {id: id})
+  OPTIONAL MATCH (f)-[:HELD|PROPOSED]->(b:Belief)
+  WITH f, collect(b) AS beliefs
+  FOREACH (b IN beliefs | DETACH DELETE b)
+  DETACH DELETE f
+}
+CALL {
+  WITH e
+  UNWIND $gone AS id
+  MATCH (n:Entity {id: id})
+  OPTIONAL MATCH (n)-[:MEANS]->(v)
+  WITH n, collect(v) AS vectors
+  FOREACH (v IN vectors | DETACH DELETE v)
+  DETACH DELETE n
+}
+"""
+
+_UNUSED_ALIASES = """
+CALL {
+  WITH e
+  UNWIND $aliases_out AS row
+  MATCH (a:Alias {key: row.id})
+  WHERE outdegree(a) = 0
+  DELETE a
+}"""
+
+MOVE = (
+    _GUARD
+    + _ENTITIES
+    + _FACTS
+    + _moves("subjects", "Fact", "id", "(n)-[old:SUBJECT_OF]->(x)", "(n)-[:SUBJECT_OF]->(x)")
+    + _moves("objects", "Fact", "id", "(x)-[old:OBJECT_IS]->(n)", "(x)-[:OBJECT_IS]->(n)")
+    + _moves("mentions", "Episode", "id", "(x)-[old:MENTIONS]->(n)", "(x)-[:MENTIONS]->(n)")
+    + _moves("aliases", "Alias", "key", "(x)-[old:NAMES]->(n)", "(x)-[:NAMES]->(n)")
+    + _UNUSED_ALIASES
+    + """
+CALL {
+  WITH e
+  OPTIONAL MATCH (e)-[old:MOVED]->()
+  DELETE old
+}"""
+    + _MOVED
+    + part.REVISE
+    + _REST
+    + "RETURN e.id AS id"
+)
+"""Move what hangs on entities, and record why. There is no row where anything changed that it is based on.
+
+Readings under way, which may be about an entity that is gone then, begin again.
+"""
