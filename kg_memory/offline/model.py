@@ -223,7 +223,8 @@ def _resolve(fields: Fields) -> Answer:
         names = [entity["name"], *([same["name"]] if same else [])]
         # The fullest name, of equally full ones the known.
         name = max(reversed(names), key=lambda name: len(name_key(name)))
-        resolutions.append({"entity": entity["id"], "same_as": same["id"] if same else None, "name": name})
+        chosen = same["id"] if same else None
+        resolutions.append({"entity": entity["id"], "same_as": chosen, "name": name, "confidence": 1.0})
     return {"resolutions": resolutions}
 
 

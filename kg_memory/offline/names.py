@@ -33,6 +33,9 @@ _TWO_WORD_PLACES = frozenset(
     {("new", "york"), ("los", "angeles"), ("san", "francisco"), ("new", "zealand"), ("hong", "kong"), ("san", "diego")}
 )
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
+_ACRONYMS = frozenset({"us", "who", "it"})
+_BEFORE_ACRONYM = frozenset("the in at for with by from of to our a an joined left and".split())
+_BEFORE_MONTH = frozenset("in of since until till by last next this early late from to through during mid on".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose".split())
 
 _ADVERB = r"(?:(?:now|still|also|just|really|currently|recently|finally|always) )?"
@@ -152,14 +155,13 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
     """Find runs of capitalised words that are names."""
     familiar = {part.casefold() for name in names for part in name.split()}
-    familiar |= {
-        word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(word)
-    }
+    inside = (at for at, word in enumerate(words) if word.capital and not _opens(words, at))
+    familiar |= {words[at].low for at in inside if _may_name(words, at)}
     small = {word.text for word in words if word.wordy and not word.capital}
     position = 0
     while position < len(words):
         end = _name_end(words, position)
-        if _may_name(words[position]) and (
+        if _may_name(words, position) and (
             not _opens(words, position)
             or _is_surely_name(words, position, familiar)
             or _is_actor(words, position, end, small)
@@ -171,16 +173,31 @@ def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
             position += 1
 
 
-def _may_name(word: Token) -> bool:
-    return (
-        word.wordy
-        and word.capital
-        and len(word.text) > 1
-        and word.low not in lexicon.STOP
-        and word.low not in lexicon.STARTERS
-        and word.low.split("'")[0] not in lexicon.PRONOUNS
-        and "'" not in word.low[:-2]
-    )
+def _may_name(words: list[Token], position: int) -> bool:
+    word = words[position]
+    if not (word.wordy and word.capital and len(word.text) > 1 and "'" not in word.low[:-2]):
+        return False
+    is_word = word.low in lexicon.STOP | lexicon.STARTERS or word.low.split("'")[0] in lexicon.PRONOUNS
+    return not is_word or _is_acronym(words, position) or _is_named_word(words, position)
+
+
+def _is_acronym(words: list[Token], position: int) -> bool:
+    """Return whether the word is the US, the WHO or IT, and no pronoun that is stressed or shouted."""
+    word = words[position]
+    if word.low not in _ACRONYMS or not word.text.isupper() or all(one.text.isupper() for one in words if one.wordy):
+        return False
+    opens = _opens(words, position) and _match_act(words, position + 1) is not None
+    return opens or (position > 0 and words[position - 1].low in _BEFORE_ACRONYM)
+
+
+def _is_named_word(words: list[Token], position: int) -> bool:
+    """Return whether the word is Will, May or Hope, and no verb or month."""
+    word = words[position]
+    if word.low not in lexicon.STOP | lexicon.STARTERS or word.low not in _NAMES_AND_WORDS or word.text.isupper():
+        return False
+    before, after = words[position - 1].low if position else "", words[position + 1 : position + 2]
+    is_month = word.low == "may" and (before in _BEFORE_MONTH or any(one.text[0].isdigit() for one in after))
+    return not is_month and (not _opens(words, position) or _match_act(words, position + 1) is not None)
 
 
 def _opens(words: list[Token], position: int) -> bool:
@@ -200,7 +217,7 @@ def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]
         return False
     if following is None or not following.wordy:
         return following is not None and following.low == "'s" and word.low not in lexicon.KIN
-    return following.capital and _may_name(following)
+    return following.capital and _may_name(words, position + 1)
 
 
 def _name_end(words: list[Token], position: int) -> int:
@@ -239,7 +256,13 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
     act = _match_act(words, position + len(run))
     rules = (
         (last in lexicon.ORGANISATION_WORDS or first in ("university", "bank", "museum"), ORGANISATION),
-        (first in lexicon.PLACES or last in lexicon.PLACES or (first, last) in _TWO_WORD_PLACES, PLACE),
+        (
+            run[0].text == "US"
+            or first in lexicon.PLACES
+            or last in lexicon.PLACES
+            or (first, last) in _TWO_WORD_PLACES,
+            PLACE,
+        ),
         (first in lexicon.GIVEN_NAMES and len(run) <= 3, PERSON),
         (last in lexicon.PLACE_WORDS, PLACE),
         (last in EVENT_WORDS or last.endswith(("fest", "con")), EVENT),
@@ -265,7 +288,7 @@ def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) 
     act, low = _match_act(words, end), words[start].low
     if act is None or low in small:
         return False
-    if low in lexicon.GIVEN_NAMES or end - start > 1:
+    if low in lexicon.GIVEN_NAMES or low in _NAMES_AND_WORDS or end - start > 1:
         return True
     # Plurals agree with the past of any verb, and with none in "-s": "Prices moved to", "Nils moves to".
     plural = act["past"] is not None and low.endswith("s")
