@@ -112,6 +112,16 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
     return next((text for text in texts if text.strip()), None)
 
 
+def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
+    """Return the name of who said the last words of a person: that of the message, else *user*.
+
+    Errors: `InputError`.
+    """
+    by_person = (message for message in reversed(messages_of(messages)) if _role(message) == USER)
+    named = next((message.name for message in by_person if text_of(message).strip()), None)
+    return named or user or USER
+
+
 def _role(message: BaseMessage) -> str | None:
     """Return the side that said *message*; ``None`` for one that nobody said, such as a summary by LangChain."""
     if message.additional_kwargs.get("lc_source"):

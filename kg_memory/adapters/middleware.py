@@ -18,7 +18,7 @@ from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
 from kg_memory.adapters.calls import aperform, call, perform
-from kg_memory.adapters.messages import episodes_of, last_question
+from kg_memory.adapters.messages import episodes_of, last_asker, last_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Where,
@@ -177,7 +177,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         failed: KGMemoryError | None = None
         if self._recall and question is not None:
             place = {"namespace": turn["namespace"], "thread": turn["thread"]}
-            options = {"max_tokens": self._max_tokens, **place, **self._options}
+            asker = last_asker(messages, self._names["user"])
+            options = {"max_tokens": self._max_tokens, "asker": asker, **place, **self._options}
             try:
                 context = yield from call(self.memory, "context", question, **options)
                 turn["recalled"] = str(context)  # the text alone: all that was found has no place in a checkpoint

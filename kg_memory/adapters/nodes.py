@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, MessageLikeRepresentation, Syst
 from langchain_core.runnables import RunnableLambda
 
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.adapters.messages import episodes_of, last_question, messages_of
+from kg_memory.adapters.messages import episodes_of, last_asker, last_question, messages_of
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Place,
@@ -66,7 +66,8 @@ def recall_node(
         if question is None:
             return None
         times = {**NO_TIMES, "unreviewed": unreviewed}
-        return question_state(question, place.namespace, limits, times, place.thread, options)
+        how = {**options, "asker": last_asker(_messages(state, messages_key))}
+        return question_state(question, place.namespace, limits, times, place.thread, how)
 
     def render(results: Mapping[str, Any]) -> dict[str, str]:
         return {key: str(context_of(results, form)) if form else results["context"]}

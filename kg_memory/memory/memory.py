@@ -70,10 +70,10 @@ class GraphMemory(Group, Closing):
     *unreviewed* includes what waits for review. Summaries describe the present, so a question about the past gets none.
 
     *thread* is the conversation that asks: what it last spoke of is found more easily. *center* is the name of an
-    entity near which to look. *where* filters the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``:
-    see `kg_memory.models.filters`. *recipe* sets how to search and rank, by name or as a
-    `kg_memory.retrieval.recipe.Recipe`. *explain* adds the `SearchResults.explanations`: why each result stands where
-    it does, and what was left out and why.
+    entity near which to look. *asker* is the name of who asks: whom "I" and "my" in the question mean. *where* filters
+    the results, such as ``{"speaker": "Ann"}`` or ``{"type": "Person"}``: see `kg_memory.models.filters`.
+    *recipe* sets how to search and rank, by name or as a `kg_memory.retrieval.recipe.Recipe`. *explain* adds the
+    `SearchResults.explanations`: why each result stands where it does, and what was left out and why.
     """
 
     def __init__(
@@ -246,6 +246,7 @@ class GraphMemory(Group, Closing):
         unreviewed: bool = False,
         thread: str | None = None,
         center: str | None = None,
+        asker: str | None = None,
         where: Mapping[str, Any] | None = None,
         recipe: Recipe | str | Mapping[str, Any] | None = None,
         explain: bool = False,
@@ -255,7 +256,7 @@ class GraphMemory(Group, Closing):
         Errors: `InputError`, `DatabaseError`, `EmbeddingError`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
-        how = {"center": center, "where": where, "recipe": recipe, "explain": explain}
+        how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
         state = question_state(question, namespace, {"limit": limit}, times, thread, how)
         if "explain" not in state:
             state["max_tokens"] = 0  # no context is written, which only an explanation quotes
@@ -276,6 +277,7 @@ class GraphMemory(Group, Closing):
         unreviewed: bool = False,
         thread: str | None = None,
         center: str | None = None,
+        asker: str | None = None,
         where: Mapping[str, Any] | None = None,
         recipe: Recipe | str | Mapping[str, Any] | None = None,
         template: Template | str | None = None,
@@ -290,7 +292,8 @@ class GraphMemory(Group, Closing):
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         name = template if isinstance(template, str) else None
-        how = {"center": center, "where": where, "recipe": recipe, "explain": explain, "template": name}
+        how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
+        how["template"] = name
         limits = {"max_tokens": max_tokens, "limit": _lines_within(max_tokens) if limit is None else limit}
         state = question_state(question, namespace, limits, times, thread, how)
         form = template if isinstance(template, Template) else None
@@ -341,8 +344,9 @@ def _options(how: Mapping[str, Any]) -> dict[str, Any]:
     if "where" in options:
         where = filters.parse_filter(options["where"])
         options["where"] = None if where is None else filters.to_plain(where)
-    if "center" in options:
-        validate_name("center", options["center"], "the name of an entity")
+    for name in ("center", "asker"):
+        if name in options:
+            validate_name(name, options[name], "the name of an entity")
     return options
 
 

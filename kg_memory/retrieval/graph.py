@@ -34,6 +34,7 @@ TYPES = {
     "question": (str, "a string"),
     "thread": (str, "a string"),
     "center": (str, "a string"),
+    "asker": (str, "a string"),
     "limit": (int, "a whole number"),
     "max_tokens": (int, "a whole number"),
 }

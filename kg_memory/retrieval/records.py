@@ -41,6 +41,7 @@ class Request:
     unreviewed: bool = False
     thread: str | None = None
     center: str | None = None
+    asker: str | None = None
     template: str | None = None
     explain: bool = False
 
@@ -87,7 +88,8 @@ class RetrievalInput(TypedDict, total=False):
     nor `during` is given, time words in the question count. `unreviewed` takes in what waits for review. `thread` is
     the conversation in which the question is asked: what it last spoke of is found more easily.
     `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, `where` a filter of `kg_memory.models.filters`,
-    `center` the name of an entity near which to look, `template` how the context is written.
+    `center` the name of an entity near which to look, `asker` the name of who asks, whom "I" and "my" mean, and
+    `template` how the context is written.
     """
 
     question: Required[Annotated[str, describe_key("What is to be found out.", examples=["Where does Ann live?"])]]
@@ -109,6 +111,7 @@ class RetrievalInput(TypedDict, total=False):
     recipe: Annotated[str | Plain, describe_key("How it searches and ranks: a recipe's name or fields.", "default")]
     where: Annotated[Plain | None, describe_key("What else must be so of what is found.", None)]
     center: Annotated[str | None, describe_key("The name of an entity near which to look.", None)]
+    asker: Annotated[str | None, describe_key("Who asks: whom 'I' in the question means.", None, examples=["Ann"])]
     template: Annotated[str, describe_key("How the context is written.", "plain")]
     explain: Annotated[bool, describe_key("Explain why each line is there, and what was left out.", False)]
 

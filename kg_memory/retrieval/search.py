@@ -29,6 +29,7 @@ from kg_memory.retrieval.traversal import add_graph_hits
 from kg_memory.runtime.effects import Vector, embed, in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
+from kg_memory.text.pronouns import is_first_person, is_subject
 from kg_memory.text.tokenise import terms
 
 LONGEST_QUESTION = 2000
@@ -91,6 +92,8 @@ def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     words = list(dict.fromkeys(terms(text)))[:MOST_TERMS]
     keys = name_keys(text) if _needs_names(recipe) else []
     keys += [alias_key(center)] if center else []
+    asker = _asker_key(text, request.asker)
+    keys += [asker] if asker and _needs_names(recipe) else []
     by_words = [kind for kind in KINDS if recipe.weights(kind).words]
     by_meaning = any(recipe.weights(kind).meaning for kind in KINDS)
     thread = thread_key(replace_unstorable(request.thread or ""))
@@ -103,11 +106,23 @@ def _look_up(text: str, request: Request) -> Flow[Lookup | None]:
     if not rows:
         return None
     [row] = rows
+    named = _without_asker(text, asker, named)
     if center and not any(alias_key(center) in entity["keys"] for entity in named):
         raise InputError(f"center must be the name of an entity that `entities` lists, got {request.center!r}")
     vectors = yield from embed([text] if by_meaning else [], role="query")
     vector = vectors[0] if vectors else None
     return Lookup(words, vector, counts_of(row), row["lengths"], frequencies_of(row), named, recent, names)
+
+
+def _asker_key(question: str, asker: str | None) -> str | None:
+    """Return the key of the name of who asks, where the question is about them: "I", "my", 我."""
+    return alias_key(replace_unstorable(asker)) if asker and is_first_person(question) else None
+
+
+def _without_asker(question: str, asker: str | None, named: Sequence[Row]) -> Sequence[Row]:
+    """Return *named* without who asks, where "my" only says whose the other named one is: "my sister Lily"."""
+    others = [row for row in named if asker is None or set(row["keys"]) != {asker}]
+    return named if asker is None or not others or is_subject(question) else others
 
 
 def counts_of(row: Row) -> dict[Kind, int]:

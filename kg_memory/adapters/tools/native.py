@@ -108,7 +108,7 @@ def memory_tools(
     most = most_of(limit)
     make = partial(tool, validate_memory(memory), template)
     speaker = validate_speaker("user", user) or USER
-    options = validate_search_options(recipe, where)
+    options = validate_search_options(recipe, where) | {"asker": speaker}
     return [
         make("search_memory", SearchMemory, partial(_search, most=most, options=options)),
         make("remember", Remember, partial(_remember, speaker=speaker)),

@@ -1,0 +1,94 @@
+"""A memory whose messages are read as the tests say: who states what of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from kg_memory import GraphMemory
+from kg_memory.falkor.embedded import Server
+from kg_memory.settings import Settings
+from tests.scripted import HashEmbeddings, Scripted
+
+Told = tuple[str, str, str]
+PLACES = frozenset({"Oslo", "Bergen", "Rome", "Paris"})
+
+
+def typed(name: str) -> str:
+    return "Place" if name in PLACES else "Organization" if name.endswith("Labs") else "Person"
+
+
+class Teller(Scripted):
+    """A model that reads ``subject|predicate|object`` lines, and answers identities by a rule."""
+
+    def __init__(self, **rules: Callable[[Mapping[str, Any]], Any]) -> None:
+        super().__init__(**rules)
+        self.rules["read"] = self.read_lines
+
+    def read_lines(self, fields: Mapping[str, Any]) -> Any:
+        content = fields["episode"]["content"]
+        parts = [line.split("|") for line in content.splitlines() if line.count("|") == 2]
+        names = dict.fromkeys(name for subject, _, value in parts for name in (subject, value))
+        facts = [
+            {
+                "subject": subject,
+                "predicate": predicate,
+                "objects": [value],
+                "sentence": f"{subject} {predicate.lower().replace('_', ' ')} {value}",
+                "quote": f"{subject}|{predicate}|{value}",
+                "valid_at": None,
+                "invalid_at": None,
+                "edge_type": "semantic",
+                "confidence": 0.9,
+            }
+            for subject, predicate, value in parts
+        ]
+        return {"entities": [{"name": name, "type": typed(name)} for name in names], "facts": facts}
+
+
+def judging(kind: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Return the rule that finds all pairs with the same predicate to be of that *kind*."""
+
+    def judge(fields: Mapping[str, Any]) -> Any:
+        verdicts = []
+        for fact in fields["facts"]:
+            for known in fact["existing"]:
+                same = known["predicate"] == fact["predicate"] == "LIVES_IN" and known["objects"] != fact["objects"]
+                sure = {"confidence": 1.0, "holds": "new", "reason": "by the script"}
+                verdict = {"fact": fact["id"], "known": known["id"], "verdict": kind if same else "unrelated"}
+                verdicts.append({**verdict, **sure})
+        return {"verdicts": verdicts}
+
+    return judge
+
+
+@pytest.fixture
+def teller() -> Teller:
+    return Teller(judge=judging("supersedes"))
+
+
+@pytest.fixture
+def tell(server: Server, settings: Settings, teller: Teller, namespace: str) -> Iterator[Any]:
+    """A memory by the plan standard, with a way to add a message: ``tell("Ann|LIVES_IN|Oslo", day=2)``."""
+    opened = GraphMemory(settings.with_(url=server.url, plan="standard"), model=teller, embeddings=HashEmbeddings())
+
+    class Tell:
+        memory = opened
+        space = namespace
+
+        def __call__(self, *lines: str, day: int = 1, **fields: Any) -> Any:
+            at = f"2024-01-{day:02d}T12:00:00Z"
+            return opened.add("\n".join(lines), at=at, namespace=namespace, kind="text", **fields)
+
+        def named(self, name: str) -> list[Any]:
+            entities = opened.entities.list(namespace=namespace)
+            return [entity for entity in entities if name in (entity.name, *entity.aliases)]
+
+        def now(self, name: str) -> set[str]:
+            facts = opened.facts.about(name, namespace=namespace)
+            return {fact.sentence for fact in facts if fact.invalid_at is None}
+
+    yield Tell()
+    opened.close()

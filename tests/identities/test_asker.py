@@ -1,0 +1,54 @@
+"""Who asks is meant by "I", and is not the centre of answers about somebody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.text.pronouns import is_first_person, is_subject
+
+
+@pytest.fixture
+def family(tell):
+    tell("Lily|LIVES_IN|Oslo", "Lily|KNOWS|Maria", day=1)
+    tell("Bo|LIVES_IN|Bergen", "Bo|KNOWS|Maria", day=2)
+    tell("Maria|LIVES_IN|Rome", "Maria|KNOWS|Eve", day=3)
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Where do I live?", "Maria lives in Rome"),
+        ("Where does my sister Lily live?", "Lily lives in Oslo"),
+        ("Where does Bo live?", "Bo lives in Bergen"),
+        ("我住在哪里？", "Maria"),
+    ],
+)
+def test_the_asker_is_meant_by_i_and_nobody_else(family, namespace, question, first):
+    found = family.memory.search(question, asker="Maria", namespace=namespace)
+    assert first in found.facts[0].sentence
+
+
+def test_an_unknown_asker_changes_nothing_and_an_invalid_one_is_refused(family, namespace):
+    plain = family.memory.search("Where do I live?", namespace=namespace)
+    unknown = family.memory.search("Where do I live?", asker="Nobody'); MATCH (n) DELETE n", namespace=namespace)
+    assert [fact.id for fact in unknown.facts] == [fact.id for fact in plain.facts]
+    with pytest.raises(InputError, match="asker must be"):
+        family.memory.search("Where do I live?", asker=" ", namespace=namespace)
+
+
+@pytest.mark.parametrize(
+    ("question", "first_person", "subject"),
+    [
+        ("Where do I live?", True, True),
+        ("What is my name?", True, False),
+        ("Is it in the UI?", False, False),
+        ("我住哪？", True, True),
+        ("我的姐姐住哪？", True, False),
+        ("What did i.e. mean?", False, False),
+        ("Who told me?", True, True),
+    ],
+)
+def test_first_persons(question, first_person, subject):
+    assert (is_first_person(question), is_subject(question)) == (first_person, subject)
