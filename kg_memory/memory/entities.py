@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
+from collections.abc import Sequence
 
 from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import communities as community_queries
 from kg_memory.falkor.queries import episodes as episode_queries
 from kg_memory.falkor.queries import facts as queries
+from kg_memory.ingestion.extract import entity_type
+from kg_memory.maintenance.identities.decisions import list_identities, merge, split, undo
+from kg_memory.maintenance.identities.split import SplitRequest
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.facts import NAME_HINT, During, Time, belief_params, read_times
-from kg_memory.models.graph import SOURCES, Entity, Fact
+from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
 from kg_memory.retrieval.time_window import Window
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import alias_key, replace_unstorable
+from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.text.identity import alias_key, display_name, replace_unstorable
 from kg_memory.text.tokenise import terms
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_count, validate_name, validate_text
 
@@ -111,6 +116,72 @@ class Entities(Group):
         return (yield from read_neighbourhood(name, steps, limit, window, believed))
 
     around, aaround = verb(_around)
+
+    def _merge(
+        self, into: str, *others: str, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
+    ) -> Flow[builtins.list[IdentityDecision]]:
+        """Merge the entities *others* into the entity *into*, and return a decision for each, to be undone by its id.
+
+        Entities are given by a name or, where several have it, by an id. Facts, statements, mentions and names move,
+        each merge in one atomic query, and later messages respect it. Who, when and why is kept. Errors: `InputError`.
+        """
+        return merge(into, others, by, reason, namespace)
+
+    merge, amerge = verb(_merge)
+
+    def _split(
+        self,
+        entity: str,
+        *,
+        facts: Sequence[str] = (),
+        episodes: Sequence[str] = (),
+        name: str | None = None,
+        type: str | None = None,  # noqa: A002 - the name of the field
+        by: str = "user",
+        reason: str = "",
+        namespace: str = DEFAULT_NAMESPACE,
+    ) -> Flow[IdentityDecision]:
+        """Split from *entity* what is about somebody else, who is called *name*, and return the decision.
+
+        That are *facts*, by their ids, and all that *episodes*, by theirs, say of it. A fact that other episodes state
+        too stays with these. Names go where the episodes go that use them. What one of the two superseded of the other
+        holds again. The two are never merged by themselves again. Errors: `InputError`.
+        """
+        request = SplitRequest(
+            _validate_ids("facts", facts),
+            _validate_ids("episodes", episodes),
+            None if name is None else display_name(validate_name("name", name, NAME_HINT)),
+            None if type is None else entity_type(validate_name("type", type, "a type"), self._engine.settings),
+        )
+        return split(entity, request, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
+
+    split, asplit = verb(_split)
+
+    def _undo(
+        self, decision: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
+    ) -> Flow[IdentityDecision]:
+        """Undo the merge, the split or the decided doubt with that id; what was said since stays where it is.
+
+        Errors: `InputError` where it does not hold any more.
+        """
+        return undo(decision, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
+
+    undo, aundo = verb(_undo)
+
+    def _decisions(
+        self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+    ) -> Flow[builtins.list[IdentityDecision]]:
+        """Return what was merged, split, kept apart and undone, the latest first."""
+        return list_identities(("done", "apart", "undone"), limit, skip)
+
+    decisions, adecisions = verb(_decisions)
+
+
+def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
+    """Return *ids*, the argument *name*, without repeats. Errors: `InputError`."""
+    if isinstance(ids, str) or not isinstance(ids, Sequence):
+        raise InputError(f"{name} must be a list of ids, got {ids!r}; put one into a list")
+    return tuple(dict.fromkeys(validate_name(name, id_, "ids") for id_ in ids))
 
 
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:

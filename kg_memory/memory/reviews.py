@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 from datetime import datetime
+from typing import Literal
 
+from kg_memory.maintenance.identities.decisions import decide_doubt, list_identities
 from kg_memory.maintenance.review.decide import Choice, DecisionRequest, ReviewEdit, decide, undo
 from kg_memory.maintenance.review.reviews import list_conflicts, list_reviews
 from kg_memory.memory._verb import Group, verb
-from kg_memory.models.graph import Review, Ruling, VerdictKind
+from kg_memory.models.graph import IdentityDecision, Review, Ruling, VerdictKind
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.validation import DEFAULT_NAMESPACE
@@ -73,3 +75,31 @@ class Reviews(Group):
         return undo(review, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
     undo, aundo = verb(_undo)
+
+    def _identities(
+        self, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+    ) -> Flow[builtins.list[IdentityDecision]]:
+        """Return the doubts that wait: new entities of which a reading was not sure whether they are known ones.
+
+        Until one is decided, the two are kept apart. See also `Entities.decisions`, which has those decided.
+        """
+        return list_identities(("waiting",), limit, skip, kinds=("doubt",))
+
+    identities, aidentities = verb(_identities)
+
+    def _decide_identity(
+        self,
+        doubt: str,
+        choice: Literal["accept", "reject"],
+        *,
+        by: str = "user",
+        reason: str = "",
+        namespace: str = DEFAULT_NAMESPACE,
+    ) -> Flow[IdentityDecision]:
+        """Decide a doubt about who is who: ``"accept"`` merges the two, ``"reject"`` keeps them apart for good.
+
+        `Entities.undo` takes it back: then it waits again. Who, when and why is kept. Errors: `InputError`.
+        """
+        return decide_doubt(doubt, choice, by, reason)
+
+    decide_identity, adecide_identity = verb(_decide_identity)

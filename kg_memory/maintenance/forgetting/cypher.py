@@ -243,6 +243,7 @@ _CORRECT = "".join(
         part.rename_entities("renamed"),
         _for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
         _for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
+        _for_each("scrubbed_identities", "MATCH (i:Identity {id: id}) SET i.reason = '', i.undone_reason = ''", "id"),
         _for_each("unread", "MATCH (x:Episode {id: id}) SET x.status = 'saved'", "id"),
         """
 CALL {
@@ -277,6 +278,19 @@ _REMOVE = "".join(
         _for_each("gone_entities", "MATCH (:Entity {id: id})-[:MEANS]->(gone) DELETE gone", "id"),
         _delete_nodes("Entity", "gone_entities"),
         _delete_nodes("Episode", "gone_episodes"),
+        """
+CALL {
+  WITH e
+  MATCH (:Identity)-[moved:MOVED]->()
+  WHERE moved.origin IN $gone_facts OR moved.refused IN $gone_facts
+  SET moved.origin = NULL, moved.refused = NULL
+}
+CALL {
+  WITH e
+  MATCH (gone:Identity)
+  WHERE outdegree(gone, 'ABOUT') = 0 OR (gone.state IN ['done'] AND outdegree(gone, 'MOVED') = 0)
+  DELETE gone
+}""",
         _for_each("gone_aliases", "MATCH (gone:Alias {key: key}) WHERE outdegree(gone) = 0 DELETE gone", "key"),
         _for_each(
             "gone_predicates",

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from kg_memory.falkor.queries.identities import REASONS_ABOUT
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.revise import Revision, read_history, revise_beliefs, to_belief, to_statement
@@ -89,6 +90,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
         "episodes": statuses,
         "links": [] if impact.redactions else relink(impact.episodes),
         "places": impact.postings,
+        "scrubbed_identities": (yield from _select_reasons(impact)),
         "unread": (yield from _select_unread(impact, gone_facts)),
         "note": None,
         "redacted": redacted,
@@ -179,6 +181,13 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
             scrubbed.append({"id": id_, "reason": "", "episode": None if is_own else row["episode"]})
     decisions = set(chain.from_iterable(row["decisions"] for row in gone.values()))
     return {"scrubbed": scrubbed, "gone_verdicts": sorted(gone), "gone_decisions": sorted(decisions)}
+
+
+def _select_reasons(impact: Impact) -> Flow[list[str]]:
+    """Return the decisions about who is who whose reasons may have forgotten words."""
+    rows = yield from read(REASONS_ABOUT)
+    words = impact.forgotten.words
+    return [row["id"] for row in rows if not words.isdisjoint(tokenise.terms(" ".join(row["texts"])))]
 
 
 # Beliefs

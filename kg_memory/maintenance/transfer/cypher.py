@@ -94,6 +94,15 @@ MATCH (v:Verdict)-[:DECIDED]->(n)
 RETURN n {{.*, verdict: v.id}} AS line
 ORDER BY id(n)
 """,
+    "identity": read_nodes("Identity"),
+    "about": read_links("Identity", "(n)-[r:ABOUT]->(m:Entity)", "identity: n.id, entity: m.id"),
+    "moved": f"""{_page("Identity")}
+MATCH (n)-[r:MOVED]->(m)
+RETURN r {{.*, identity: n.id, fact: CASE WHEN m:Fact THEN m.id END, episode: CASE WHEN m:Episode THEN m.id END,
+  verdict: CASE WHEN m:Verdict THEN m.id END, alias: CASE WHEN m:Alias THEN m.key END}} AS line
+ORDER BY id(n), id(m), id(r)
+""",
+    "distinct": read_links("Entity", "(n)-[r:DISTINCT_FROM]->(m:Entity)", "entity: n.id, second: m.id"),
     "predicate": read_nodes("Predicate"),
     "community": read_indexed("Community"),
     "member": read_links("Entity", "(m:Community)-[r:HAS_MEMBER]->(n)", "community: m.id, entity: n.id"),
@@ -188,6 +197,21 @@ WITH row, n
 MATCH (v:Verdict {{id: row.verdict}})
 CREATE (v)-[:DECIDED]->(n)
 {_RETURN_LINE}""",
+    "identity": f"{_create('Identity')}\n{_RETURN_LINE}",
+    "about": _link("Identity", "ABOUT", "Entity", ("identity", "entity")),
+    "moved": f"""
+UNWIND $rows AS row
+MATCH (i:Identity {{id: row.identity}})
+OPTIONAL MATCH (f:Fact {{id: row.fact}})
+OPTIONAL MATCH (x:Episode {{id: row.episode}})
+OPTIONAL MATCH (v:Verdict {{id: row.verdict}})
+OPTIONAL MATCH (a:Alias {{key: row.alias}})
+WITH row, i, coalesce(f, x, v, a) AS m
+WHERE m IS NOT NULL
+CREATE (i)-[r:MOVED]->(m)
+SET r = row.properties
+{_RETURN_LINE}""",
+    "distinct": _link("Entity", "DISTINCT_FROM", "Entity", ("entity", "second")),
     "predicate": f"{_create('Predicate', 'name')}\n{_RETURN_LINE}",
     "community": f"{_create_with_vector('Community')}\n{_RETURN_LINE}",
     "member": _link("Community", "HAS_MEMBER", "Entity", ("community", "entity")),

@@ -46,12 +46,12 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "predicate": ("name",),
     "answer": ("key",),
     "spent": ("day",),
-    **dict.fromkeys(("episode", "fact", "belief", "verdict", "decision", "community", "item"), ("id",)),
+    **dict.fromkeys(("episode", "fact", "belief", "verdict", "decision", "identity", "community", "item"), ("id",)),
 }
 """The fields that identify a record: no two may share a value."""
 REFERENCES = (
     *("episode", "before", "after", "entity", "other", "subject", "fact", "new", "known", "holds", "refused"),
-    *("told_by", "cause", "verdict"),
+    *("told_by", "cause", "verdict", "origin", "second"),
 )
 """The fields that may hold the id of an entity, an episode, a fact or a verdict."""
 NumberedLine = tuple[int, Line]

@@ -237,6 +237,56 @@ class Decision(Line):
     at: At
 
 
+class Identity(Line):
+    """A merge, a split or a doubt about who is who, with its author."""
+
+    id: Key
+    kind: Literal["merge", "split", "doubt"]
+    state: Literal["waiting", "done", "apart", "undone"]
+    created_at: At
+    by: Text | None = None
+    at: At | None = None
+    reason: Text | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    former_key: Key | None = None
+    former_type: Text | None = None
+    former_name: Key | None = None
+    former_created_at: At | None = None
+    undone_by: Text | None = None
+    undone_at: At | None = None
+    undone_reason: Text | None = None
+
+
+class About(Line):
+    """An entity that an identity is about."""
+
+    identity: Ref
+    entity: Ref
+    role: Literal["one", "other"]
+
+
+class Moved(Line):
+    """A fact, an episode, a verdict or the key of a name that changed hands."""
+
+    identity: Ref
+    fact: Annotated[Key | None, NOT_STORED] = None
+    episode: Annotated[Key | None, NOT_STORED] = None
+    verdict: Annotated[Key | None, NOT_STORED] = None
+    alias: Annotated[Key | None, NOT_STORED] = None
+    role: Literal["subject", "object", "mention", "alias", "copy", "verdict"]
+    kept: bool = False
+    origin: Key | None = None
+    ruling: Text | None = None
+    refused: Key | None = None
+
+
+class Distinct(Line):
+    """Two entities that are kept apart."""
+
+    entity: Ref
+    second: Ref
+
+
 class Predicate(Line):
     """The meaning of a predicate."""
 
@@ -337,7 +387,8 @@ class End(BaseModel):
 
 
 _RECORDS: tuple[type[Line], ...] = (
-    *(Entity, Alias, Episode, Mention, Next, Fact, Statement, Belief, Verdict, Decision, Predicate),
+    *(Entity, Alias, Episode, Mention, Next, Fact, Statement, Belief, Verdict, Decision),
+    *(Identity, About, Moved, Distinct, Predicate),
     *(Community, Member, Part, Similar, Answer, Spent, Item),
 )
 LINES: dict[str, type[Line]] = {line.__name__.lower(): line for line in _RECORDS}

@@ -1,0 +1,296 @@
+"""Merge entities, split them, decide doubts about who is who, and undo all of that.
+
+A decision is kept with its author, time and reason. What it moves is moved in one atomic query, by its sources, and
+readings that are under way begin again, so that later episodes respect it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from kg_memory.errors import InputError
+from kg_memory.falkor import rows
+from kg_memory.falkor.queries import identities as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.save import LEFT
+from kg_memory.ingestion.summarise import refresh
+from kg_memory.maintenance.identities.move import (
+    LINKS,
+    Move,
+    Whole,
+    entity_row,
+    give_up,
+    move_all,
+    names_with,
+    read_wholes,
+)
+from kg_memory.maintenance.identities.split import SplitRequest, plan_split, plan_unsplit
+from kg_memory.models.graph import IdentityDecision
+from kg_memory.runtime.effects import embed, now, read, write
+from kg_memory.runtime.flow import Flow, every
+from kg_memory.temporal.interval import instant
+from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.text.identity import alias_key, entity_id, identity_id, replace_unstorable
+from kg_memory.validation import validate_author, validate_count, validate_name
+
+ATTEMPTS = 50
+"""The most tries to write while others write about the same entities."""
+MOST_KNOWN = 5
+"""The most sentences that are shown about each of the two that a doubt is about."""
+NAME_HINT = "the name or the id of an entity that `entities` lists"
+KINDS = ("merge", "split", "doubt")
+Plan = Callable[[int], Flow[Move]]
+"""Returns what a decision changes, at that time; it is planned again where anything changed before it was written."""
+
+
+def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
+    """Merge *others* into the entity *into*, and return a decision for each. Errors: `InputError`."""
+    validate_author(by, reason)
+    target = yield from find_entity("into", into)
+    if not others:
+        raise InputError("others must be the entities to merge, got none; give at least one name or id")
+    sources = yield from every(find_entity("others", second) for second in others)
+    if target in sources or len(set(sources)) < len(sources):
+        raise InputError("others must be entities beside the one to merge into, each once; entities.list has their ids")
+    decisions: list[IdentityDecision] = []
+    for source in sources:
+
+        def plan(time: int, source: str = source) -> Flow[Move]:
+            one, second = yield from _read_both(target, source)
+            id_ = identity_id(namespace, target, source, time)
+            return _plan_merge(_identity(id_, "merge", by, reason, time), one, second, time, None)
+
+        decisions.append((yield from _carry_out(plan)))
+    return decisions
+
+
+def split(
+    entity: str, request: SplitRequest, by: str, reason: str, policy: ConflictPolicy, namespace: str
+) -> Flow[IdentityDecision]:
+    """Split from *entity* what *request* names, and return the decision. Errors: `InputError`."""
+    validate_author(by, reason)
+    source = yield from find_entity("entity", entity)
+
+    def plan(time: int) -> Flow[Move]:
+        [whole] = yield from _read_all(source)
+        move = Move(_identity(identity_id(namespace, source, "split", time), "split", by, reason, time), [whole], time)
+        yield from plan_split(move, whole, request, policy, namespace)
+        return move
+
+    return (yield from _carry_out(plan))
+
+
+def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
+    """Merge the two that a doubt is about, or keep them apart. Errors: `InputError`."""
+    validate_author(by, reason)
+    if choice not in ("accept", "reject"):
+        raise InputError(f"choice must be accept or reject, got {choice!r}; accept merges, reject keeps apart")
+    row = yield from read_identity(doubt)
+    identity = row["identity"]
+    if identity["kind"] != "doubt" or identity["state"] != "waiting":
+        raise InputError(f"{doubt!r} must be a doubt that waits, got one that is {identity['state']}; undo it first")
+    if choice == "reject":
+        return (yield from _set_apart(identity, "apart", by, reason))
+
+    def plan(time: int) -> Flow[Move]:
+        about = _ends(row)
+        one, second = yield from _read_both(about["one"], about["other"])
+        kept = {
+            **identity,
+            **_identity(identity["id"], "doubt", by, reason, time),
+            "created_at": identity["created_at"],
+        }
+        return _plan_merge(kept, one, second, time, "waiting")
+
+    return (yield from _carry_out(plan))
+
+
+def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[IdentityDecision]:
+    """Undo a merge, a split or the decision of a doubt, which waits again then. Errors: `InputError`."""
+    validate_author(by, reason)
+    row = yield from read_identity(decision)
+    identity = row["identity"]
+    if identity["state"] == "apart":
+        return (yield from _set_apart(identity, "waiting", by, reason))
+    if identity["state"] != "done":
+        raise InputError(f"{decision!r} must be a decision that holds, got one that is {identity['state']}")
+    about = _ends(row)
+    state = "waiting" if identity["kind"] == "doubt" else "undone"
+
+    def plan(time: int) -> Flow[Move]:
+        undone = {"state": state, "undone_by": _storable(by), "undone_at": time, "undone_reason": _storable(reason)}
+        wholes = yield from _read_all(*about.values())
+        move = Move({**identity, **undone}, wholes, time, before="done")
+        if identity["kind"] == "split":
+            if len(wholes) < 2:
+                raise InputError(f"{decision!r} cannot be undone: one of the two was merged or forgotten meanwhile")
+            yield from plan_unsplit(move, (wholes[0], wholes[1]), row["moved"], policy, namespace)
+        else:
+            yield from _plan_unmerge(move, wholes[0], row["moved"], namespace)
+        return move
+
+    return (yield from _carry_out(plan))
+
+
+def list_identities(
+    states: Sequence[str], limit: int, skip: int = 0, kinds: Sequence[str] = KINDS
+) -> Flow[list[IdentityDecision]]:
+    """Return the decisions and doubts in one of *states*, the latest first."""
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    stored = yield from read(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
+    whole = [row for row in stored if "one" in _ends(row)]
+    shown = [row for row in whole if row["identity"]["state"] != "waiting" or "other" in _ends(row)]
+    ids = sorted({id_ for row in shown if row["identity"]["state"] == "waiting" for id_ in _ends(row).values()})
+    latest = yield from read(queries.KNOWN_OF, ids=ids, limit=MOST_KNOWN)
+    sentences = {row["id"]: tuple(row["sentences"]) for row in latest}
+    return [to_decision(row, sentences) for row in shown]
+
+
+def to_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
+    """Return the decision of a row of `queries.IDENTITIES`."""
+    identity, ends = row["identity"], {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
+    second, latest = ends.get("other"), sentences or {}
+    about_other = latest.get(second.id, ()) if second else ()
+    return IdentityDecision(
+        id=identity["id"],
+        kind=identity["kind"],
+        state=identity["state"],
+        entity=ends["one"],
+        second=second,
+        facts=row["facts"],
+        confidence=identity["confidence"],
+        latest=(latest.get(ends["one"].id, ()), about_other),
+        created_at=rows.to_datetime(identity["created_at"]),
+        by=identity["by"],
+        at=None if identity["at"] is None else instant(identity["at"]),
+        reason=identity["reason"] or "",
+        undone_by=identity["undone_by"],
+        undone_at=None if identity["undone_at"] is None else instant(identity["undone_at"]),
+        undone_reason=identity["undone_reason"] or "",
+    )
+
+
+def find_entity(argument: str, name: object) -> Flow[str]:
+    """Return the id of the entity called *name*, or with that id. Errors: `InputError`, also where several are."""
+    text = replace_unstorable(validate_name(argument, name, NAME_HINT))
+    named = yield from read(queries.NAMED_OR_ID, name=text, alias=alias_key(text))
+    ids = list(dict.fromkeys(row["entity"]["id"] for row in named))
+    if text in ids:
+        return text
+    if not ids:
+        raise InputError(f"{argument} must be {NAME_HINT}, got {text!r}, which nothing is called")
+    if len(ids) > 1:
+        raise InputError(f"{text!r} names {len(ids)} entities ({', '.join(sorted(ids))}); give the id of one")
+    return str(ids[0])
+
+
+def read_identity(decision: object) -> Flow[Row]:
+    """Return the decision with that id, with what it is about and moved. Errors: `InputError`."""
+    stored: Sequence[Row] = []
+    if isinstance(decision, str) and decision:
+        stored = yield from read(queries.IDENTITY, id=replace_unstorable(decision))
+    if not stored or "one" not in _ends(stored[0]):
+        raise InputError(f"there is no decision {decision!r} in this namespace; entities.decisions lists them")
+    return stored[0]
+
+
+def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
+    """Write what *plan* returns, planned anew while others change what it is based on, and return the decision."""
+    for _ in range(ATTEMPTS):
+        time = yield from now()
+        move = yield from plan(time)
+        if (yield from move.write()):
+            yield from refresh(since=time, before=time - LEFT)
+            row = yield from read_identity(move.identity["id"])
+            facts = {moved["id"] for moved in row["moved"] if moved["role"] in ("subject", "object")}
+            return to_decision({**row, "facts": len(facts)})
+    raise give_up(ATTEMPTS)
+
+
+def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str, object]:
+    author = {"by": _storable(by), "at": time, "reason": _storable(reason)}
+    return {"id": id_, "kind": kind, "state": "done", **author, "created_at": time}
+
+
+def _storable(text: str) -> str:
+    return replace_unstorable(text)
+
+
+def _ends(row: Row) -> dict[str, str]:
+    """Return the ids of the entities that an identity is about, ``one`` before ``other``."""
+    ends = {about["role"]: about["entity"]["id"] for about in row["about"]}
+    return {role: ends[role] for role in ("one", "other") if role in ends}
+
+
+def _read_all(*ids: str) -> Flow[list[Whole]]:
+    wholes = yield from read_wholes(*ids)
+    if not wholes:
+        raise InputError("the entity was merged or forgotten meanwhile: look at it again")
+    return wholes
+
+
+def _read_both(one: str, second: str) -> Flow[list[Whole]]:
+    wholes = yield from _read_all(one, second)
+    if len(wholes) < 2:
+        raise InputError("one of the two was merged or forgotten meanwhile: look at them again")
+    return wholes
+
+
+def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: int, before: str | None) -> Move:
+    former = {"former_key": second.entity["key"], "former_type": second.entity["type"]}
+    former |= {"former_name": alias_key(second.names[0]), "former_created_at": second.entity["created_at"]}
+    move = Move({**identity, **former}, [one, second], time, before=before)
+    move_all(move, second, one)
+    move.about = [{"role": "one", "id": one.id}]
+    return move
+
+
+def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
+    """Add to *move* that what a merge moved, and is there still, becomes that of the merged entity again."""
+    identity = move.identity
+    id_ = entity_id(namespace, identity["former_key"])
+    if (yield from read_wholes(id_)):
+        raise InputError("the merged entity is there again, made by a later message: merge or split these instead")
+    keys = {row["id"]: row["kept"] for row in moved if row["role"] == "alias"}
+    back = names_with(whole.names, keys) or whole.names[:1]
+    first = names_with(back, [identity["former_name"]])[:1]
+    names = list(dict.fromkeys((*first, *back)))
+    stays = [name for name in whole.names if name == whole.names[0] or keys.get(alias_key(name), True)]
+    times: list[int] = []
+    left = dict(whole.mentions)
+    for kind, _, role in LINKS:
+        for row in moved:
+            if row["role"] == role and row["id"] in getattr(whole, kind):
+                move.give(kind, row["id"], id_)
+                if kind == "mentions":
+                    times.append(whole.mentions[row["id"]])
+                if not row["kept"]:
+                    move.take(kind, row["id"], whole.id)
+                    left.pop(row["id"] if kind == "mentions" else "", None)
+    for key, kept in keys.items():
+        if key in whole.aliases:
+            move.give("aliases", key, id_)
+            if not kept and key not in set(map(alias_key, stays)):
+                move.take("aliases", key, whole.id)
+    [vector] = yield from embed([names[0]])
+    row = entity_row(id_, names, times)
+    move.create(row, identity["former_key"], identity["former_type"], vector, identity["former_created_at"])
+    move.entities.append(entity_row(whole.id, stays, left.values()))
+    move.apart = [{"one": second, "other": id_} for second in sorted(whole.apart)]
+    move.about = [{"role": "one", "id": whole.id}, {"role": "other", "id": id_}]
+
+
+def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
+    """Keep the two of a doubt apart, or let it wait again. Errors: `InputError` where others were first."""
+    time = yield from now()
+    fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
+    if state == "apart":
+        fields |= {"by": _storable(by), "at": time, "reason": _storable(reason)}
+    else:
+        fields |= {"undone_by": _storable(by), "undone_at": time, "undone_reason": _storable(reason)}
+    id_ = identity["id"]
+    written = yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)
+    if not written:
+        raise InputError(f"{id_!r} was decided by somebody else, or one of the two is gone: look at it again")
+    return to_decision({**(yield from read_identity(id_)), "facts": 0})

@@ -1,0 +1,174 @@
+"""Parameters of `falkor.queries.identities.MOVE`: entities, all that hangs on them, and the part that changes hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kg_memory.errors import DatabaseUnavailable
+from kg_memory.falkor.queries import identities as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.postings import to_terms
+from kg_memory.ingestion.revise import Revision
+from kg_memory.ingestion.save import NAME_WEIGHT
+from kg_memory.runtime.effects import Vector, read, write
+from kg_memory.runtime.flow import Flow
+from kg_memory.text import tokenise
+from kg_memory.text.identity import alias_key
+
+Parameters = dict[str, Any]
+"""A row of the parameters of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An entity with the ids of what hangs on it; `mentions` are episodes with their times."""
+
+    entity: Row
+    revision: int
+    mentions: Mapping[str, int]
+    subjects: frozenset[str]
+    objects: frozenset[str]
+    aliases: frozenset[str]
+    apart: frozenset[str]
+
+    @classmethod
+    def from_row(cls, row: Row) -> Self:
+        """Return the entity of a row of `queries.WHOLE`."""
+        mentions = {mention["id"]: mention["at"] for mention in row["mentions"]}
+        parts = (frozenset(row[name]) for name in ("subjects", "objects", "aliases", "apart"))
+        return cls(row["entity"], row["revision"], mentions, *parts)
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self.entity["id"])
+
+    @property
+    def names(self) -> list[str]:
+        """Its name, and its other names."""
+        return [self.entity["name"], *self.entity["aliases"]]
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The ids of the facts about it."""
+        return self.subjects | self.objects
+
+    def expect(self) -> Parameters:
+        """Return what must be so still when it is written."""
+        names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
+        return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
+
+
+def read_wholes(*ids: str) -> Flow[list[Whole]]:
+    """Return the entities with those ids, those that there are, in that order."""
+    rows = yield from read(queries.WHOLE, ids=list(ids))
+    wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
+    return [wholes[id_] for id_ in ids if id_ in wholes]
+
+
+def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
+    """Return what is set of an entity: its *names*, the first of which is shown, their words, and when it was seen."""
+    counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
+    seen = sorted(times)
+    first, last = (seen[0], seen[-1]) if seen else (None, None)
+    row = {"id": id_, "name": names[0], "aliases": list(names[1:]), "first_seen": first, "last_seen": last}
+    return {**row, "n": counts.total(), "terms": to_terms(counts)}
+
+
+@dataclass(slots=True)
+class Move:
+    """The changes that one decision makes; `identity` is what is kept of it, and `before` its state until then."""
+
+    identity: Parameters
+    expected: list[Whole]
+    now: int
+    before: str | None = None
+    created: list[Parameters] = field(default_factory=list)
+    entities: list[Parameters] = field(default_factory=list)
+    links: dict[str, list[Parameters]] = field(default_factory=dict)
+    facts: list[Parameters] = field(default_factory=list)
+    statements: list[Parameters] = field(default_factory=list)
+    evidence: list[Parameters] = field(default_factory=list)
+    moved: list[Parameters] = field(default_factory=list)
+    about: list[Parameters] = field(default_factory=list)
+    apart: list[Parameters] = field(default_factory=list)
+    together: list[Parameters] = field(default_factory=list)
+    verdicts: list[Parameters] = field(default_factory=list)
+    gone_facts: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    revision: Revision = field(default_factory=Revision)
+
+    def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
+        """Add an entity: *row* is that of `entity_row`."""
+        properties = {name: value for name, value in row.items() if name != "terms" and value is not None}
+        properties |= {"key": key, "type": type_, "summary": "", "created_at": created_at}
+        self.created.append({"properties": properties, "embedding": vector})
+        self.entities.append(row)
+
+    def take(self, kind: str, id_: str, entity: str) -> None:
+        """Take a link of that *kind* from *entity*."""
+        self.links.setdefault(f"{kind}_out", []).append({"id": id_, "entity": entity})
+
+    def give(self, kind: str, id_: str, entity: str) -> None:
+        """Give a link of that *kind* to *entity*."""
+        self.links.setdefault(f"{kind}_in", []).append({"id": id_, "entity": entity})
+
+    def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
+        """Keep what is moved, for an undo."""
+        empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
+        self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
+
+    def write(self) -> Flow[bool]:
+        """Write all of it; return whether that could be done, as nothing had changed meanwhile."""
+        kinds = ("subjects", "objects", "mentions", "aliases")
+        ways = [f"{kind}_{way}" for kind in kinds for way in ("out", "in")]
+        links = {way: self.links.get(way, []) for way in ways}
+        lists = ("created", "entities", "facts", "statements", "evidence", "moved", "about", "apart", "together")
+        rows = yield from write(
+            queries.MOVE,
+            identity=self.identity,
+            before=self.before,
+            now=self.now,
+            expected=list(map(Whole.expect, self.expected)),
+            verdicts=self.verdicts,
+            gone_facts=self.gone_facts,
+            gone=self.gone,
+            **{name: getattr(self, name) for name in lists},
+            **links,
+            **self.revision.to_parameters(),
+        )
+        return bool(rows)
+
+
+LINKS = (("subjects", "Fact", "subject"), ("objects", "Fact", "object"), ("mentions", "Episode", "mention"))
+"""The kinds of links, the labels of what they lead to, and the roles under which they are kept."""
+
+
+def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
+    """Let *target* have all that hangs on *source*, which goes, *without* some of its names."""
+    dropped = set(map(alias_key, without))
+    for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
+        own = getattr(target, kind)
+        for id_ in sorted(getattr(source, kind)):
+            move.take(kind, id_, source.id)
+            if id_ not in dropped:
+                move.give(kind, id_, target.id)
+                move.note(label, role, id_, kept=id_ in own)
+    names = list(dict.fromkeys((*target.names, *(name for name in source.names if name not in without))))
+    move.entities.append(entity_row(target.id, names, (*target.mentions.values(), *source.mentions.values())))
+    move.apart += [{"one": id_, "other": target.id} for id_ in sorted(source.apart - {target.id})]
+    move.together.append({"one": target.id, "other": source.id})
+    move.gone.append(source.id)
+
+
+def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
+    """Return those of *names* whose keys are among *keys*."""
+    among = frozenset(keys)
+    return [name for name in names if alias_key(name) in among]
+
+
+def give_up(attempts: int) -> DatabaseUnavailable:
+    """Return the error where others never stop writing about the same entities."""
+    return DatabaseUnavailable(f"gave up after {attempts} write conflicts about the same entities; retry later")

@@ -1,0 +1,253 @@
+"""Plan a split: some facts of an entity, by their sources, become those of another; and its undo."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kg_memory.errors import InputError
+from kg_memory.falkor.queries import identities as queries
+from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.revise import read_history, revise_beliefs
+from kg_memory.maintenance.identities.move import LINKS, Move, Parameters, Whole, entity_row, move_all, names_with
+from kg_memory.runtime.effects import embed, read
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import History
+from kg_memory.temporal.interval import OPEN_START
+from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """The facts and episodes that are about somebody else, and the name of that one."""
+
+    facts: tuple[str, ...]
+    episodes: tuple[str, ...]
+    name: str | None
+    type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The facts that move whole, the episodes whose statements of others move, and the episodes that stay or move."""
+
+    whole: frozenset[str]
+    parts: Mapping[str, frozenset[str]]
+    moving: frozenset[str]
+    staying: frozenset[str]
+
+
+def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
+    """Return facts with their ends, statements and verdicts, by their ids."""
+    rows = yield from read(queries.FACTS, ids=sorted(ids))
+    return {row["fact"]["id"]: row for row in rows}
+
+
+def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
+    """Add to *move* all that becomes another entity's. Errors: `InputError`."""
+    rows = yield from read_facts(whole.facts)
+    division = divide(whole, rows, request)
+    key = entity_key(request.name or whole.names[0], request.type or whole.entity["type"], move.identity["id"])
+    id_ = entity_id(namespace, key)
+    names, own = yield from _share_names(whole, division, request)
+    for kind, label, role in LINKS[:2]:
+        for fact in sorted(division.whole & getattr(whole, kind)):
+            move.take(kind, fact, whole.id)
+            move.give(kind, fact, id_)
+            move.note(label, role, fact)
+    for episode in sorted(division.moving & whole.mentions.keys()):
+        move.give("mentions", episode, id_)
+        if episode not in division.staying:
+            move.take("mentions", episode, whole.id)
+        move.note("Episode", "mention", episode, kept=episode in division.staying)
+    for alias in sorted(set(map(alias_key, own)).difference(map(alias_key, names))):
+        move.take("aliases", alias, whole.id)
+        move.note("Alias", "alias", alias)
+    history = yield from read_history((*division.whole, *division.parts))
+    yield from _copy_facts(move, division.parts, rows, history, (whole, key, id_), namespace)
+    _annul_verdicts(move, rows, division.whole, whole.id, history)
+    move.revision = revise_beliefs(history, policy, namespace, move.identity["id"])
+    move.revision.touched.extend(division.parts)
+    times = {episode: whole.mentions[episode] for episode in whole.mentions}
+    move.entities.append(entity_row(whole.id, names, (times[episode] for episode in division.staying)))
+    [vector] = yield from embed([own[0]])
+    seen = (times[episode] for episode in division.moving if episode in times)
+    move.create(entity_row(id_, own, seen), key, request.type or whole.entity["type"], vector, move.now)
+    for alias in sorted(set(map(alias_key, own))):
+        move.links.setdefault("aliases_in", []).append({"id": alias, "entity": id_})
+    if alias_key(own[0]) not in whole.aliases:
+        move.identity["former_name"] = alias_key(own[0])  # nobody used it yet
+    move.about = [{"role": "one", "id": whole.id}, {"role": "other", "id": id_}]
+    move.apart.append({"one": whole.id, "other": id_})
+
+
+def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
+    """Return what moves. Errors: `InputError` where nothing does, or nothing would stay."""
+    unknown = sorted(set(request.facts) - rows.keys())
+    if unknown:
+        raise InputError(f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; facts.about has their ids")
+    strange = sorted(set(request.episodes) - whole.mentions.keys())
+    if strange:
+        raise InputError(f"episodes must mention {whole.names[0]!r}, got {strange[0]!r}; entities.card has their ids")
+    named = frozenset(request.episodes)
+    moved, parts = set(request.facts), dict[str, frozenset[str]]()
+    for fact, row in rows.items():
+        stating = frozenset(statement["id"] for statement in row["statements"])
+        if fact not in moved and stating & named:
+            if stating <= named:
+                moved.add(fact)
+            else:
+                parts[fact] = stating & named
+    evidence = {statement["id"] for fact in moved for statement in rows[fact]["statements"]}
+    moving = named | evidence
+    kept = {statement["id"] for fact in rows.keys() - moved for statement in rows[fact]["statements"]}
+    staying = (whole.mentions.keys() - moving) | ((kept & whole.mentions.keys()) - named)
+    if not moved and not parts and not named:
+        raise InputError("nothing is split off: give facts or episodes")
+    if not staying and rows.keys() == moved:
+        raise InputError(f"all of {whole.names[0]!r} would be split off: leave out what is about the first one")
+    return Division(frozenset(moved), parts, frozenset(moving), frozenset(staying))
+
+
+def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
+    """Return the names that stay, and those of the new entity: each goes where its episodes go."""
+    episodes = sorted(division.moving | division.staying)
+    rows = yield from read(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
+    used = {(row["name"], row["episode"]) for row in rows}
+    goes = {name for name, episode in used if episode in division.moving}
+    stays = {name for name, episode in used if episode in division.staying}
+    first = request.name or whole.names[0]
+    others = [name for name in whole.names if name in goes]
+    remaining = [name for name in whole.names if name == whole.names[0] or name not in goes or name in stays]
+    return remaining, list(dict.fromkeys((first, *others)))
+
+
+def _copy_facts(
+    move: Move,
+    parts: Mapping[str, frozenset[str]],
+    rows: Mapping[str, Row],
+    history: History,
+    ends: tuple[Whole, str, str],
+    namespace: str,
+) -> Flow[None]:
+    """Let facts that only some episodes state of the new entity be stated of both, by their own episodes each."""
+    whole, key, id_ = ends
+    sentences = [rows[fact]["fact"]["sentence"] for fact in parts]
+    vectors = yield from embed(sentences)
+    for (fact, episodes), vector in zip(sorted(parts.items()), _in_order(parts, vectors), strict=True):
+        row = rows[fact]
+        subject = key if row["subject"] == whole.id else row["subject_key"]
+        pairs = zip(row["objects"], row["object_keys"], strict=True)
+        objects = [key if end == whole.id else end_key for end, end_key in pairs]
+        copy = fact_id(namespace, subject, row["fact"]["predicate"], objects, row["fact"]["sentence"])
+        stating, rest = divide_statements(row["statements"], episodes)
+        properties = {name: value for name, value in row["fact"].items() if value is not None}
+        properties |= {**tell(stating), "id": copy, "created_at": move.now}
+        move.facts.append({"origin": fact, "properties": properties, "embedding": vector})
+        move.statements += [{"episode": episode, "origin": fact, "fact": copy} for episode in sorted(episodes)]
+        move.evidence.append({"id": fact, **tell(rest)})
+        for kind, role in (("subjects", "subject"), ("objects", "object")):
+            if fact in getattr(whole, kind):
+                move.take(kind, copy, whole.id)
+                move.give(kind, copy, id_)
+                move.note("Fact", role, copy)
+        move.note("Fact", "copy", copy, origin=fact)
+        move_statements(history, fact, copy, episodes)
+
+
+def _in_order(parts: Mapping[str, frozenset[str]], vectors: Sequence[object]) -> list[object]:
+    of_fact = dict(zip(parts, vectors, strict=True))
+    return [of_fact[fact] for fact in sorted(parts)]
+
+
+def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> tuple[list[Row], list[Row]]:
+    """Return the *statements* of those episodes, and the rest."""
+    stating, rest = list[Row](), list[Row]()
+    for statement in statements:
+        (stating if statement["id"] in episodes else rest).append(statement)
+    return stating, rest
+
+
+def tell(statements: Sequence[Row]) -> Parameters:
+    """Return by whom and when a fact was stated first, and last, by its *statements*."""
+    ends, at, by = min((_only_ends(row), row["said_at"], row["id"]) for row in statements)
+    last = max(row["said_at"] for row in statements)
+    confidence = max(row["confidence"] for row in statements)
+    return {"told_at": at, "told_by": by, "told_end": ends, "said_at": last, "confidence": confidence}
+
+
+def _only_ends(statement: Row) -> bool:
+    return bool(statement["valid_at"] == OPEN_START and statement["invalid_at"] <= statement["said_at"])
+
+
+def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
+    """Let what *episodes* state of *origin* be stated of *fact*."""
+    for statement in list(history.statements[origin].values()):
+        if statement.id in episodes:
+            history.add_statement(replace(statement, fact=fact))
+    for episode in episodes:
+        history.remove_statements(origin, episode)
+    history.sentences.setdefault(fact, history.sentences.get(origin, ""))
+
+
+def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
+    """Let verdicts about two facts that have no end in common any more have no effect."""
+    for fact in sorted(moved):
+        ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
+        for verdict in rows[fact]["verdicts"]:
+            opponent = verdict["known"] if verdict["new"] == fact else verdict["new"]
+            if verdict["ruling"] == "both" or opponent in moved or opponent not in rows:
+                continue
+            if ends.isdisjoint((rows[opponent]["subject"], *rows[opponent]["objects"])):
+                move.verdicts.append({"id": verdict["id"], "ruling": "both", "refused": None})
+                move.note("Verdict", "verdict", verdict["id"], ruling=verdict["ruling"], refused=verdict["refused"])
+                set_ruling(history, verdict["id"], "both", None)
+
+
+def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
+    """Change the ruling of a verdict in *history*."""
+    if verdict in history.verdicts:
+        changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
+        history.set_verdict(verdict, changed, history.edits.get(verdict))
+
+
+def plan_unsplit(
+    move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
+) -> Flow[None]:
+    """Add to *move* that the entity which was split off becomes a part of the first one again."""
+    first, second = wholes
+    copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
+    verdicts = [row for row in moved if row["role"] == "verdict"]
+    rows = yield from read_facts({*copies, *copies.values()})
+    unused = yield from _find_unused(move, second)
+    move_all(move, second, first, without=unused)
+    move.moved = []
+    history = yield from read_history((*rows, *(yield from _facts_of_verdicts(verdicts))))
+    for copy, origin in copies.items():
+        if copy in rows and origin in rows:
+            episodes = {statement["id"] for statement in rows[copy]["statements"]}
+            move.statements += [{"episode": id_, "origin": copy, "fact": origin} for id_ in sorted(episodes)]
+            move.evidence.append({"id": origin, **tell((*rows[origin]["statements"], *rows[copy]["statements"]))})
+            move.gone_facts.append(copy)
+            move_statements(history, copy, origin, episodes)
+            for record in (history.statements, history.beliefs, history.sentences):
+                record.pop(copy, None)
+    for row in verdicts:
+        move.verdicts.append({"id": row["id"], "ruling": row["ruling"], "refused": row["refused"]})
+        set_ruling(history, row["id"], row["ruling"], row["refused"])
+    move.revision = revise_beliefs(history, policy, namespace, f"{move.identity['id']} undone")
+    move.revision.touched.extend(origin for copy, origin in copies.items() if copy in rows and origin in rows)
+    move.about = [{"role": "one", "id": first.id}]
+
+
+def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
+    """Return the name that the split gave to *second*, if no message has it."""
+    named = names_with(second.names, [move.identity["former_name"] or ""])
+    used = yield from read(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
+    return [] if used else named
+
+
+def _facts_of_verdicts(verdicts: Sequence[Row]) -> Flow[list[str]]:
+    rows = yield from read(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts])
+    return [row["id"] for row in rows]

@@ -1,0 +1,251 @@
+"""Entities are merged and split by their sources, with undo; nothing is lost on the way and later messages respect it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kg_memory.errors import InputError
+
+ABOUT = """
+MATCH (e:Entity)
+OPTIONAL MATCH (e)-[:SUBJECT_OF]->(f:Fact)
+WITH e, collect(DISTINCT f.sentence) AS subject
+OPTIONAL MATCH (g:Fact)-[:OBJECT_IS]->(e)
+WITH e, subject, collect(DISTINCT g.sentence) AS object
+OPTIONAL MATCH (x:Episode)-[:MENTIONS]->(e)
+WITH e, subject, object, collect(DISTINCT x.content) AS mentions
+OPTIONAL MATCH (a:Alias)-[:NAMES]->(e)
+WITH e, subject, object, mentions, collect(DISTINCT a.key) AS aliases
+OPTIONAL MATCH (t:Term)-[p:IN_ENTITY]->(e)
+WITH e, subject, object, mentions, aliases, collect(t.s + ' ' + toString(toInteger(p.f))) AS words
+OPTIONAL MATCH (e)-[:MEANS]->(v)
+RETURN e.name AS name, e.aliases AS others, e.type AS type, e.id AS id, e.key AS key, e.n AS n, e.first_seen AS first,
+  e.last_seen AS last, subject, object, mentions, aliases, words, count(v) AS vectors
+"""
+BELIEVED = """
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact)-[:HELD]->(b:Belief)
+WHERE b.expired_at > 253402300000000000
+MATCH (x:Episode)-[st:STATES]->(f)
+RETURN s.name AS subject, f.sentence AS sentence, b.valid_at AS since, b.invalid_at AS until, x.content AS said
+"""
+
+
+def snapshot(rows: Any) -> list[str]:
+    """Return a line for each thing that is known of an entity, or believed."""
+    lines: list[str] = []
+    for row in rows(ABOUT):
+        for name, value in row.items():
+            values = sorted(map(str, value)) if isinstance(value, list) else [value]
+            lines += [f"{row['name']:.20}: {name} {one}" for one in values]
+    return sorted([*lines, *map(str, rows(BELIEVED))])
+
+
+def test_a_merge_moves_all_and_its_undo_restores_the_graph(tell, rows, namespace):
+    tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
+    tell("Bob|LIVES_IN|Oslo", "Eve|KNOWS|Bob", day=2)
+    before = snapshot(rows)
+    [decision] = tell.memory.entities.merge("Robert Chen", "Bob", by="Cy", reason="one person", namespace=namespace)
+    assert (decision.kind, decision.state, decision.by, decision.reason, decision.facts) == (
+        "merge", "done", "Cy", "one person", 2,
+    )  # fmt: skip
+    [robert] = tell.named("Bob")
+    assert (robert.name, robert.aliases) == ("Robert Chen", ("Bob",))
+    assert tell.now("Bob") == {"Robert Chen works at Acme Labs", "Bob lives in Oslo", "Eve knows Bob"}
+    assert tell.memory.entities.list(like="bob", namespace=namespace)[0].name == "Robert Chen"
+    tell("Bob|LIKES|Rome", day=3)
+    [robert] = tell.named("Bob")
+    assert "Bob likes Rome" in tell.now("Robert Chen")
+    undone = tell.memory.entities.undo(decision.id, by="Di", reason="two after all", namespace=namespace)
+    assert (undone.state, undone.by, undone.undone_by, undone.undone_reason) == ("undone", "Cy", "Di", "two after all")
+    assert tell.now("Bob") == {"Bob lives in Oslo", "Eve knows Bob"}
+    assert [each.state for each in tell.memory.entities.decisions(namespace=namespace)] == ["undone"]
+    with pytest.raises(InputError, match="undone"):
+        tell.memory.entities.undo(decision.id, namespace=namespace)
+    # What was said since stays where it is; all else is as before.
+    assert [line for line in before if line.startswith("Bob:")] == [
+        line for line in snapshot(rows) if line.startswith("Bob:")
+    ]
+
+
+def test_merging_twice_and_undoing_in_order_restores_the_graph(tell, rows, namespace):
+    for day, name in enumerate(("Ann", "Anna", "Annie"), 1):
+        tell(f"{name}|KNOWS|Bo", f"{name}|LIKES|{name} Labs", day=day)
+    before = snapshot(rows)
+    decisions = tell.memory.entities.merge("Ann", "Anna", "Annie", namespace=namespace)
+    assert len(decisions) == 2
+    assert len(tell.named("Anna")) == 1
+    assert {fact.sentence for fact in tell.memory.facts.about("Bo", namespace=namespace)} == {
+        "Ann knows Bo", "Anna knows Bo", "Annie knows Bo",
+    }  # fmt: skip
+    for decision in reversed(decisions):
+        tell.memory.entities.undo(decision.id, namespace=namespace)
+    assert snapshot(rows) == before
+
+
+def test_two_ends_of_one_fact_can_be_merged_and_come_apart_again(tell, rows, namespace):
+    tell("Bob|KNOWS|Robert Chen")
+    before = snapshot(rows)
+    [decision] = tell.memory.entities.merge("Robert Chen", "Bob", namespace=namespace)
+    assert tell.now("Robert Chen") == {"Bob knows Robert Chen"}
+    tell.memory.entities.undo(decision.id, namespace=namespace)
+    assert snapshot(rows) == before
+
+
+def test_a_split_moves_by_sources_and_what_was_superseded_holds_again(tell, rows, namespace):
+    first = tell("Anna|LIVES_IN|Bergen", "Anna|KNOWS|Bo", day=1)
+    second = tell("Anna|LIVES_IN|Oslo", "Anna|KNOWS|Bo", day=2)
+    assert tell.now("Anna") == {"Anna lives in Oslo", "Anna knows Bo"}
+    before = snapshot(rows)
+    decision = tell.memory.entities.split(
+        "Anna", episodes=[second.episode], name="Anna Berg", by="Cy", reason="a surgeon", namespace=namespace
+    )
+    assert (decision.kind, decision.entity.name, decision.second.name) == ("split", "Anna", "Anna Berg")
+    one, berg = decision.entity.id, decision.second.id
+    held = {
+        id_: {row["sentence"] for row in rows(
+            "MATCH (e:Entity {id: $id})-[:SUBJECT_OF]->(f)-[:HELD]->(b) WHERE b.expired_at > 253402300000000000 "
+            "AND b.invalid_at > 253402300000000000 RETURN f.sentence AS sentence", id=id_)}
+        for id_ in (one, berg)
+    }  # fmt: skip
+    assert held == {one: {"Anna lives in Bergen", "Anna knows Bo"}, berg: {"Anna lives in Oslo", "Anna knows Bo"}}
+    sources = rows(
+        "MATCH (x:Episode)-[:STATES]->(f)<-[:SUBJECT_OF]-(e) WHERE f.predicate = 'KNOWS' RETURN e.id AS e, x.id AS x"
+    )
+    assert {(row["e"], row["x"]) for row in sources} == {(one, first.episode), (berg, second.episode)}
+    tell.memory.entities.undo(decision.id, by="Di", namespace=namespace)
+    after = snapshot(rows)
+    assert (sorted(set(after) - set(before)), sorted(set(before) - set(after))) == ([], [])
+    assert after == before
+
+
+def test_what_was_split_is_never_merged_again_by_itself(tell, rows, teller, namespace):
+    tell("Anna|LIVES_IN|Bergen", day=1)
+    second = tell("Anna|WORKS_AT|Acme Labs", day=2)
+    decision = tell.memory.entities.split("Anna", episodes=[second.episode], namespace=namespace)
+    ids = {decision.entity.id, decision.second.id}
+    asked: list[Any] = []
+
+    def resolve(fields: Any) -> Any:
+        asked.extend(fields["entities"])
+        chosen = [each["id"] for each in fields["entities"][0]["candidates"]]
+        return {
+            "resolutions": [{"entity": each["id"], "same_as": chosen[0], "name": "Anna"} for each in fields["entities"]]
+        }
+
+    teller.rules["resolve"] = resolve
+    tell("Anna|LIKES|Rome", day=3)
+    assert len(asked) == 1
+    assert len(asked[0]["candidates"]) == 2
+    assert {entity.id for entity in tell.named("Anna")} == ids
+    with pytest.raises(InputError, match="names 2 entities"):
+        tell.memory.entities.merge("Anna", "Rome", namespace=namespace)
+
+
+def test_a_name_goes_where_its_sources_go(tell, namespace):
+    tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
+    tell("Bob|LIVES_IN|Oslo", day=2)
+    tell.memory.entities.merge("Robert Chen", "Bob", namespace=namespace)
+    [fact] = [fact for fact in tell.memory.facts.about("Bob", namespace=namespace) if "Oslo" in fact.objects]
+    decision = tell.memory.entities.split("Robert Chen", facts=[fact.id], name="Bob", namespace=namespace)
+    assert (decision.entity.aliases, decision.second.name) == ((), "Bob")
+    assert tell.now("Bob") == {"Bob lives in Oslo"}
+    assert tell.now("Robert Chen") == {"Robert Chen works at Acme Labs"}
+
+
+def test_decisions_survive_export_and_import_into_another_namespace(tell, rows, tmp_path, namespace):
+    tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
+    tell("Bob|LIVES_IN|Oslo", day=2)
+    third = tell("Robert Chen|LIVES_IN|Rome", day=3)
+    [merged] = tell.memory.entities.merge("Robert Chen", "Bob", by="Cy", reason="one", namespace=namespace)
+    split = tell.memory.entities.split("Robert Chen", episodes=[third.episode], by="Di", namespace=namespace)
+    for target in (namespace, f"{namespace} copy"):
+        file = tmp_path / "export.jsonl"
+        tell.memory.data.export(file, namespace=namespace)
+        tell.memory.data.import_(file, namespace=target, replace=True)
+        decisions = tell.memory.entities.decisions(namespace=target)
+        assert {(each.id, each.by, each.state) for each in decisions} == {
+            (merged.id, "Cy", "done"), (split.id, "Di", "done"),
+        }  # fmt: skip
+        for each in (split, merged):
+            tell.memory.entities.undo(each.id, namespace=target)
+        about = {fact.sentence for fact in tell.memory.facts.about("Bob", namespace=target)}
+        assert about == {"Bob lives in Oslo"}
+        if target == namespace:
+            tell.memory.data.import_(file, namespace=namespace, replace=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda e, n: e.merge("Ann", namespace=n), "others must be"),
+        (lambda e, n: e.merge("Ann", "Ann", namespace=n), "others must be"),
+        (lambda e, n: e.merge("Ann", "Nobody", namespace=n), "which nothing is called"),
+        (lambda e, n: e.merge("", "Ann", namespace=n), "into must be"),
+        (lambda e, n: e.merge("Ann", "' OR 1=1 //", namespace=n), "which nothing is called"),
+        (lambda e, n: e.merge("Ann", "Oslo", by=" ", namespace=n), "by must be"),
+        (lambda e, n: e.split("Ann", namespace=n), "nothing is split off"),
+        (lambda e, n: e.split("Ann", facts=["nope"], namespace=n), "facts must be about"),
+        (lambda e, n: e.split("Ann", episodes=["nope"], namespace=n), "episodes must mention"),
+        (lambda e, n: e.split("Ann", facts="nope", namespace=n), "facts must be a list"),
+        (lambda e, n: e.undo("nope", namespace=n), "there is no decision"),
+        (lambda e, n: e.undo("", namespace=n), "there is no decision"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(tell, rows, namespace, call, match):
+    added = tell("Ann|LIVES_IN|Oslo")
+    before = snapshot(rows)
+    with pytest.raises(InputError, match=match):
+        call(tell.memory.entities, namespace)
+    with pytest.raises(InputError, match="would be split off"):
+        tell.memory.entities.split("Ann", episodes=[added.episode], namespace=namespace)
+    assert snapshot(rows) == before
+
+
+def test_foreign_and_hostile_names_are_merged_and_restored(tell, rows, namespace):
+    names = ["王老师", 'O\'Brien "Bo"', "Ärger 🎉", "x" * 500]
+    for day, name in enumerate(names, 1):
+        tell(f"{name}|KNOWS|Eve", day=day)
+    before = snapshot(rows)
+    decisions = tell.memory.entities.merge(names[0], *names[1:], namespace=namespace)
+    assert len(tell.named("王老师")) == 1
+    for decision in reversed(decisions):
+        tell.memory.entities.undo(decision.id, namespace=namespace)
+    assert snapshot(rows) == before
+
+
+def test_it_is_the_same_under_asyncio_and_beside_other_writers(tell, rows, namespace):
+    for day, name in enumerate(("Bob", "Robert Chen"), 1):
+        tell(f"{name}|KNOWS|Eve", day=day)
+
+    async def all_at_once() -> Any:
+        say = [
+            tell.memory.aadd(f"Bob|LIKES|Thing{n} Labs", at="2024-02-01", kind="text", namespace=namespace)
+            for n in range(8)
+        ]
+        merge = tell.memory.entities.amerge("Robert Chen", "Bob", namespace=namespace)
+        return await asyncio.gather(*say[:4], merge, *say[4:])
+
+    results = asyncio.run(all_at_once())
+    [one] = tell.named("Bob")
+    assert one.name == "Robert Chen"
+    said = {fact.sentence for fact in tell.memory.facts.about("Bob", namespace=namespace)}
+    assert {f"Bob likes Thing{n} Labs" for n in range(8)} <= said
+    asyncio.run(tell.memory.entities.aundo(results[4][0].id, namespace=namespace))
+    assert rows("MATCH (n:Entity) WHERE indegree(n, 'MENTIONS') = 0 RETURN n.name AS name") == []
+
+
+def test_what_is_forgotten_leaves_no_trace_in_decisions(tell, rows, namespace):
+    tell("Robert Chen|WORKS_AT|Acme Labs", day=1)
+    second = tell("Bobbington|LIVES_IN|Oslo", day=2)
+    third = tell("Robert Chen|LIKES|Rome", "Robert Chen|WORKS_AT|Acme Labs", day=3)
+    tell.memory.entities.merge("Robert Chen", "Bobbington", reason="he is Bobbington", namespace=namespace)
+    split = tell.memory.entities.split("Robert Chen", episodes=[third.episode], namespace=namespace)
+    for episode in (second, third):
+        receipt = tell.memory.privacy.forget(episode=episode.episode, namespace=namespace)
+        assert receipt.residue == ()
+    assert [entity.aliases for entity in tell.named("Robert Chen")] == [()]
+    with pytest.raises(InputError, match="there is no decision"):
+        tell.memory.entities.undo(split.id, namespace=namespace)

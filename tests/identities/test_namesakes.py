@@ -1,0 +1,189 @@
+"""Two people of one name are asked about when what is said disagrees with what is known, and kept apart when it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.identities.conftest import typed
+
+Fields = dict[str, Any]
+
+
+def reading(*facts: tuple[str, str, str], types: dict[str, str] | None = None) -> Callable[[Any], Any]:
+    """Return the rule that reads those facts, whatever the message says."""
+
+    def read(_: Any) -> Any:
+        names = dict.fromkeys(name for subject, _, value in facts for name in (subject, value))
+        stated = [
+            {
+                "subject": subject, "predicate": predicate, "objects": [value], "valid_at": None, "invalid_at": None,
+                "sentence": f"{subject} {predicate.lower().replace('_', ' ')} {value}.", "quote": value,
+                "edge_type": "semantic", "confidence": 0.9,
+            }
+            for subject, predicate, value in facts
+        ]  # fmt: skip
+        entities = [{"name": name, "type": (types or {}).get(name) or typed(name)} for name in names]
+        return {"entities": entities, "facts": stated}
+
+    return read
+
+
+@pytest.fixture
+def say(tell: Any, teller: Any, namespace: str) -> Any:
+    """Add a message by Bo, with what is read of it."""
+
+    def add(content: str, *facts: tuple[str, str, str], day: int = 1, speaker: str = "Bo", **fields: Any) -> Any:
+        types = fields.pop("types", None)
+        teller.rules["read"] = reading(*facts, types=types)
+        at = f"2024-01-{day:02d}T12:00:00Z"
+        return tell.memory.add(content, speaker=speaker, at=at, namespace=namespace, **fields)
+
+    return add
+
+
+def answer(teller: Any, same_as: int | None, confidence: float = 0.95) -> list[Any]:
+    """Let identities be answered so, and return what is asked."""
+    asked: list[Any] = []
+
+    def resolve(fields: Any) -> Any:
+        asked.extend(fields["entities"])
+        return {
+            "resolutions": [
+                {"entity": each["id"], "same_as": same_as, "name": each["name"], "confidence": confidence}
+                for each in fields["entities"]
+            ]
+        }
+
+    teller.rules["resolve"] = resolve
+    return asked
+
+
+KNOWN = ("Anna", "LIVES_IN", "Bergen")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "I met a different Anna, a surgeon in Oslo.",
+        "Another Anna lives in Oslo.",
+        "Anna lives in Oslo. Not our Anna.",
+        "Anna (not the same one) lives in Oslo.",
+        "另一个Anna住在Oslo。",
+    ],
+)
+def test_who_is_said_to_be_another_is_kept_apart_and_nothing_is_asked(say, tell, teller, namespace, content):
+    asked = answer(teller, 0)
+    say("Anna lives in Bergen.", KNOWN)
+    say(content, ("Anna", "LIVES_IN", "Oslo"), day=2)
+    assert (len(tell.named("Anna")), asked) == (2, [])
+    facts = tell.memory.facts.about("Anna", namespace=namespace)
+    assert {fact.sentence: fact.invalid_at for fact in facts} == {
+        "Anna lives in Bergen.": None, "Anna lives in Oslo.": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("same_as", "entities", "current"), [(None, 2, 2), (0, 1, 1)])
+def test_what_disagrees_is_asked_about_in_the_question_that_is_asked_anyway(
+    say, tell, teller, same_as, entities, current
+):
+    say("Anna lives in Bergen.", KNOWN)
+    asked = answer(teller, same_as)
+    teller.asked.clear()
+    say("Anna lives in Oslo.", ("Anna", "LIVES_IN", "Oslo"), day=2)
+    assert [[each["name"] for each in asked], len(asked[0]["candidates"])] == [["Anna"], 1]
+    assert "Anna lives in Bergen" in asked[0]["candidates"][0]["summary"]
+    assert [ask.prompt.name for ask in teller.asked][:2] == ["read", "settle"]
+    assert (len(tell.named("Anna")), len(tell.now("Anna"))) == (entities, current)
+
+
+@pytest.mark.parametrize(
+    ("content", "fact"),
+    [
+        ("Anna moved to Oslo.", ("Anna", "LIVES_IN", "Oslo")),
+        ("Anna lives in Oslo now.", ("Anna", "LIVES_IN", "Oslo")),
+        ("Anna lives in Bergen.", ("Anna", "LIVES_IN", "Bergen")),
+        ("Anna likes Rome.", ("Anna", "LIKES", "Rome")),
+        ("My friend Anna came.", ("Bo", "KNOWS", "Anna")),
+    ],
+)
+def test_a_change_and_what_agrees_is_not_asked_about(say, tell, teller, content, fact):
+    asked = answer(teller, None)
+    say("Anna lives in Bergen.", KNOWN)
+    subject, predicate, value = fact
+    teller.rules["read"] = reading(fact)
+    say(content, (subject, predicate, value), day=2)
+    assert (len(tell.named("Anna")), asked) == (1, [])
+
+
+def test_a_speaker_is_always_the_one_who_spoke_before(say, tell, teller):
+    asked = answer(teller, None)
+    say("I live in Bergen.", KNOWN, speaker="Anna")
+    say("I live in Oslo.", ("Anna", "LIVES_IN", "Oslo"), day=2, speaker="Anna")
+    assert (len(tell.named("Anna")), asked) == (1, [])
+
+
+def test_bob_is_not_robert_chen_for_ever(say, tell, teller):
+    say("Robert Chen is my boss.", ("Robert Chen", "WORKS_AT", "Acme Labs"))
+    say("Bob came.", ("Bob", "KNOWS", "Eve"), day=2)
+    tell.memory.entities.merge("Robert Chen", "Bob", namespace=tell.space)
+    asked = answer(teller, None)
+    say("Bob came by.", ("Bob", "LIKES", "Rome"), day=3)
+    assert asked == []
+    assert [entity.name for entity in tell.named("Bob")] == ["Robert Chen"]
+    say("My neighbour Bob has a dog.", ("Bob", "LIKES", "Oslo"), day=4)
+    assert [each["name"] for each in asked] == ["Bob"]
+    assert sorted(entity.name for entity in tell.named("Bob")) == ["Bob", "Robert Chen"]
+
+
+def test_a_bare_noun_belongs_to_its_owner(say, tell, teller):
+    thing = {"pendant": "Product"}
+    answer(teller, 0)
+    say("I love my pendant.", ("Jolene", "HAS", "pendant"), speaker="Jolene", types=thing)
+    say("My silver pendant broke.", ("Deborah", "HAS", "pendant"), day=2, speaker="Deborah", types=thing)
+    say("I cleaned my pendant.", ("Jolene", "LIKES", "pendant"), day=3, speaker="Jolene", types=thing)
+    names = {entity.name for entity in tell.memory.entities.list(namespace=tell.space)}
+    assert {name for name in names if "pendant" in name} == {"Jolene's pendant", "Deborah's pendant"}
+    assert "pendant" not in names
+    assert len(tell.now("Deborah's pendant")) == 1
+    assert len(tell.now("Jolene's pendant")) == 2
+
+
+def test_a_doubtful_identity_waits_and_a_person_decides_it_with_undo(say, tell, teller, namespace):
+    say("Anna lives in Bergen.", KNOWN)
+    answer(teller, 0, confidence=0.6)
+    say("Anna lives in Oslo.", ("Anna", "LIVES_IN", "Oslo"), day=2)
+    assert len(tell.named("Anna")) == 2
+    [doubt] = tell.memory.reviews.identities(namespace=namespace)
+    assert (doubt.kind, doubt.state, doubt.confidence) == ("doubt", "waiting", 0.6)
+    assert doubt.latest == (("Anna lives in Bergen.",), ("Anna lives in Oslo.",))
+    accepted = tell.memory.reviews.decide_identity(doubt.id, "accept", by="Cy", reason="same", namespace=namespace)
+    assert (accepted.state, accepted.by, len(tell.named("Anna"))) == ("done", "Cy", 1)
+    assert tell.memory.reviews.identities(namespace=namespace) == []
+    undone = tell.memory.entities.undo(doubt.id, by="Di", namespace=namespace)
+    assert (undone.state, len(tell.named("Anna"))) == ("waiting", 2)
+    rejected = tell.memory.reviews.decide_identity(doubt.id, "reject", by="Eve", namespace=namespace)
+    assert (rejected.state, rejected.by, len(tell.named("Anna"))) == ("apart", "Eve", 2)
+    assert [each.state for each in tell.memory.entities.decisions(namespace=namespace)] == ["apart"]
+
+
+def test_a_user_is_found_by_the_name_that_they_give(say, tell, teller, namespace):
+    say("I live in Oslo.", ("user", "LIVES_IN", "Oslo"), speaker="user")
+    say("By the way, my name is Ann.", ("user", "HAS_NAME", "Ann"), day=2, speaker="user")
+    say("I like Rome.", ("user", "LIKES", "Rome"), day=3, speaker="user")
+    [ann] = tell.named("Ann")
+    assert (ann.name, ann.aliases) == ("Ann", ("user",))
+    assert {"user lives in Oslo.", "user likes Rome."} <= tell.now("Ann")
+
+
+def test_what_is_read_and_not_taken_is_reported(say, tell, caplog):
+    caplog.set_level("INFO", logger="kg_memory.ingestion")
+    added = say("He lives in the US.", ("he", "LIVES_IN", "US"), ("Ann", "LIVES_IN", "US"), types={"US": "Place"})
+    assert "US" in added.entities
+    assert {(each.kind, each.text, each.reason) for each in added.dropped} == {
+        ("entity", "he", "its name is a pronoun"), ("fact", "he lives in US.", "its subject is no entity"),
+    }  # fmt: skip
+    assert "its name is a pronoun" in caplog.text
+    assert "he lives" not in caplog.text
