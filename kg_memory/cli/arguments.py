@@ -184,6 +184,7 @@ def _add_ask(command: Command) -> None:
     ask = command("ask", "ask:ask", about, texts.ASK, times, _unreviewed())
     ask.add_argument("question", help="a question, in quotes; time words in it count where no option names a time")
     ask.add_argument("--where", type=_filter, metavar="JSON", help='only what passes this filter: {"speaker": "Ann"}')
+    ask.add_argument("--asker", metavar="NAME", help="who asks: whom I and my in the question mean")
     ask.add_argument("--near", metavar="NAME", help="look near this person or thing")
     ask.add_argument(
         "--recipe", choices=texts.RECIPES, metavar="NAME", help="how to search and rank (default: default)"
@@ -209,7 +210,7 @@ def _add_lists(command: Command) -> None:
     times = _times("by what was so at that time (default: now)")
     around = command("around", "show:around", about, texts.AROUND, _name(), times, _limit("facts"))
     around.add_argument("--steps", type=_count, default=2, help="how far, 1 to 6 (default: 2)")
-    command("entities", "show:entities", "list the people, places and things", "", _limit("entities"))
+    _add_entities(command)
     about = "list or show what belongs together, and what it is about"
     communities = command("communities", "show:communities", about, texts.COMMUNITIES, _limit("communities"))
     communities.add_argument("name", nargs="?", help="show the one with this id, or whose name begins so")
@@ -223,6 +224,21 @@ def _add_lists(command: Command) -> None:
     command("stats", "show:stats", "count what is remembered")
     usage = command("usage", "ingest:usage", "list what reading cost, day by day")
     usage.add_argument("--days", type=_count, default=30, help="how many days, up to today (default: 30)")
+
+
+def _add_entities(command: Command) -> None:
+    about = "list the people, places and things; merge or split them"
+    parents = (_person("decides", "with the decision"), _limit("entities"), _ids("entities"))
+    entities = command("entities", "identities:entities", about, texts.ENTITIES, *parents)
+    actions = ("list", "merge", "split", "undo", "decisions")
+    entities.add_argument("action", nargs="?", choices=actions, help="default: list")
+    entities.add_argument("names", nargs="*", metavar="NAME", help="merge: the one to keep first; undo: an ID")
+    about = "with split: a fact of the other one; kg-memory facts NAME --ids shows the ids"
+    entities.add_argument("--fact", dest="facts", action="append", metavar="ID", help=about)
+    about = "with split: a message that is about the other one; kg-memory episodes --ids shows the ids"
+    entities.add_argument("--episode", dest="episodes", action="append", metavar="ID", help=about)
+    entities.add_argument("--as", dest="new_name", metavar="NAME", help="with split: the name of the other one")
+    entities.add_argument("--type", metavar="TYPE", help="with split: its type")
 
 
 def _add_look_back(command: Command) -> None:

@@ -129,7 +129,7 @@ def _tell(arguments: Namespace, namespace: str, options: dict[str, Any], screen:
 
 
 def _how(arguments: Namespace) -> dict[str, Any]:
-    return {"recipe": arguments.recipe, "where": arguments.where, "center": arguments.near}
+    return {"recipe": arguments.recipe, "where": arguments.where, "center": arguments.near, "asker": arguments.asker}
 
 
 def _nothing(namespace: str) -> str:

@@ -109,6 +109,17 @@ examples:
   kg-memory around Ann --steps 3 --on 2023
 
 {TIMES}"""
+ENTITIES = """\
+Two that are one are merged, one that is two is split by its facts or messages; both can be undone, and are kept with
+your name. An entity is named, or given by its id where several have the name.
+
+examples:
+  kg-memory entities --ids
+  kg-memory entities merge "Robert Chen" Bob --reason "he told me"
+  kg-memory entities split Anna --episode 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11 --as "Anna Berg"
+  kg-memory entities decisions
+  kg-memory entities undo 3f2a
+"""
 COMMUNITIES = """\
 examples:
   kg-memory communities

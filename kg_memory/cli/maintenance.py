@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.keys import Keys
-from kg_memory.cli.output import Cell, Screen, count_noun, note_progress
-from kg_memory.cli.review import login
+from kg_memory.cli.output import Cell, Screen, count_noun, login, note_progress
 from kg_memory.errors import InputError
 from kg_memory.maintenance.eviction import EvictionRequest
 from kg_memory.models.operations import AuditEntry, ForgetReceipt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import sys
 import time
@@ -338,3 +339,11 @@ def note_progress(screen: Screen, what: str) -> Callable[[int, int], None]:
             screen.note(f"{done:,} of {total:,} {what}" if total else f"{done:,} {what}")
 
     return progress
+
+
+def login() -> str:
+    """Return the login name of whoever decides."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # none of the variables is set, and the user is not known by name
+        return "user"

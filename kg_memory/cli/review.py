@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from argparse import Namespace
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from kg_memory.cli import identities
 from kg_memory.cli.command import namespace_of, open_memory, review_command
 from kg_memory.cli.keys import END, Keys
 from kg_memory.cli.output import (
@@ -16,6 +16,7 @@ from kg_memory.cli.output import (
     cell,
     count_waiting,
     first_quote,
+    login,
     proposed_validity,
     since,
     source,
@@ -46,18 +47,14 @@ def review(arguments: Namespace, screen: Screen) -> int:
         if choice is not None:
             _decide(memory, arguments, choice, screen)
         elif terminal and not (arguments.list or decided):
-            ReviewSession(memory, namespace_of(arguments), arguments.by or login(), screen, Keys()).sit()
+            place, keys = (namespace_of(arguments), arguments.by or login()), Keys()
+            session = ReviewSession(memory, *place, screen, keys)
+            session.sit()
+            if not session.quitted:
+                identities.sit(memory, *place, screen, keys)
         else:
             (_list_decided if decided else _list)(memory, arguments, screen)
     return 0
-
-
-def login() -> str:
-    """Return the login name of whoever decides."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # none of the variables is set, and the user is not known by name
-        return "user"
 
 
 def _check(arguments: Namespace, choice: str | None) -> None:
@@ -75,7 +72,12 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
-    namespace, id_ = namespace_of(arguments), _whole(memory, arguments, choice)
+    namespace = namespace_of(arguments)
+    doubt = identities.find_doubt(memory, namespace, getattr(arguments, choice))
+    if doubt is not None and choice in ("accept", "reject"):
+        identities.decide_doubt(memory, doubt, arguments, screen)
+        return
+    id_ = _whole(memory, arguments, choice)
     why = {"by": arguments.by or login(), "reason": arguments.reason, "namespace": namespace}
     if choice == "undo":
         decided = memory.reviews.undo(id_, **why)
@@ -128,6 +130,7 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
         screen.note(
             f"{count_waiting(len(reviews), 'verdict')}: decide by {command} --accept ID, --reject ID or --edit ID"
         )
+    identities.list_doubts(memory, arguments, screen)
 
 
 def _row(review: Review) -> tuple[str | float, ...]:
@@ -205,6 +208,7 @@ class ReviewSession:
         self._keys = keys
         self._decided: list[tuple[str, str]] = []
         """The ids, and what was decided, the last one at the end."""
+        self.quitted = False
         self._skipped: set[str] = set()
 
     def sit(self) -> None:
@@ -244,6 +248,7 @@ class ReviewSession:
         while True:
             key = self._keys.key(_PROMPT)
             if key in ("q", END):
+                self.quitted = True
                 return False
             if key == "s":
                 self._skipped.add(review.id)

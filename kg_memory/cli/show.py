@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command, times_of
+from kg_memory.cli.identities import entity_row
 from kg_memory.cli.output import (
     FACT_STYLES,
     FACTS,
@@ -28,7 +29,7 @@ from kg_memory.cli.output import (
 )
 from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Change, Community, Entity, Episode, Fact, PredicateInfo, Review, TimelineEvent
+from kg_memory.models.graph import Change, Community, Episode, Fact, PredicateInfo, Review, TimelineEvent
 from kg_memory.models.operations import CommunityRefresh
 from kg_memory.models.results import CommunityCard
 from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
@@ -64,21 +65,11 @@ def around(arguments: Namespace, screen: Screen) -> int:
         screen.line(f"Nobody and nothing is called {arguments.name!r}. {NO_NAME}")
     else:
         near = sorted(neighbourhood.entities, key=lambda entity: (neighbourhood.depths[entity.name], entity.name))
-        rows = [(neighbourhood.depths[entity.name], *_entity_row(entity)[:3]) for entity in near]
+        rows = [(neighbourhood.depths[entity.name], *entity_row(entity)[:3]) for entity in near]
         screen.table(("steps", "name", "type", "also called"), rows, ("cyan", "bold"))
         if neighbourhood.facts:
             screen.line()
             screen.table(FACTS, [fact_row(fact) for fact in neighbourhood.facts], FACT_STYLES)
-    return 0
-
-
-def entities(arguments: Namespace, screen: Screen) -> int:
-    """List the entities."""
-    with open_memory(arguments, screen) as memory:
-        entities_ = memory.entities.list(namespace=namespace_of(arguments), limit=arguments.limit)
-    empty = "No entities yet. Tell the memory something: kg-memory ingest FILE"
-    columns = ("name", "type", "also called", "last seen", "summary")
-    screen.values(entities_, columns, [_entity_row(entity) for entity in entities_], FACT_STYLES, empty=empty)
     return 0
 
 
@@ -139,10 +130,6 @@ def reembed(arguments: Namespace, screen: Screen) -> int:
     else:
         screen.line(f"{count_noun(made, 'vector')} made anew with the present embedding model.")
     return 0
-
-
-def _entity_row(entity: Entity) -> tuple[Cell, ...]:
-    return entity.name, entity.type, ", ".join(entity.aliases), entity.last_seen, entity.summary
 
 
 RECENT = timedelta(days=7)

@@ -1,0 +1,59 @@
+"""``kg-memory entities`` merges, splits and undoes; what cannot be done is refused with what to do."""
+
+import json
+
+import pytest
+
+from tests.cli_home import Run, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
+
+TALK = [
+    {"content": "I live in Oslo.", "speaker": "Ida", "at": "2024-01-01T10:00:00Z", "source_id": "m1"},
+    {"content": "I like jazz.", "speaker": "Nora", "at": "2024-01-02T10:00:00Z", "source_id": "m2"},
+    {"content": "I work at Acme.", "speaker": "Tom", "at": "2024-01-03T10:00:00Z", "source_id": "m3"},
+]
+
+
+@pytest.fixture
+def talk(run: Run, tmp_path, request) -> str:
+    """A namespace in which the talk was read."""
+    name = request.node.name
+    assert run("ingest", lines(tmp_path, TALK), "-n", name)[0] == 0
+    return name
+
+
+def test_entities_are_merged_split_listed_and_undone(run: Run, talk: str) -> None:
+    place = ("-n", talk)
+    code, out, _ = run("entities", "merge", "Tom", "Nora", "--by", "Cy", "--reason", "same account", *place)
+    assert code == 0
+    assert out.startswith("Merged into Tom (Nora)")
+    assert "Undo it: kg-memory entities undo" in out
+    [merged] = result(run, "entities", "decisions", *place)
+    assert (merged["kind"], merged["by"], merged["reason"]) == ("merge", "Cy", "same account")
+    episodes = {each["source_id"]: each["id"] for each in result(run, "episodes", *place)}
+    [split] = result(run, "entities", "split", "Tom", "--episode", episodes["m2"], "--as", "Nora", *place)
+    assert split["second"]["name"] == "Nora"
+    assert run("entities", "undo", split["id"][:12], *place)[0] == 0
+    assert "Undone: Tom and Nora are two again." in run("entities", "undo", merged["id"], *place)[1]
+    assert {each["name"] for each in result(run, "entities", *place)} >= {"Tom", "Nora"}
+    header = run("entities", "--ids", *place)[1].splitlines()[0]
+    assert header.split()[-1] == "ID"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("merge", "Tom"), "needs the entity to keep"),
+        (("merge", "Tom", "Nobody"), "nothing is called"),
+        (("split",), "needs the name of an entity"),
+        (("split", "Tom", "Nora"), "takes 1 names"),
+        (("split", "Tom"), "nothing is split off"),
+        (("undo", "nope"), "there is no decision"),
+        (("list", "Tom"), "takes 0 names"),
+        (("merge", "Tom", "Nora", "--as", "X"), "only to entities split"),
+        (("list", "--reason", "x"), "--reason goes with"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(run: Run, talk: str, arguments: tuple[str, ...], message: str) -> None:
+    code, _, err = run("entities", *arguments, "-n", talk)
+    assert (code, message in err) == (1, True), err
+    assert json.loads(run("entities", "decisions", "--json", "-n", talk)[1]) == []
