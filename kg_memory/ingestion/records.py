@@ -104,14 +104,6 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A new entity may be the known one with the id `existing`, by the answer of a model that is not sure."""
-
-    existing: str
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
 class ResolvedEntity:
     """An entity that the episode mentions; `key` and `id` are those of the stored one, unless it `is_new`.
 
@@ -130,7 +122,7 @@ class ResolvedEntity:
     aliases: tuple[str, ...] = ()
     evicted: bool = False
     apart_from: tuple[str, ...] = ()
-    doubt: Doubt | None = None
+    doubt: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from kg_memory.falkor.schema import refuse_other_vectors
 from kg_memory.ingestion.namesakes import Candidate, doubt_namesakes, may_be_of_type
 from kg_memory.ingestion.owners import SHARED_TYPES, is_bare_noun, split_owner
 from kg_memory.ingestion.questions import prepare_later_questions
-from kg_memory.ingestion.records import JSON, Doubt, Identity, Mention, ResolvedEntity
+from kg_memory.ingestion.records import JSON, Identity, Mention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.llm.joint import Question, ask_question, ask_together
 from kg_memory.llm.prompts import RESOLVE
@@ -344,14 +344,14 @@ def _resolve(
         doubt = _find_doubt(mention, same, candidates, identity, settings)
     key = new_key(mention, candidates, draft.episode.id)
     others = [candidate["id"] for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate)]
-    apart = tuple(id_ for id_ in others if doubt is None or id_ != doubt.existing)
+    apart = tuple(id_ for id_ in others if doubt is None or id_ != doubt.same_as)
     id_ = entity_id(draft.namespace, key)
     return ResolvedEntity(mention.name, mention.type, (mention.called,), key, id_, apart_from=apart, doubt=doubt)
 
 
 def _find_doubt(
     mention: Mention, same: Candidate | None, candidates: Sequence[Candidate], identity: Identity, settings: Settings
-) -> Doubt | None:
+) -> Identity | None:
     """Return which known entity the new one may be, by an answer that is unsure: the named one, else a namesake."""
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in _alias_keys(candidate))
@@ -359,7 +359,7 @@ def _find_doubt(
     is_shared = mention.type.casefold() in SHARED_TYPES
     if same is None or is_shared or identity.confidence < settings.review_threshold:
         return None
-    return Doubt(same["id"], identity.confidence)
+    return replace(identity, same_as=same["id"])
 
 
 def _match_entity(mention: Mention, same: Candidate, fullest: str | None) -> ResolvedEntity:

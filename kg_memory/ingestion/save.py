@@ -164,7 +164,7 @@ def _identity_rows(draft: Draft) -> JSON:
     for entity in draft.entities:
         apart += [{"one": id_, "other": entity.id} for id_ in entity.apart_from if entity.is_new]
         if entity.doubt is not None and entity.is_new:
-            one = entity.doubt.existing
+            one = entity.doubt.same_as
             id_ = identity_id(draft.namespace, one, entity.id)
             doubts.append({"id": id_, "one": one, "other": entity.id, "confidence": entity.doubt.confidence})
     return {"apart": apart, "doubts": doubts}

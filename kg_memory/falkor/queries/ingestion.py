@@ -1,7 +1,7 @@
 """Queries of ingestion: candidates for new entities and facts, links, revivals, and the save.
 
-Those about episodes are in `episodes`. Times are microseconds since the epoch; open ends are
-`temporal.OPEN_START` and `temporal.OPEN_END`. Entities and facts come back as maps, never with their embeddings.
+Times are microseconds since the epoch; open ends are `temporal.OPEN_START` and `temporal.OPEN_END`. Entities and facts
+come back as maps, never with their embeddings.
 """
 
 from __future__ import annotations
