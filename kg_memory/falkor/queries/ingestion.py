@@ -220,7 +220,6 @@ DELETE p
 """
 """Write summaries, and the difference in word counts to those before."""
 
-
 NAMESAKES = f"""
 MATCH (e:Meta {{id: 'schema'}})
 RETURN 'vectors' AS kind, NULL AS new, e {{.model, .dimension}} AS entity, 0.0 AS score
