@@ -234,7 +234,7 @@ def test_an_empty_memory_answers_without_an_error(run: Run, command: list[str]) 
         (["history", " "], "empty"),
         (["evolution", "nothing"], "namespace has no fact 'nothing'"),
         (["around", "Ann", "--steps", "7"], "steps must be at most 6"),
-        (["stats", "--namespace", ""], "namespace is empty"),
+        (["stats", "--namespace", ""], "namespace must be a non-empty string"),
         (["stats", "--url", "http://x"], "falkor://"),
         (["stats", "--url", "falkor://127.0.0.1:1"], "cannot be reached"),
     ],

@@ -211,7 +211,7 @@ def test_a_recipe_a_filter_and_a_center_count_by_constructor_by_call_and_by_conf
     assert {each.metadata["source_id"] for each in found} == {"m1", "m2"}
     with pytest.raises(InputError, match="center must be the name of an entity"):
         find(retriever, "Ann", center="Nobody")
-    assert texts(find(retriever, "Who?", center="Will", recipe="near", kinds=["facts"]))[0] == "Ann knows Will"
+    assert texts(find(retriever, "Who?", center="Will", recipe="distance", kinds=["facts"]))[0] == "Ann knows Will"
     chosen = retriever.configurable_fields(recipe=ConfigurableField(id="recipe"), where=ConfigurableField(id="where"))
     given = {"recipe": "facts", "where": {"predicate": "KNOWS"}}
     assert texts(find(chosen, "Ann", {"configurable": given})) == ["Ann knows Will"]

@@ -28,7 +28,7 @@ ARGUMENTS = {
     "memory_history": {"name", "relation"},
 }
 UNKNOWN = "00000000-0000-5000-8000-000000000000"
-USERS = ("ann@example.com", "Åsa 小美", "a/b", "a b.c", '{user_id}"; MATCH (n) DETACH DELETE n')
+USERS = ("ann@example.com", "Åsa 小美", "a/b", "a b.c", 'user_id"; MATCH (n) DETACH DELETE n')
 
 
 @pytest.fixture

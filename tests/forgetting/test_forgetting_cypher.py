@@ -25,9 +25,12 @@ QUERIES = {
 }
 SCANS = {
     "LEARNED_PREDICATES": ["(p:Predicate)"],
-    "FORGET": ["(f:Fact)", "(gone:Term)"],
+    "FORGET": ["(f:Fact)", "(gone:Identity)", "(gone:Term)", "(i:Identity)"],
 }
-"""The labels that are looked through: who uses a predicate and what has no word any more is kept nowhere."""
+"""The labels that are looked through: who uses a predicate and what has no word any more is kept nowhere.
+
+Of decisions about identities there are few.
+"""
 
 
 def test_each_query_finds_what_it_needs_by_an_index(database: Database):

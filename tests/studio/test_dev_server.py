@@ -95,7 +95,7 @@ def test_an_ingestion_and_a_retrieval_are_streamed_step_by_step(client, thread):
     found = events(client, thread, "ingestion", told, stream_mode=modes)
     assert [step for each in found["updates"] for step in each] == STEPS
     assert [each["step"] for each in found["custom"]] == STEPS
-    assert {"step": "facts", "facts": 1, "predicates": 0} in found["custom"]
+    assert {"step": "facts", "facts": 1, "predicates": 0, "dropped": 0} in found["custom"]
     assert found["values"][-1]["done"] is True
     history = client.threads.get_history(thread, limit=20)
     assert max(len(str(each["values"])) for each in history) < 6000

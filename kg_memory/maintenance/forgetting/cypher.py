@@ -281,7 +281,7 @@ _REMOVE = "".join(
         """
 CALL {
   WITH e
-  MATCH (:Identity)-[moved:MOVED]->()
+  MATCH (i:Identity)-[moved:MOVED]->()
   WHERE moved.origin IN $gone_facts OR moved.refused IN $gone_facts
   SET moved.origin = NULL, moved.refused = NULL
 }
