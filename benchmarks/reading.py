@@ -35,7 +35,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -274,7 +274,7 @@ def score(conversation: Conversation, graph: Graph, explain: list[str]) -> Score
         for fact, statement in pairs:
             statement_of[fact["id"]] = statement
             _note_identities(conversation, graph, fact, statement, keys_of, ids_of)
-        counts["lost"] += sum(1 for key in _lost(conversation, graph, message, explain))
+        counts["lost"] += len(list(_lost(conversation, graph, message, explain)))
     for id_ in conversation.final_states() & statement_of.keys():
         counts["lasting"] += 1
         if statement_of[id_]["fact"] not in graph.current:
@@ -443,8 +443,7 @@ def _choose(folder: Path, half: str, only: str | None) -> list[Conversation]:
 @contextmanager
 def _model(plan: str, recordings: Path, hand: Path | None) -> Iterator[str | None]:
     if plan == "offline":
-        with nullcontext():
-            yield None
+        yield None
         return
     with serve(Recordings(recordings / f"{plan}.jsonl", hand)) as base_url:
         yield base_url

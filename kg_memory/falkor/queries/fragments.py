@@ -127,14 +127,19 @@ CALL {
 """Close and create beliefs, and mark the entities whose summaries mention the facts; ``e`` is the cause."""
 
 
-KEEP_APART = """
+SET_APART = """
 CALL {
   WITH e
   UNWIND $apart AS row
   MATCH (a:Entity {id: row.one})
   MATCH (b:Entity {id: row.other})
   MERGE (b)-[:DISTINCT_FROM]->(a)
-}
+}"""
+"""The fragment that marks pairs of entities as distinct."""
+
+KEEP_APART = (
+    SET_APART
+    + """
 CALL {
   WITH e
   UNWIND $doubts AS row
@@ -146,4 +151,5 @@ CALL {
   MERGE (i)-[:ABOUT {role: 'other'}]->(b)
 }
 """
+)
 """The fragment that keeps apart entities of one name, and lets those wait for review that may be one."""

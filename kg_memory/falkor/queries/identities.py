@@ -269,7 +269,8 @@ CALL {{
     for label, key in (("Fact", "id"), ("Episode", "id"), ("Alias", "key"), ("Verdict", "id"))
 )
 
-_REST = """
+_REST = (
+    """
 CALL {
   WITH e
   OPTIONAL MATCH (e)-[old:ABOUT]->(:Entity)
@@ -287,14 +288,9 @@ CALL {
   MATCH (:Entity {id: row.one})-[old:DISTINCT_FROM]-(:Entity {id: row.other})
   WITH DISTINCT old
   DELETE old
-}
-CALL {
-  WITH e
-  UNWIND $apart AS row
-  MATCH (a:Entity {id: row.one})
-  MATCH (b:Entity {id: row.other})
-  MERGE (b)-[:DISTINCT_FROM]->(a)
-}
+}"""
+    + part.SET_APART
+    + """
 CALL {
   WITH e
   UNWIND $verdicts AS row
@@ -320,6 +316,7 @@ CALL {
   DETACH DELETE n
 }
 """
+)
 
 _UNUSED_ALIASES = """
 CALL {
