@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +21,7 @@ from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from kg_memory.text import identity, tokenise
-from tests.falkor.test_schema import ENSURE, ROOT, told, whole
+from tests.falkor.test_schema import ensure_in_two_processes, told, whole
 from tests.scripted import HashEmbeddings, Scripted
 
 INDICES_1 = {
@@ -240,18 +238,6 @@ def test_eight_that_migrate_at_once_do_it_once(old, database, monkeypatch):
 
 
 def test_two_processes_that_migrate_at_once_do_no_harm(old, server, database, driver):
-    command = [sys.executable, "-c", ENSURE, server.url, old.key]
-    begun = [
-        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
-    ]
-    for item in begun:
-        assert item.stdout.readline() == "ready\n"
-    for item in begun:
-        item.stdin.write("go\n")
-        item.stdin.flush()
-    assert [item.wait(30) for item in begun] == [0, 0]
-    for item in begun:
-        item.stdin.close()
-        item.stdout.close()
+    ensure_in_two_processes(server.url, old.key)
     assert database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n", {}, write=False) == [{"n": 1}]
     assert as_known(driver, old.namespace) == [PARIS_NOW, OSLO_THEN]

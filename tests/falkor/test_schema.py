@@ -125,8 +125,9 @@ def test_processes_that_make_many_graphs_at_once_do_not_crash_the_server(server,
     assert all(schema.check(database, f"{key}{letter}7", 64, "hash") for letter in "abc")
 
 
-def test_two_processes_at_once_make_it_once(server, database, key):
-    command = [sys.executable, "-c", ENSURE, server.url, key]
+def ensure_in_two_processes(url, key):
+    """Prepare the graph *key* in two processes that begin at the same time."""
+    command = [sys.executable, "-c", ENSURE, url, key]
     begun = [
         subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
@@ -139,6 +140,10 @@ def test_two_processes_at_once_make_it_once(server, database, key):
     for item in begun:
         item.stdin.close()
         item.stdout.close()
+
+
+def test_two_processes_at_once_make_it_once(server, database, key):
+    ensure_in_two_processes(server.url, key)
     assert database.query(
         key, "MATCH (m) RETURN labels(m)[0] AS label, count(m) AS n ORDER BY label", {}, write=False
     ) == [
