@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
 
+from kg_memory.offline.clause_spans import find_clause
 from kg_memory.offline.clauses import NEVER, PASSING, find_denials, is_denied_chinese, is_unreal_chinese, passes
 from kg_memory.offline.statements import (
     CHINESE,
@@ -80,6 +81,8 @@ _FREE = re.compile(
     r"在一起|恋爱|订婚|交往|感兴趣|有兴趣|过敏|已经|因为|但|而|和|跟|，|,|。|；|;|"
     r"！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
 )
+_GIVEN_UP = {"烟": "抽", "酒": "喝", "咖啡": "喝", "奶茶": "喝", "糖": "吃", "肉": "吃", "甜食": "吃"}
+"""The verb for a thing that is given up: 戒烟 ends 抽烟."""
 _ME = re.compile(r"我|咱")
 _NEGATED = re.compile(r"(?:没有?|不|别|未)(?:再|太)?$")
 _NOT_NOW = re.compile(r"不(?!再)")
@@ -256,9 +259,28 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
             never |= _object_names(statement)
     denials = _read_denials(sentence, inside, speaker)
     statements += [denial for denial in denials if never.isdisjoint(_object_names(denial))]
+    statements = _with_clauses(statements, sentence)
     if statements:
         return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
     return _read_general(sentence, inside, speaker, main)
+
+
+def _with_clauses(statements: list[Statement], sentence: Sentence) -> list[Statement]:
+    """Return *statements* with the clauses that state them."""
+    verbs = [_within(one.verb, sentence) for one in statements if one.verb]
+    return [_with_clause(statement, sentence, verbs) for statement in statements]
+
+
+def _with_clause(statement: Statement, sentence: Sentence, verbs: Sequence[Span]) -> Statement:
+    if statement.verb is None:
+        return statement
+    start, end = find_clause(sentence.text, _within(statement.verb, sentence), verbs)
+    end = max(end + sentence.start, statement.objects[0].end)
+    return replace(statement, clause=(start + sentence.start, end))
+
+
+def _within(span: Span, sentence: Sentence) -> Span:
+    return span[0] - sentence.start, span[1] - sentence.start
 
 
 def _read_general(
@@ -300,6 +322,8 @@ def _read_match(
     if meaning is None or (meaning[1] == "passes" and not objects[0].named):
         return None
     predicate, change = meaning
+    if predicate == "DOES" and match[0].startswith("戒"):
+        objects[0] = replace(objects[0], name=_GIVEN_UP.get(objects[0].name, "") + objects[0].name)
     most = 1 if predicate in FUNCTIONAL or pattern.free else MOST_OBJECTS
     confidence, verb = 0.8 if pattern.free else 0.7, (offset + match.start(), begin)
     whole = (sentence.start, sentence.end)

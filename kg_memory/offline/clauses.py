@@ -1,13 +1,11 @@
-"""Read the clause around a verb: whether it is denied, planned or imagined, whether it passes, and its dates."""
+"""Read the clause around a verb: whether it is denied, planned or imagined, and whether it passes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from kg_memory.offline.statements import DENIABLE, NOT, Change, Span, is_chinese
+from kg_memory.offline.statements import DENIABLE, NOT, Change, Span
 from kg_memory.text import lexicon
-from kg_memory.text.dates import DateMention
 
 NEVER = "NEVER_"
 """The prefix of a predicate that never held."""
@@ -106,22 +104,6 @@ _BEGINS = re.compile(
     r"搬|加入|入职|换|改|开始|跳槽|升|毕业",
     re.IGNORECASE,
 )
-# A clause may begin after these; the words that follow decide.
-_BORDER = re.compile(
-    r"[,;:()\n]|[.!?…]+(?=\s)|\s[-–—]+\s|--|—|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|"
-    r"whereas|after|before|who|which|that(?=\s(?:was|were|is|are|has|had)\b))\b",
-    re.IGNORECASE,
-)
-_CHINESE_BORDER = re.compile(r"[，,；;。！!？?：:\n]")
-_JOINS = re.compile(r"and|but|or|so|then|yet|[;\n]", re.IGNORECASE)
-_WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’-]*")
-_NAMES_SUBJECT = frozenset("i we you he she they it there".split())
-_NO_NAMES = re.compile(
-    r"在|从|自|于|就|也|又|还|都|便|并且?|而且?|但是?|不过|所以|因此|然后|后来|接着|已经|终于|刚刚?|一直|\s"
-)
-_PERFECTIVE = re.compile("[了过]")
-_SUBJECT_WORDS = 5
-"""The most words between a border and the verb of the clause after it."""
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
@@ -135,7 +117,10 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
     planned = {"ends": _END_PLANNED, "plans": None}.get(change, _PLANNED)
     if planned is not None and planned.search(before):
         return "PLANS", "plans"
-    negated = _DO_NOT.match(words.replace("’", "'")) if change == "ends" else _NEGATED.search(before.replace("’", "'"))
+    only_denied = change == "ends" and predicate in DENIABLE
+    if change == "ends" and not only_denied:
+        return predicate, change
+    negated = _DO_NOT.match(words.replace("’", "'")) if only_denied else _NEGATED.search(before.replace("’", "'"))
     if negated:
         # "I didn't work at" ends nothing.
         deniable = change != "plans" and predicate in DENIABLE and not _NOT_THEN.search(before.replace("’", "'"))
@@ -175,7 +160,7 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
         return _SUPPOSED.search(plain) is not None
     if _WOULD.search(plain):
         return True
-    return _WOULD_OR_HAD.search(plain) is not None and not _is_past(verb)
+    return _WOULD_OR_HAD.search(plain) is not None and not is_past(verb)
 
 
 def is_unreal_chinese(before: str, after: str) -> bool:
@@ -188,7 +173,7 @@ def _is_denied(before: str, verb: str, predicate: str) -> bool:
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
-    return _NEVER_PERFECT.search(plain) is not None or (_NEVER_PAST.search(plain) is not None and _is_past(verb))
+    return _NEVER_PERFECT.search(plain) is not None or (_NEVER_PAST.search(plain) is not None and is_past(verb))
 
 
 def is_denied_chinese(before: str) -> bool:
@@ -201,7 +186,7 @@ def find_denials(text: str) -> list[tuple[str, Span]]:
     denials = []
     for match in _DENIED.finditer(text):
         verb = match["verb"].casefold()
-        if _is_past(verb) and verb not in _NO_DEEDS:
+        if is_past(verb) and verb not in _NO_DEEDS:
             denials.append((f"{NEVER}USES" if verb == "used" else NEVER_DID, match.span("what")))
     for match in _DENIED_CHINESE.finditer(text):
         uses = match["what"].startswith(("用", "使用"))
@@ -209,7 +194,8 @@ def find_denials(text: str) -> list[tuple[str, Span]]:
     return denials
 
 
-def _is_past(verb: str) -> bool:
+def is_past(verb: str) -> bool:
+    """Return whether *verb* is in the past tense."""
     first = "".join(verb.casefold().split()[:1])
     irregular = first in lexicon.IRREGULAR and not first.endswith("ing")
     return irregular or first.endswith("ed") or first in ("been", "read")
@@ -221,126 +207,3 @@ def passes(words: str) -> bool:
     if _ALWAYS.search(plain):
         return True
     return _IF_NOTHING_BEGINS.search(plain) is not None and _BEGINS.search(plain) is None
-
-
-# Dates.
-
-
-def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return those of the *dates* in *text* that date *verb*; *verbs* are all verbs that were read in it.
-
-    "I was born in Rome in 1990 and I work at Acme": 1990 does not date the work. A date that opens the sentence also
-    dates the verbs that follow with the same subject: "In May I went to Rome and met Tom".
-    """
-    clauses = _clauses(text, verbs, dates)
-    own = [place for place, (start, end) in enumerate(clauses) if start < verb[1] and verb[0] < end]
-    inside = [date for date in dates for place in own if clauses[place][0] <= date.start < clauses[place][1]]
-    if inside or not own or not own[0] or not _may_inherit(text, verb):
-        return inside
-    place = own[0]
-    if not _is_bare(text, (clauses[place][0], verb[0]), dates):
-        return []
-    while place > 0:
-        place -= 1
-        start, end = clauses[place]
-        first = next((date for date in dates if start <= date.start < end), None)
-        if first is not None:
-            opens = _is_bare(text, (start, first.start), dates) or text[start : first.start].strip() in ("我", "我们")
-            return [first] if opens else []
-        before = min((begin for begin, _ in verbs if start <= begin < end), default=end)
-        if not _is_bare(text, (start, before), dates):
-            return []
-    return []
-
-
-def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Split *text* where a clause with a verb of its own begins; a date between commas goes to its neighbour."""
-    chinese = is_chinese(text)
-    border = _CHINESE_BORDER if chinese else _BORDER
-    tokens = [token for token in border.finditer(text) if not _is_in_date(dates, token.start())]
-    cuts: list[tuple[int, bool]] = [(0, True)]
-    joins = chinese
-    for place, token in enumerate(tokens):
-        stop = tokens[place + 1].start() if place + 1 < len(tokens) else len(text)
-        joins = joins or _JOINS.fullmatch(token[0]) is not None
-        if stop - token.end() < 2 and not chinese:
-            continue  # ", and" is one border
-        after = (token.end(), stop)
-        dated = _has_date(dates, *after) and _is_bare(text, after, dates)
-        if chinese or dated or token[0] in ";\n" or _opens(text, after, verbs, dates):
-            cuts.append((token.end(), joins))
-        joins = chinese
-    return _join_dates(text, cuts, dates)
-
-
-def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Join a clause that is only a date to the next one if it opens the text or follows "and", else to the last."""
-    clauses: list[Span] = []
-    opening: int | None = None
-    for place, (start, joins) in enumerate(cuts):
-        end = cuts[place + 1][0] if place + 1 < len(cuts) else len(text)
-        if _has_date(dates, start, end) and _is_bare(text, (start, end), dates):
-            if joins and end < len(text):
-                opening = start if opening is None else opening
-            elif clauses:
-                clauses[-1] = (clauses[-1][0], end)
-            continue
-        clauses.append((start if opening is None else opening, end))
-        opening = None
-    return clauses
-
-
-def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* begins a clause: with a subject and a verb, or a verb at once."""
-    place = 0
-    for match in _WORD.finditer(text, *span):
-        if _is_in_date(dates, match.start()):
-            continue
-        word = match[0].casefold().replace("’", "'")
-        if word.split("'")[0] in _NAMES_SUBJECT or any(start <= match.start() < end for start, end in verbs):
-            return True
-        if word in lexicon.BE or word in ("has", "have", "had", "born"):
-            return True
-        if word == "to":
-            break  # "to push" has no subject of its own
-        if word in lexicon.VERB_FORMS and not word.endswith("ing"):
-            past = word.endswith("ed") or word in lexicon.IRREGULAR
-            if past or place:
-                return True
-        place += 1
-        if place > _SUBJECT_WORDS:
-            break
-    return False
-
-
-def _is_bare(text: str, span: Span, dates: Sequence[DateMention]) -> bool:
-    """Return whether *span* has only dates and small words."""
-    kept = list(text[span[0] : span[1]])
-    for date in dates:
-        for at in range(max(date.start, span[0]), min(date.end, span[1])):
-            kept[at - span[0]] = " "
-    rest = "".join(kept)
-    words = [word.casefold().replace("’", "'") for word in _WORD.findall(rest)]
-    light = all(
-        (word in lexicon.FUNCTION or word in lexicon.AUXILIARIES or word.endswith("ly"))
-        and word.split("'")[0] not in _NAMES_SUBJECT
-        for word in words
-    )
-    return light and not re.search(r"[\u4e00-\u9fff]", _NO_NAMES.sub("", rest))
-
-
-def _has_date(dates: Sequence[DateMention], start: int, end: int) -> bool:
-    return any(start <= date.start < end for date in dates)
-
-
-def _is_in_date(dates: Sequence[DateMention], at: int) -> bool:
-    return any(date.start <= at < date.end for date in dates)
-
-
-def _may_inherit(text: str, verb: Span) -> bool:
-    """Return whether the verb may have the date of the one before: "and work at", 在…工作 hold now."""
-    if is_chinese(text):
-        return _PERFECTIVE.search(text, verb[0], verb[1] + 1) is not None
-    first = _WORD.search(text, *verb)
-    word = first[0].casefold() if first else ""
-    return word not in lexicon.VERBS and word.removesuffix("s") not in lexicon.VERBS

@@ -154,6 +154,7 @@ class JudgedFact:
     valid_at: str | None
     invalid_at: str | None
     one_at_a_time: bool
+    quote: str = ""
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> JudgedFact:
@@ -167,12 +168,13 @@ class JudgedFact:
             fields.get("valid_at"),
             fields.get("invalid_at"),
             bool(fields.get("one_at_a_time")),
+            fields.get("quote") or "",
         )
 
     @property
     def words(self) -> str:
-        """The sentence without its speaker, or without the state that it implies."""
-        return re.split(": |：", self.sentence, maxsplit=1)[-1]
+        """The words that state it; the sentence without its speaker where those are not known."""
+        return self.quote or re.split(": |：", self.sentence, maxsplit=1)[-1]
 
     @property
     def object_keys(self) -> set[str]:

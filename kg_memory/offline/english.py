@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
-from kg_memory.offline.clauses import CLAUSE_START, find_denials, interpret_verb
+from kg_memory.offline.clause_spans import find_clause
+from kg_memory.offline.clauses import CLAUSE_START, find_denials, interpret_verb, is_past
+from kg_memory.offline.giving_up import HABIT, read_former_habit
+from kg_memory.offline.kinship import read_couple, read_kinship
+from kg_memory.offline.name_words import PEOPLE
 from kg_memory.offline.names import find_mentions
+from kg_memory.offline.objects import JOINS_GROUP, find_joined, find_objects, fits, is_group, widen
 from kg_memory.offline.statements import (
     ENGLISH,
-    FUNCTIONAL,
     GENERAL,
     MOST_OBJECTS,
     MOST_STATEMENTS,
@@ -19,18 +24,21 @@ from kg_memory.offline.statements import (
     PERSON,
     PLACE,
     SINGLE,
+    STATES,
     TOPIC,
     Change,
     Mention,
     Pattern,
     Reading,
     Scene,
+    Span,
     Statement,
     choose_statements,
     group_by_sentence,
     read_as_tools,
 )
 from kg_memory.text import lexicon
+from kg_memory.text.dates import find_dates
 from kg_memory.text.sentences import Sentence, split_sentences
 
 LONGEST = 300
@@ -39,26 +47,9 @@ _GOES_ON = re.compile(
     r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
 )
 _SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
-_COUPLE = re.compile(
-    r"(?:\band I|\bwe)(?:['’]ve)? (?:just |recently |finally )?(?P<how>broke up|split up|separated|got divorced|"
-    r"divorced|got engaged|got married|got back together)\b",
-    re.IGNORECASE,
-)
+_EMPLOYED = re.compile(r"\s(?:at|for|with)\s(?:the )?", re.IGNORECASE)
 _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
-_FREE = re.compile(
-    r"\s(?:the |a |an |my |our |his |her |their |new |old |using |having )*"
-    r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
-    r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
-    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"
-    r"until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
-    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|"
-    r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
-)
-_CLAUSE_END = re.compile(
-    r"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|then)\b",
-    re.IGNORECASE,
-)
 _TOWARDS = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE)
 _FIRST_PERSON = re.compile(
     r"\bI\b|\b(?:[Ww]e|[Mm]y|[Oo]ur|[Mm]e|[Uu]s)\b|^(?:Been|Just|Gonna|Started|Finished|Got|Had|Went|Still|"
@@ -75,9 +66,22 @@ _PRESENT = re.compile(
 _CAUSE = re.compile(
     r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE
 )
+_PERFECT = re.compile(
+    r"(?:\b(?:have|has|had|be|is|are|am|was|were|been)|['’](?:ve|s|m|re))\s(?:\w+\s){0,2}$", re.IGNORECASE
+)
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s(?:\w+ly\s)?$", re.IGNORECASE)
+_MAY_DATE = re.compile(
+    r"\d|day|week|month|year|since|until|ago|morning|night|January|February|March|April|May|June|July|August|"
+    r"September|October|November|December|summer|winter|spring|autumn|fall|last|next"
+)
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+OF_THINGS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
+"""Predicates whose subject may be a thing without a name: "the memory-system runs on Qdrant"."""
+LISTING = frozenset({"LIKES", "DISLIKES", "PREFERS", "USES"})
+"""Predicates that state one fact for each of several listed objects."""
+DEEDS = {"LIKES": "ENJOYED", "PLAYS": "PLAYED", "HELPS": "HELPED", "WORKS_ON": "WORKED_ON", "LEARNS": "LEARNED"}
+"""The predicate of a deed, by that of what is so in the present tense of the same verb."""
 _LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d ll re got".split())
-_VAGUE = lexicon.STOP | lexicon.VAGUE_NOUNS
-_GROUPS = frozenset("club group team gym church class course choir band community league".split())
 
 
 def _all_light(words: Sequence[str]) -> bool:
@@ -115,8 +119,9 @@ def _append(statements: list[Statement], new: list[Statement], sentence: Sentenc
     """Append *new*; a sentence that goes on about the one before ("It was so loud") extends its statement."""
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
-    near = last is not None and sentence.start - last.end <= 2 and sentence.end - last.start <= LONGEST
-    if last is None or not weak or not near or not _GOES_ON.match(sentence.text):
+    near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
+    lasts = last is not None and last.predicate in STATES
+    if last is None or lasts or not weak or not near or not _GOES_ON.match(sentence.text):
         statements += new
         return
     names = {mention.name for mention in (last.subject, *last.objects)}
@@ -124,7 +129,7 @@ def _append(statements: list[Statement], new: list[Statement], sentence: Sentenc
     if last.predicate not in SINGLE:
         further = (mention for mention in new[0].objects if mention.name not in names)
         objects = (*objects, *further)[: MOST_OBJECTS + 1]
-    statements[-1] = replace(last, objects=objects, end=sentence.end)
+    statements[-1] = replace(last, objects=objects, end=sentence.end, clause=(last.quote[0], sentence.end))
 
 
 class _SentenceReader:
@@ -133,12 +138,14 @@ class _SentenceReader:
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
     ) -> None:
+        self.sentence = sentence
         self.text, self.start, self.end = sentence.text, sentence.start, sentence.end
         self.scene = scene
         self.person = person
         self.main = main
         self.causal = _CAUSE.search(self.text) is not None
         self.speaker = Mention(self.start, self.start, scene.speaker, PERSON, named=True) if scene.speaker else None
+        self.verbal = _hide_names(self.text, self.start, inside)
         # A person who is only addressed ("Thanks, Jon!") is not what the sentence is about.
         self.mentions = [mention for mention in inside if not self._is_address(mention)]
 
@@ -147,15 +154,36 @@ class _SentenceReader:
         statements: list[Statement] = []
         for pattern, start, end in self._matches():
             statements += self._read_match(pattern, start, end)
-        statements += self._read_couple()
+        if self.speaker:
+            statements += read_couple(self.sentence, self.speaker, self.mentions, self.person)
         statements += self._read_denials(statements)
+        statements = self._with_clauses(read_as_tools(statements))
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
         left = [mention for mention in self.mentions if mention.name not in used]
-        if not statements:
+        kinship = read_kinship(self.sentence, self.speaker, self.mentions) if self.speaker else []
+        if not statements and not (kinship and len(left) <= 2):
             statements += self._read_general(left)
-        elif named := [mention for mention in left if mention.named]:
-            statements[-1] = _widen(statements[-1], named)
-        return choose_statements([*read_as_tools(statements), *self._read_kinship()])
+        elif statements:
+            clause = statements[-1].quote
+            named = [mention for mention in left if mention.named and _is_within(mention, clause)]
+            statements[-1] = widen(statements[-1], named) if named else statements[-1]
+        return choose_statements([*statements, *kinship])
+
+    def _with_clauses(self, statements: Sequence[Statement]) -> list[Statement]:
+        """Return *statements* with the clauses that state them, and with those of their objects that are in them."""
+        verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
+        dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
+        placed = []
+        for statement in statements:
+            if statement.verb is None:
+                placed.append(statement)
+                continue
+            verb = (statement.verb[0] - self.start, statement.verb[1] - self.start)
+            start, end = find_clause(self.text, verb, verbs, dates)
+            clause = (start + self.start, max(end + self.start, statement.objects[0].end))
+            objects = tuple(one for one in statement.objects if _is_within(one, clause)) or statement.objects[:1]
+            placed.append(replace(statement, objects=objects, clause=clause))
+        return placed
 
     def _statement(
         self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, confidence: float
@@ -181,55 +209,86 @@ class _SentenceReader:
         matches: list[tuple[Pattern, int, int]] = []
         for pattern in ENGLISH:
             for match in pattern.verb.finditer(text):
-                if all(match.end() <= start or end <= match.start() for _, start, end in matches):
+                free = all(match.end() <= start or end <= match.start() for _, start, end in matches)
+                if free and not self._is_in_name(match.start(), match.end()):
                     matches.append((pattern, match.start(), match.end()))
         return sorted(matches, key=lambda match: match[1])
 
+    def _is_in_name(self, start: int, end: int) -> bool:
+        """Return whether the words there are a name: Will, in "Will lives in Oslo"."""
+        spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
+        return any(begin <= start and end <= stop for begin, stop in spans)
+
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[Statement]:
-        subject = self._subject(self.text[:start])
-        objects = self._objects(pattern, end, subject) if subject is not None else ()
-        if subject is None or not objects:
+        if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
-        meaning = interpret_verb(pattern.predicate, pattern.change, self.text, (start, end))
-        if meaning is None or not _fits(pattern, self.text[start : objects[0].start - self.start], objects[0]):
+        subject = self._subject(self.text[:start], of_things=_is_of_things(pattern, self.text[start:end]))
+        if subject is None:
+            return []
+        objects = find_objects(pattern, end, subject, self.text, self.start, self.mentions)
+        if pattern.predicate == HABIT:
+            pattern, objects = read_former_habit(pattern, self.text, self.start, (start, end), objects)
+        meaning = self._interpret(pattern, (start, end), objects[0]) if objects else None
+        if meaning is None:
             return []
         predicate, change = meaning
         verb = self.text[start:end].casefold()
-        if predicate == "WORKS_AT" and objects[0].type == PLACE and change == "ends":
-            predicate = "LIVES_IN"
-        elif verb == "joined" and _is_group(objects[0]):
-            predicate, change = "JOINED", "happens"
-        elif predicate.removeprefix(NOT) == "WORKS_AT" and objects[0].type == TOPIC and not objects[0].named:
-            return []  # "I left the meeting"
-        confidence = 0.8 if pattern.change in ("is", "ends") else 0.7
-        statements = [self._statement(subject, predicate, objects, change, confidence)]
+        statement = self._statement(
+            subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7
+        )
+        statements = self._list_objects(statement)
+        if predicate == "WORKS_AS":
+            statements += self._read_employer(subject, objects[0], change)
         if change == "ends" and verb.endswith("from"):
             statements += self._read_towards(pattern, subject, objects[0])
         return [self._with_verb(statement, start, end) for statement in statements]
+
+    def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
+        """Return the predicate and the change that the verb at *span* states of *thing*, or ``None``."""
+        meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
+        if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
+            return None
+        predicate, change = meaning
+        verb = self.text[slice(*span)].casefold()
+        if change == "is" and predicate in DEEDS and _is_deed(self.text[: span[0]], verb):
+            return DEEDS[predicate], "happens"
+        if predicate == "WORKS_AT" and thing.type == PLACE and change == "ends":
+            return "LIVES_IN", change
+        if verb == "joined" and (is_group(thing) or JOINS_GROUP.match(self.text, span[1])):
+            return "JOINED", "happens"
+        no_employer = predicate.removeprefix(NOT) == "WORKS_AT" and thing.type == TOPIC and not thing.named
+        return None if no_employer else meaning  # "I left the meeting"
+
+    def _list_objects(self, statement: Statement) -> list[Statement]:
+        """Return *statement*, or one for each of the things that it lists: "I use React and Solid"."""
+        if statement.predicate not in LISTING or statement.change not in ("is", "ends"):
+            return [statement]
+        first, *others = statement.objects
+        listed = find_joined(first, self.text, self.start, self.mentions)[:MOST_OBJECTS]
+        beside = {mention.name for mention in listed}
+        if not listed or any(mention.name not in beside for mention in others):
+            return [statement]
+        statements = []
+        for thing in (first, *listed):
+            rest = tuple(one for one in (first, *listed) if one is not thing)
+            statements.append(replace(statement, objects=(thing,), listed=rest))
+        return statements
 
     def _read_towards(self, pattern: Pattern, subject: Mention, left: Mention) -> list[Statement]:
         """Read the second half of "moved from X to Y"."""
         end = left.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
-        objects = self._objects(replace(pattern, change="is"), to.end(), subject) if to else ()
+        objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
         return [self._statement(subject, pattern.predicate, objects, "is", 0.8)] if objects else []
 
-    def _read_couple(self) -> list[Statement]:
-        """Read "Tom and I broke up" and, of the person just named, "we broke up"."""
-        match = _COUPLE.search(self.text)
-        if match is None or self.speaker is None:
+    def _read_employer(self, subject: Mention, role: Mention, change: Change) -> list[Statement]:
+        """Read the second half of "work as a nurse at Acme"."""
+        employer = next((one for one in self.mentions if one.start >= role.end), None)
+        if employer is None or not employer.named or employer.type == PERSON:
             return []
-        end, speaker = self.start + match.start(), self.speaker.name
-        people = [one for one in self.mentions if one.type == PERSON and one.end <= end + 1 and one.name != speaker]
-        partner = people[-1] if people else self.person
-        if partner is None:
+        if not _EMPLOYED.fullmatch(self.text, role.end - self.start, employer.start - self.start):
             return []
-        how = match["how"].casefold()
-        married = how in ("divorced", "got divorced", "got married")
-        predicate = "IS_MARRIED_TO" if married else "IS_IN_RELATIONSHIP_WITH"
-        change: Change = "is" if how in ("got married", "got engaged", "got back together") else "ends"
-        statement = self._statement(self.speaker, predicate, (partner,), change, 0.8)
-        return [self._with_verb(statement, *match.span("how"))]
+        return [self._statement(subject, "WORKS_AT", (employer,), change, 0.8)]
 
     def _read_denials(self, statements: Sequence[Statement]) -> list[Statement]:
         """Read "I've never deployed it to Heroku", where no pattern knows the verb."""
@@ -241,16 +300,6 @@ class _SentenceReader:
                 denial = self._statement(self.speaker, predicate, objects, "never", 0.8)
                 denials.append(self._with_verb(denial, start, end))
         return denials
-
-    def _read_kinship(self) -> list[Statement]:
-        """Read "my sister Lily" as that Lily is the speaker's sister."""
-        if self.speaker is None:
-            return []
-        return [
-            self._statement(self.speaker, f"HAS_{mention.kin.upper()}", (mention,), "is", 0.8)
-            for mention in self.mentions
-            if mention.kin and mention.kin.isascii() and "'" not in mention.name and mention.kin in lexicon.KIN
-        ]
 
     def _read_general(self, left: Sequence[Mention]) -> list[Statement]:
         """Return one statement that links the mentions, if the sentence is about somebody or something."""
@@ -271,14 +320,14 @@ class _SentenceReader:
 
     # Subjects and objects.
 
-    def _subject(self, before: str) -> Mention | None:
+    def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
         """Return the subject right before the verb, or the one that "and" carries on, if any."""
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
         if pronoun is not None and _all_light(words[pronoun + 1 :]):
-            return self._person(words[pronoun].split("'")[0])
-        name = self._name_before(before, len(before) - len(lead))
+            return self._person(words[pronoun].split("'")[0], len(before))
+        name = self._name_before(before, len(before) - len(lead), of_things=of_things)
         if name is not None or not _all_light(words):
             return name
         if len(lead) == len(before):
@@ -286,7 +335,7 @@ class _SentenceReader:
         # The verb follows "and" or a comma: it has the subject of the verb before.
         earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
         if earlier:
-            return self._person(earlier[-1].casefold())
+            return self._person(earlier[-1].casefold(), len(before))
         first = self.mentions[0] if self.mentions else None
         if first is not None and first.start == self.start and first.named:
             return first
@@ -294,80 +343,45 @@ class _SentenceReader:
         acts = bool(opening) and (_all_light(opening) or opening[0] in lexicon.VERB_FORMS)
         return (self.speaker or self.main) if acts else None
 
-    def _person(self, pronoun: str) -> Mention | None:
+    def _person(self, pronoun: str, at: int) -> Mention | None:
+        """Return whom *pronoun*, before *at*, means: he or she is who was named last, in this sentence or before."""
         if pronoun in ("i", "we"):
             return self.speaker
-        return self.person if pronoun in ("he", "she") else None
+        if pronoun not in ("he", "she"):
+            return None
+        present = (self.scene.speaker, self.scene.listener)
+        before = (one for one in reversed(self.mentions) if one.end - self.start <= at and one.name not in present)
+        return next((one for one in before if one.type == PERSON and one.named), self.person)
 
-    def _name_before(self, before: str, begin: int) -> Mention | None:
+    def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
         """Return the name after *begin* that only light words separate from the verb."""
         for mention in reversed(self.mentions):
             end = mention.end - self.start
-            if mention.named and begin < end <= len(before):
+            if (mention.named or of_things) and begin < end <= len(before):
                 opens = _all_light(_WORDS.findall(before[begin : mention.start - self.start].casefold()))
-                if mention.type not in (PERSON, ORGANISATION) and not mention.kin and not opens:
+                if mention.named and mention.type not in (PERSON, ORGANISATION) and not mention.kin and not opens:
                     return None
                 return mention if _all_light(_split(before[end:])) else None
         return None
 
-    def _objects(self, pattern: Pattern, end: int, subject: Mention) -> tuple[Mention, ...]:
-        clause = _CLAUSE_END.search(self.text, end + 1)
-        begin, stop = self.start + end, self.start + (clause.start() if clause else len(self.text))
-        objects = [one for one in self.mentions if begin <= one.start < stop and one.name != subject.name]
-        words = _FREE.match(self.text, end) if pattern.free else None
-        free = _free_object(words, self.start, pattern.kind) if words else None
-        if free is not None and (not objects or objects[0].start >= free.end or _is_fuller(free, objects[0])):
-            objects = [free, *(mention for mention in objects if mention.start >= free.end)]
-        if pattern.kind == PERSON:
-            objects = [mention for mention in objects if mention.named]
-        if pattern.free or pattern.kind == PERSON or pattern.predicate in FUNCTIONAL:
-            return tuple(_with_type(one, pattern) if one.named or one is free else one for one in objects[:1])
-        return tuple(objects[:MOST_OBJECTS])
+
+def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
+    """Return *text* with other letters for the people who are called as a verb is: Will, May, Hope."""
+    for one in mentions:
+        if one.type == PERSON and one.name.split()[0].casefold() in PEOPLE:
+            start, end = one.start - offset, one.end - offset
+            text = text[:start] + "X" * (end - start) + text[end:]
+    return text
 
 
-def _widen(last: Statement, names: Sequence[Mention]) -> Statement:
-    """Return *last* with the names that no statement of the sentence has, unless it takes one object only."""
-    if last.predicate in SINGLE:
-        return last
-    extra = (mention for mention in names if mention.name != last.subject.name)
-    return replace(last, objects=(*last.objects, *extra)[: MOST_OBJECTS + 1])
+def _is_of_things(pattern: Pattern, verb: str) -> bool:
+    return pattern.predicate in OF_THINGS and not verb.casefold().startswith(("using", "switching", "running"))
 
 
-def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
-    lows = name.casefold().split()
-    while lows and lows[-1] in lexicon.STOP:
-        lows.pop()
-    if not lows or _VAGUE.issuperset(lows) or lows[0] in lexicon.SUBJECTS:
-        return None
-    name = " ".join(name.split()[: len(lows)])
-    start = words.start("words") + offset
-    shown = name.title() if name in lexicon.PLACES else name
-    return Mention(start, start + len(name), shown, kind, named=shown[0].isupper())
+def _is_deed(before: str, verb: str) -> bool:
+    """Return whether *verb*, after *before*, tells what happened and not what is so: "I played", not "I've played"."""
+    return is_past(verb) and _PERFECT.search(before) is None
 
 
-def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether *free* is a longer phrase around *mention*: "senior engineer", not "engineer"."""
-    return not mention.named and free.start <= mention.start and mention.end <= free.end
-
-
-def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the type of the pattern's object, where its own is only a guess."""
-    if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
-        return mention
-    return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
-
-
-def _is_group(mention: Mention) -> bool:
-    """Return whether one joins it without working there: it has no name, or is a club or a class."""
-    return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
-
-
-def _fits(pattern: Pattern, before: str, mention: Mention) -> bool:
-    """Return whether *mention*, after *before*, can be where somebody is: "back in Oslo", not "back in shape"."""
-    words = before.casefold().split()
-    if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
-        return mention.named and words[-2:-1] == ["back"]
-    if pattern.predicate != "STAYS_IN":
-        return True
-    return mention.named and (mention.type == PLACE or words[0] in ("staying", "crashing", "couchsurfing"))
+def _is_within(mention: Mention, span: Span) -> bool:
+    return span[0] <= mention.start < span[1]

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kg_memory.llm.prompts.answers import MOST
-from kg_memory.offline.clauses import find_clause_dates
+from kg_memory.offline.clause_spans import find_clause_dates
 from kg_memory.offline.records import Field
 from kg_memory.offline.statements import GENERAL, LOOSE, PERSON, STATES, Reading, Span, Statement
+from kg_memory.offline.wording import write_sentence
 from kg_memory.text.dates import DateMention, find_dates, parse_period
 from kg_memory.text.sentences import list_words, singular
 
-_CHINESE = re.compile("[\u3400-\u9fff]")
 _PRECISION_LENGTHS = {"year": 4, "month": 7, "day": 10}
 """The characters of an ISO date of that precision."""
 _MIDNIGHTS = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}
@@ -30,7 +30,9 @@ _DENIED = re.compile(
     r"(?:\bnot|\brather than|\binstead of|而?不是|并非)\s?(?:in |on |at |from |since |during )?(?:the )?$",
     re.IGNORECASE,
 )
-_WEEK = timedelta(days=7)
+_WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
+_MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
+"""Words of a length of time that dates nothing: "for 10 minutes"."""
 _FOR = re.compile(
     r"\bfor (?P<number>the|this|a few|a couple of|a|one|two|three|four|five|six|\d{1,2}) (?:next |rest of the |whole )?"
     r"(?P<unit>days?|nights?|weeks?|weekends?|months?|spring|summer|fall|autumn|winter)\b",
@@ -147,27 +149,52 @@ def write_facts(
         subject = ids.of(statement.subject.name)
         ends = dict.fromkeys(ids.of(mention.name) for mention in statement.objects)
         objects = [id_ for id_ in ends if id_ is not None and id_ != subject]
-        if subject is None or not objects:
-            continue
-        quote = content[statement.start : statement.end]
-        dates = find_dates(quote, at)
-        begin, end = _period(statement, _own_dates(statement, reading.statements, quote, dates), content, at)
-        sentence = _sentence(quote, speaker, dates if statement.change == "plans" else ())
-        kind = "co_occurrence" if statement.predicate == GENERAL else "semantic"
-        facts.append(
-            {
-                "subject": subject,
-                "predicate": spelling.get(statement.predicate.replace("_", "").casefold(), statement.predicate),
-                "objects": objects[:10],
-                "sentence": (sentence if end and end <= at else _with_state(statement, sentence, speaker))[:2000],
-                "quote": quote[:4000],
-                "valid_at": _write_date(begin, dates, at),
-                "invalid_at": _write_date(end, dates, at),
-                "edge_type": "causal" if statement.causal else kind,
-                "confidence": statement.confidence,
-            }
-        )
+        if subject is not None and objects:
+            fact = _write_fact(statement, reading, content, statement.said_by or speaker, at)
+            name = spelling.get(statement.predicate.replace("_", "").casefold(), statement.predicate)
+            facts.append({"subject": subject, "predicate": name, "objects": objects[:10], **fact})
     return facts[:MOST]
+
+
+def _write_fact(
+    statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
+) -> dict[str, Any]:
+    """Return the words and the times of *statement*, one of *reading*; `Statement.kind` and `tense` go here, too."""
+    words = content[statement.start : statement.end]
+    dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
+    dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
+    if statement.change == "plans":
+        dates = [_plan_ahead(date, words, at) for date in dates]
+    begin, end = _period(statement, _own_dates(statement, reading.statements, words, dates), content, at)
+    start, stop = statement.quote
+    inside = [date for date in dates if start <= date.start + statement.start and date.end + statement.start <= stop]
+    spans = [(date.start + statement.start, date.end + statement.start) for date in inside]
+    planned = dict(zip(spans, inside, strict=True)) if statement.change == "plans" else {}
+    over = end is not None and end <= at
+    kind = "co_occurrence" if statement.predicate == GENERAL else "semantic"
+    return {
+        "sentence": write_sentence(statement, content, speaker, over=over, dates=spans, planned=planned)[:2000],
+        "quote": content[start:stop][:4000],
+        "valid_at": _write_date(begin, dates, at),
+        "invalid_at": _write_date(end, dates, at),
+        "edge_type": "causal" if statement.causal else kind,
+        "confidence": statement.confidence,
+    }
+
+
+def _plan_ahead(date: DateMention, words: str, at: datetime) -> DateMention:
+    """Return *date* of a plan in the year to come, where it would be past: "on May 10", said in June."""
+    end = date.interval.end
+    if end is None or end > at or re.search(r"\d{4}|\b(?:last|ago|past)\b|去|上", words[date.start : date.end]):
+        return date
+    later = (one for one in find_dates(words, at + _YEAR) if (one.start, one.end) == (date.start, date.end))
+    return next((one for one in later if one.interval.end is not None and one.interval.end > at), date)
+
+
+def _is_name(date: DateMention, offset: int, reading: Reading) -> bool:
+    """Return whether *date*, in a sentence at *offset*, is the name of a person: May."""
+    start, end = date.start + offset, date.end + offset
+    return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
 
 
 def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> list[dict[str, Any]]:
@@ -192,34 +219,6 @@ def write_record_facts(fields: Sequence[Field], entities: Sequence[Entity]) -> l
             }
         )
     return facts[:MOST]
-
-
-# Sentences.
-
-
-def _with_state(statement: Statement, sentence: str, speaker: str | None) -> str:
-    """Return *sentence* after the lasting state that it implies: "I moved to Oslo" implies where somebody lives."""
-    if statement.predicate not in STATES or (statement.predicate == "STAYS_IN" and statement.objects[0].type == PERSON):
-        return sentence
-    english, chinese = STATES[statement.predicate]
-    subject, objects = statement.subject.name, [mention.name for mention in statement.objects]
-    own = sentence.removeprefix(f"{speaker}: ") if subject == speaker else sentence
-    if _CHINESE.search(sentence):
-        return f"{subject}{chinese}{'、'.join(objects)}：{own}"
-    return f"{subject} {english} {' and '.join(objects)}: {own}"
-
-
-def _sentence(quote: str, speaker: str | None, dates: Sequence[DateMention]) -> str:
-    """Return *quote* with its speaker, and with the *dates* of a plan spelled out, so that it stands alone."""
-    sentence = quote
-    for date in reversed(dates):
-        interval = date.interval
-        if interval.start is None or interval.end is None or quote[date.start : date.end].strip()[:4].isdigit():
-            continue
-        pattern = {"year": "%Y", "month": "%Y-%m", "season": "%Y-%m"}.get(interval.precision, "%Y-%m-%d")
-        sentence = f"{sentence[: date.end]} ({interval.start:{pattern}}){sentence[date.end :]}"
-    sentence = " ".join(sentence.split())
-    return f"{speaker}: {sentence}" if speaker else sentence
 
 
 # Dates.
@@ -255,6 +254,8 @@ def _own_dates(
     dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
     if statement.verb is None or not dates:
         return []
+    if statement.predicate in LOOSE and (len(dates) > 1 or (statement.change == "is" and dates[0].interval.end)):
+        return []  # of what, nobody knows
     verbs = [one.verb for one in statements if one.verb is not None and one.predicate not in LOOSE]
     own, *others = ((start - statement.start, end - statement.start) for start, end in (statement.verb, *verbs))
     return find_clause_dates(quote, own, others, dates)
@@ -263,15 +264,14 @@ def _own_dates(
 def _period(statement: Statement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
     """Return since when and until when *statement*, made *at* that time, holds.
 
-    A state without a date holds, and an end without a date happens, when the statement is made; so begins a plan,
-    whatever its date. An event without a date has none. A state of the past held during its date, a passing one lasts
-    until the end of it. A denial has no date.
+    A time that is not told is not known: neither a state nor a plan begins when it is told, and a plan does not begin
+    on its date. An end without a date is over when it is told. A state of the past held during its date, a passing one
+    lasts until the end of it. A denial has no date.
     """
     if statement.change == "passes":
         return _period_while_passing(dates, content[statement.start : statement.end], at)
     if not dates or statement.change in ("plans", "never"):
-        undated: dict[str, Period] = {"plans": (at, None), "is": (at, None), "ends": (None, at)}
-        return undated.get(statement.change, (None, None))
+        return None, at if statement.change == "ends" else None
     start, end = dates[0].interval.start, dates[0].interval.end
     place = (statement.start + dates[0].start, statement.start + dates[0].end)
     if start is None or (end is not None and _RANGE.search(content[slice(*place)])):
@@ -280,7 +280,7 @@ def _period(statement: Statement, dates: Sequence[DateMention], content: str, at
         return _period_in_past(content, place, start, end, at)
     if statement.change == "ends":
         return None, start
-    return (start if start <= at or statement.predicate in STATES else at), None
+    return (start if start <= at or statement.predicate in STATES else None), None
 
 
 def _period_while_passing(dates: Sequence[DateMention], words: str, at: datetime) -> Period:
@@ -292,14 +292,14 @@ def _period_while_passing(dates: Sequence[DateMention], words: str, at: datetime
         until = None
         for date in find_dates(f"this {unit}" if fixed else f"in {number} {unit}", at)[:1]:
             until = date.interval.end if fixed else date.interval.start
-        return at, until if until is not None and until > at else None
+        return None, until if until is not None and until > at else None
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:
             end += _WEEK  # "until Friday" is the next one
         if end is None or end > at:
-            return start or at, end
-    return at, None
+            return start, end
+    return None, None
 
 
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -31,6 +33,7 @@ from kg_memory.offline.statements import (
     apply_corrections,
     is_chinese,
 )
+from kg_memory.offline.transcript import Turn, read_turns, split_turns
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.dates import parse_instant
 from kg_memory.text.sentences import describe, summarise
@@ -105,6 +108,26 @@ class _Message:
 def _read_message(message: _Message, previous: Sequence[_Message], names: Sequence[str] = ()) -> Reading:
     """Return what *message* mentions and states; *previous* messages tell who is meant, *names* were met before."""
     content = _CODE.sub(lambda code: " " * len(code[0]), message.content[:_LONGEST])
+    turns = split_turns(content) if message.speaker is None else []
+    if turns:
+        return _read_transcript(content, turns, previous, names)
+    return _read_content(content, message, previous, names)
+
+
+def _read_transcript(content: str, turns: list[Turn], previous: Sequence[_Message], names: Sequence[str]) -> Reading:
+    """Return what the *turns* of *content* mention and state, each with those before it as earlier messages."""
+
+    def read(text: str, speaker: str, before: list[Turn]) -> Reading:
+        spoken = [_Message(content[turn.start : turn.end].strip(), turn.speaker) for turn in before[-_CORRECTABLE:]]
+        met = [*names, *dict.fromkeys(turn.speaker for turn in turns)]
+        return _read_content(text, _Message(text, speaker), [*previous, *spoken], met)
+
+    return read_turns(content, turns, read)
+
+
+def _read_content(content: str, message: _Message, previous: Sequence[_Message], names: Sequence[str]) -> Reading:
+    if message.speaker is not None and message.speaker.casefold() in _ASSISTANTS:
+        return _read_names(content, message.speaker)
     scene = _scene(message.speaker, previous, names)
     reading = _read_text(content, scene)
     if MAY_CORRECT.search(content):
@@ -114,10 +137,19 @@ def _read_message(message: _Message, previous: Sequence[_Message], names: Sequen
                 text = before.content[:_LONGEST_BEFORE]
                 earlier += [(statement, text) for statement in _read_text(text, scene).statements]
         reading = apply_corrections(content, reading, earlier)
-    if message.speaker is not None and message.speaker.casefold() in _ASSISTANTS:
-        # The explanations and advice of an assistant are about nobody: only its names are kept.
-        return Reading(reading.mentions[:_MOST_NAMES], ())
     return reading
+
+
+def _read_names(content: str, speaker: str) -> Reading:
+    """Return the names in an assistant's message: its explanations and advice are about nobody."""
+    if is_chinese(content):
+        mentions = read_chinese(content, Scene(speaker)).mentions
+    else:
+        named = [mention for mention in find_mentions(content, speaker) if mention.named]
+        times = Counter(mention.name for mention in named)
+        # Headings and steps have capitals too, but are said once.
+        mentions = tuple(one for one in named if one.type != "Entity" or times[one.name] > 1)
+    return Reading(mentions[:_MOST_NAMES], ())
 
 
 def _read_text(content: str, scene: Scene) -> Reading:
@@ -136,11 +168,17 @@ def _last_person(previous: Sequence[_Message], present: set[str | None]) -> Ment
     for message in reversed(previous[-2:]):
         if is_chinese(message.content):
             return None
-        mentions = find_mentions(message.content[:_LONGEST_BEFORE], message.speaker)
-        people = [mention for mention in mentions if mention.type == PERSON and mention.name not in present]
+        people = [
+            name for name in _people(message.content[:_LONGEST_BEFORE], message.speaker) if name.name not in present
+        ]
         if people:
             return people[-1]
     return None
+
+
+@lru_cache(maxsize=16)
+def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
+    return tuple(mention for mention in find_mentions(content, speaker) if mention.type == PERSON)
 
 
 def _previous(fields: Fields) -> list[_Message]:

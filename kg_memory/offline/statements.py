@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -13,6 +14,8 @@ from kg_memory.text import lexicon
 from kg_memory.text.sentences import Sentence, split_sentences
 
 Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
+Kind = Literal["state", "event", "plan"]
+Tense = Literal["past", "present", "future"]
 Span = tuple[int, int]
 
 PERSON, ORGANISATION, PLACE, EVENT, PRODUCT, TOPIC = "Person", "Organization", "Place", "Event", "Product", "Topic"
@@ -34,6 +37,22 @@ DENIABLE = frozenset({"LIVES_IN", "WORKS_AT", "USES"})
 SINGLE = FUNCTIONAL | {"LIKES", "DISLIKES", "PREFERS", "USES"} | {NOT + predicate for predicate in DENIABLE}
 """Predicates whose statements take no further object from their sentence."""
 
+_KINDS: dict[Change, Kind] = {
+    "is": "state",
+    "passes": "state",
+    "never": "state",
+    "ends": "state",
+    "happens": "event",
+    "plans": "plan",
+}
+_TENSES: dict[Change, Tense] = {
+    "is": "present",
+    "passes": "present",
+    "never": "present",
+    "ends": "past",
+    "happens": "past",
+    "plans": "future",
+}
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9+#-]*(?:['’](?!s\b)[A-Za-zÀ-ɏ]+)*|\d+|['’]s\b|\n|[^\sA-Za-z0-9À-ɏ]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]{2,}")
@@ -46,31 +65,32 @@ def is_chinese(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or mark of a text."""
+    """A word or mark of a text; `low` is it in lower case with a plain apostrophe."""
 
     text: str
     start: int
     end: int
-
-    @property
-    def low(self) -> str:
-        """The word in lower case with a plain apostrophe."""
-        return self.text.casefold().replace("’", "'")
-
-    @property
-    def capital(self) -> bool:
-        """Whether it begins with a capital letter."""
-        return self.text[0].isupper()
-
-    @property
-    def wordy(self) -> bool:
-        """Whether it is a word."""
-        return self.text[0].isalpha()
+    low: str
+    capital: bool
+    wordy: bool
+    """Whether it is a word."""
 
 
 def split_words(text: str) -> list[Token]:
     """Return the words and marks of *text*."""
-    return [Token(match[0], match.start(), match.end()) for match in _WORD.finditer(text)]
+    return [_token(match) for match in _WORD.finditer(text)]
+
+
+def _token(match: re.Match[str]) -> Token:
+    word = match[0]
+    return Token(
+        word,
+        match.start(),
+        match.end(),
+        word.casefold().replace("\u2019", "'"),
+        word[0].isupper(),
+        word[0].isalpha(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +122,27 @@ class Statement:
     causal: bool = False
     verb: Span | None = None
     """The characters of the verb, whose clause has the date; ``None`` where no date applies."""
+    clause: Span | None = None
+    """The characters that state it and nothing else; ``None`` where those are all of it."""
+    said_by: str | None = None
+    """The speaker of its turn in a transcript; ``None`` for the speaker of the message."""
+    listed: tuple[Mention, ...] = ()
+    """The things that are listed with its object and have statements of their own: "tea and coffee"."""
+
+    @property
+    def quote(self) -> Span:
+        """The characters to quote."""
+        return self.clause or (self.start, self.end)
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it states what is or was so, what happened at a time, or what is meant to be."""
+        return _KINDS[self.change]
+
+    @property
+    def tense(self) -> Tense:
+        """The tense of the statement: of a state, whether it is over; of a plan, the future."""
+        return _TENSES[self.change]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +166,15 @@ class Scene:
 def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
     """Return the mentions that do not overlap an earlier one of the iterable, in the order of the text."""
     kept: list[Mention] = []
-    taken: set[int] = set()
+    starts: list[int] = []
     for mention in mentions:
-        if taken.isdisjoint(range(mention.start, mention.end)):
-            taken.update(range(mention.start, mention.end))
-            kept.append(mention)
-    return sorted(kept, key=lambda mention: mention.start)
+        place = bisect_right(starts, mention.start)
+        after_last = place == 0 or kept[place - 1].end <= mention.start
+        before_next = place == len(kept) or mention.end <= kept[place].start
+        if after_last and before_next:
+            kept.insert(place, mention)
+            starts.insert(place, mention.start)
+    return kept
 
 
 def group_by_sentence(
@@ -175,8 +219,12 @@ def _read_patterns(rows: Iterable[Mapping[str, Any]], wrap: str, flags: re.Regex
 
 
 _TABLE = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
-STATES: dict[str, tuple[str, str]] = {predicate: (words[0], words[1]) for predicate, words in _TABLE["states"].items()}
-"""The predicates that last until something else is said, in words of both languages."""
+STATES: dict[str, tuple[str, str, str]] = {name: tuple(words) for name, words in _TABLE["states"].items()}
+"""The predicates that last until something else is said: in English as they are and as they were, and in Chinese."""
+FORMER: dict[str, str] = _TABLE["former"]
+"""Other predicates that may be over, as they were."""
+GIVEN_UP: dict[str, str] = {word: name for name, words in _TABLE["given_up"].items() for word in words.split()}
+"""The predicate of a thing that is given up, while it lasted."""
 ENGLISH = _read_patterns(_TABLE["english"], r"\b(?:{})(?=\s)", re.IGNORECASE)
 CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
 
@@ -186,12 +234,13 @@ CHINESE = _read_patterns(_TABLE["chinese"], "{}", re.NOFLAG)
 
 def read_as_tools(statements: list[Statement]) -> list[Statement]:
     """Read "we dropped Jira and moved to Linear" as a change of tools, not of homes."""
-    if not any(
-        statement.predicate == f"{NOT}USES" or (statement.predicate == "USES" and statement.change == "ends")
-        for statement in statements
-    ):
-        return statements
-    return [_as_tool(statement) for statement in statements]
+    return [_as_tool(statement) for statement in statements] if any(map(_is_about_tools, statements)) else statements
+
+
+def _is_about_tools(statement: Statement) -> bool:
+    if statement.predicate == "LIVES_IN":
+        return statement.objects[0].name.casefold() in lexicon.PRODUCTS
+    return statement.predicate == f"{NOT}USES" or (statement.predicate == "USES" and statement.change == "ends")
 
 
 def _as_tool(statement: Statement) -> Statement:
@@ -209,13 +258,17 @@ def choose_statements(statements: Sequence[Statement]) -> list[Statement]:
         same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
         if any(names <= _object_names(earlier) for earlier in same_subject):
             continue
-        alike = next((earlier for earlier in same_subject if earlier.predicate == statement.predicate), None)
+        alike = next((earlier for earlier in same_subject if _is_alike(earlier, statement)), None)
         if alike is None or alike.predicate in SINGLE:
             chosen.append(statement)
         else:
             objects = {mention.name: mention for mention in (*alike.objects, *statement.objects)}
             chosen[chosen.index(alike)] = replace(alike, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
     return sorted(chosen[:MOST_OF_SENTENCE], key=lambda statement: statement.objects[0].start)
+
+
+def _is_alike(first: Statement, second: Statement) -> bool:
+    return first.predicate == second.predicate and first.clause == second.clause
 
 
 def _object_names(statement: Statement) -> set[str]:
@@ -273,7 +326,7 @@ def _correct_object(sentence: Sentence, names: Sequence[Mention], earlier: Earli
         meant = statement.predicate in FUNCTIONAL and _MEANT.search(sentence.text)
         if right is not None and (wrong or meant):
             new = replace(right, type=old.type)
-            return replace(statement, objects=(new,), start=sentence.start, end=sentence.end, verb=None, confidence=0.8)
+            return _restate(statement, sentence, objects=(new,), verb=None)
     return None
 
 
@@ -287,5 +340,10 @@ def _correct_date(sentence: Sentence, names: Sequence[Mention], earlier: Earlier
     for statement, content in reversed(earlier):
         same_verb = statement.verb is not None and word in content[slice(*statement.verb)].casefold()
         if same_verb and statement.predicate not in LOOSE:
-            return replace(statement, start=sentence.start, end=sentence.end, verb=(start, end), confidence=0.8)
+            return _restate(statement, sentence, verb=(start, end))
     return None
+
+
+def _restate(statement: Statement, sentence: Sentence, **changes: Any) -> Statement:
+    """Return *statement* with *changes*, as *sentence* corrects it."""
+    return replace(statement, start=sentence.start, end=sentence.end, clause=None, confidence=0.8, **changes)

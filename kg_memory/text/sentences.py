@@ -23,6 +23,7 @@ _TAG = re.compile(r"[,\s–—-](?:huh|right|eh|you know|isn't it|don't you thin
 # Wishes, thanks, praise and advice state nothing.
 _ADDRESSED = re.compile(
     r"(?:\w+[,!] )?(?:(?:oh|well|and|so|but|aw+|hey \w+|yeah|yep|wow)[,!]? )*(?:let['’]s|let me know|keep|"
+    r"please|(?:can|could|would|will) you|if you|feel free|"
     r"don['’]t|hope you|good luck|best of luck|thank(?:s| you)|"
     r"sorry(?!, ?(?:I (?:live|lived|work|worked|moved|meant|use|used|was|am|joined)|not|it['’]s|that['’]s|"
     r"actually)\b)|congrat\w*|wish you|take care|"
@@ -37,6 +38,8 @@ _ADDRESSED = re.compile(
     r"seeing))",
     re.IGNORECASE,
 )
+# "I'm vegetarian."
+_SHORT = re.compile(r"(?:I|he|she)(?:['’](?:m|s)| am| is) [a-z]{5,}\b", re.IGNORECASE)
 _CHINESE_QUESTION = re.compile(r"[吗呢么][。！\s]*$|^(?:怎么|什么|为什么|哪|谁|几点|多少)")
 _CHINESE_ADDRESSED = re.compile(
     r"(?:太好了|好的|嗯|哇)?[，,！!]?(?:谢谢|感谢|多谢|不客气|没关系|你好|您好|加油|祝你|祝您|恭喜|再见|晚安|早上好)"
@@ -44,6 +47,7 @@ _CHINESE_ADDRESSED = re.compile(
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 _TERM = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
 _CHINESE = re.compile("[\u3400-\u9fff]")
+_HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 _LONGEST = 400
 """The most characters of a sentence; text without an end is cut at a space or comma."""
 LONGEST_SUMMARY = 300
@@ -74,12 +78,14 @@ class Sentence:
     @property
     def says_something(self) -> bool:
         """Return whether it is more than a greeting, thanks or an exclamation."""
-        if _ADDRESSED.match(self.text) or _CHINESE_ADDRESSED.match(self.text):
+        if _ADDRESSED.match(self.text) or _CHINESE_ADDRESSED.match(self.text) or self.text.endswith((":", "：")):
             return False
         words = _WORD.findall(self.text)
         han = sum(1 for word in words if "\u4e00" <= word <= "\u9fff")
         latin = [word for word in words if word.casefold() not in STARTERS]
-        return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3)
+        if han and len(words) > han:
+            return han >= 2  # 我用React
+        return han >= 4 or (len(latin) - han >= 2 and len(words) - han >= 3) or _SHORT.match(self.text) is not None
 
 
 def split_sentences(content: str) -> list[Sentence]:
@@ -97,7 +103,9 @@ def split_sentences(content: str) -> list[Sentence]:
 def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
     """Yield the sentence between *start* and *end*, in pieces where it is long."""
     while end - start > _LONGEST:
-        cut = max(content.rfind(mark, start + _LONGEST // 2, start + _LONGEST) for mark in " ,，、;")
+        within = start + _LONGEST // 2, start + _LONGEST
+        cut = max(content.rfind(mark, *within) for mark in (", ", "，", "; ", "；"))
+        cut = cut if cut > 0 else max(content.rfind(mark, *within) for mark in " ,、;")
         cut = cut + 1 if cut > 0 else start + _LONGEST
         yield from _strip(content, start, cut)
         start = cut
@@ -162,7 +170,14 @@ def summarise(name: str, facts: Sequence[str]) -> str:
             break
     if not chosen and facts:
         return facts[0][:LONGEST_SUMMARY]
-    return " ".join(sentence for _, sentence in sorted(chosen, reverse=True))
+    return " ".join(_with_end(sentence) for _, sentence in sorted(chosen, reverse=True))
+
+
+def _with_end(sentence: str) -> str:
+    """Return *sentence* with a full stop, unless it has an end."""
+    if _HAS_END.search(sentence):
+        return sentence
+    return f"{sentence}{'。' if _CHINESE.search(sentence[-1:]) else '.'}"
 
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:

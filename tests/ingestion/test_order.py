@@ -135,14 +135,17 @@ def in_order(offline: GraphMemory) -> History:
 def test_the_conversation_tells_of_moves_returns_ends_and_corrections(in_order):
     def periods(subject: str, predicate: str) -> list[tuple[str, str | None, str]]:
         periods = [period for period in in_order if period[:2] == (subject, predicate)]
-        days = [(f"{since:%F}", until and f"{until:%F}", objects[0]) for _, _, objects, since, until, *_ in periods]
-        return sorted(days)
+        days = [
+            (since and f"{since:%F}", until and f"{until:%F}", objects[0])
+            for _, _, objects, since, until, *_ in periods
+        ]
+        return sorted(days, key=lambda day: day[0] or "")
 
     assert periods("Ann", "LIVES_IN") == [
-        ("2021-01-04", "2021-05-02", "Bergen"), ("2021-05-02", "2022-02-01", "Oslo"), ("2022-02-01", None, "Bergen"),
+        (None, "2021-05-02", "Bergen"), ("2021-05-02", "2022-02-01", "Oslo"), ("2022-02-01", None, "Bergen"),
     ]  # fmt: skip
     assert periods("Ann", "WORKS_AT") == [
-        ("2021-02-01", "2021-07-01", "Acme"), ("2021-07-01", "2021-09-10", "Globex"), ("2022-10-01", None, "Acme"),
+        (None, "2021-07-01", "Acme"), ("2021-07-01", "2021-09-10", "Globex"), ("2022-10-01", None, "Acme"),
     ]  # fmt: skip
     assert periods("李雷", "LIVES_IN")[1:] == [("2021-06-15", "2022-01-10", "上海"), ("2022-01-10", None, "北京")]
     assert periods("Bo", "LIVES_IN")[-1] == ("2022-11-03", None, "Lund")
@@ -224,7 +227,7 @@ def test_a_small_story_is_the_same_in_other_orders(offline, namespace, name):
 def test_a_fact_is_told_in_the_words_that_were_said_first_whichever_arrived_first(offline, namespace):
     story = ("I work at Globex.", "I no longer work at Globex.")
     by_order = [offline.facts.about("Globex", namespace=one) for one in in_three_orders(offline, story, namespace)]
-    assert [[fact.sentence for fact in facts] for facts in by_order] == [["Ann works at Globex: I work at Globex."]] * 2
+    assert [[fact.sentence for fact in facts] for facts in by_order] == [["Ann works at Globex"]] * 2
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ SAID = "2023-05-25"
 # What Ann says on 25 May 2023, and the facts as (predicate, object, since, until).
 CHANGES = [
     ("I moved to Oslo in May.", [("LIVES_IN", "Oslo", "2023-05", None)]),
-    ("I now live in Bergen.", [("LIVES_IN", "Bergen", SAID, None)]),
+    ("I now live in Bergen.", [("LIVES_IN", "Bergen", None, None)]),
     ("I used to live in Paris.", [("LIVES_IN", "Paris", None, SAID)]),
     (
         "I moved from Berlin to Madrid in 2019.",
@@ -29,21 +29,21 @@ CHANGES = [
     ("I left Brightwave last month.", [("WORKS_AT", "Brightwave", None, "2023-04")]),
     ("I quit my job at Brightwave two weeks ago.", [("WORKS_AT", "Brightwave", None, "2023-05-11")]),
     ("I joined Nordlys in March.", [("WORKS_AT", "Nordlys", "2023-03", None)]),
-    ("I just got promoted to senior engineer.", [("WORKS_AS", "senior engineer", SAID, None)]),
+    ("I just got promoted to senior engineer.", [("WORKS_AS", "senior engineer", None, None)]),
     (
         "We switched from Slack to Zulip last week.",
         [("USES", "Slack", None, "2023-05-15"), ("USES", "Zulip", "2023-05-15", None)],
     ),
-    ("I switched from vim to emacs.", [("USES", "vim", None, SAID), ("USES", "emacs", SAID, None)]),
+    ("I switched from vim to emacs.", [("USES", "vim", None, SAID), ("USES", "emacs", None, None)]),
     ("I stopped using Trello.", [("USES", "Trello", None, SAID)]),
     ("I broke up with Tom yesterday.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-05-24")]),
     ("Tom and I broke up in March.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-03")]),
     ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-05-25", None)]),
     ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
-    ("I prefer tea over coffee.", [("PREFERS", "tea", SAID, None)]),
-    ("I'm allergic to peanuts.", [("DISLIKES", "peanuts", SAID, None)]),
-    ("I don't like mushrooms anymore.", [("DISLIKES", "mushrooms", SAID, None)]),
-    ("My favorite band is Moonlit Pines.", [("LIKES", "Moonlit Pines", SAID, None)]),
+    ("I prefer tea over coffee.", [("PREFERS", "tea", None, None)]),
+    ("I'm allergic to peanuts.", [("DISLIKES", "peanuts", None, None)]),
+    ("I don't like mushrooms anymore.", [("DISLIKES", "mushrooms", None, None)]),
+    ("My favorite band is Moonlit Pines.", [("LIKES", "Moonlit Pines", None, None)]),
     ("I bought a Tesla Model 3 yesterday", [("BOUGHT", "Tesla Model 3", "2023-05-24", None)]),
     ("I graduated from MIT in 2015.", [("STUDIES_AT", "MIT", None, "2015")]),
     ("i moved to oslo last year", [("LIVES_IN", "Oslo", "2022", None)]),
@@ -51,48 +51,48 @@ CHANGES = [
         "我上个月从上海搬到了北京。",
         [("LIVES_IN", "上海", None, "2023-04"), ("LIVES_IN", "北京", "2023-04", None)],
     ),
-    ("我现在住在深圳。", [("LIVES_IN", "深圳", SAID, None)]),
+    ("我现在住在深圳。", [("LIVES_IN", "深圳", None, None)]),
     ("我以前住在成都。", [("LIVES_IN", "成都", None, SAID)]),
     ("我不再在阿里巴巴工作了。", [("WORKS_AT", "阿里巴巴", None, SAID)]),
     ("我上周五加入了腾讯。", [("WORKS_AT", "腾讯", "2023-05-19", None)]),
     ("我已经从百度离职了。", [("WORKS_AT", "百度", None, SAID)]),
-    ("我们团队从Jira换成了Linear。", [("USES", "Jira", None, SAID), ("USES", "Linear", SAID, None)]),
-    ("我改用Emacs了。", [("USES", "Emacs", SAID, None)]),
-    ("我不再喝咖啡了，改喝绿茶。", [("DOES", "喝咖啡", None, SAID), ("DOES", "喝绿茶", SAID, None)]),
-    ("我对花生过敏。", [("DISLIKES", "花生", SAID, None)]),
+    ("我们团队从Jira换成了Linear。", [("USES", "Jira", None, SAID), ("USES", "Linear", None, None)]),
+    ("我改用Emacs了。", [("USES", "Emacs", None, None)]),
+    ("我不再喝咖啡了，改喝绿茶。", [("DOES", "喝咖啡", None, SAID), ("DOES", "喝绿茶", None, None)]),
+    ("我对花生过敏。", [("DISLIKES", "花生", None, None)]),
     ("我昨天买了一台MacBook。", [("BOUGHT", "MacBook", "2023-05-24", None)]),
 ]
 
 
 # A date is that of its own clause, and a state of the past held during it.
 DATED = [
-    ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", SAID, None)]),
-    ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", SAID, None)]),
-    ("I work at Acme; my sister was born in Rome in 1990.", [("Acme", SAID, None), ("Rome", "1990", None)]),
-    ("My brother died in 2010 and I live in Oslo.", [("Oslo", SAID, None)]),
-    ("I work at Acme, which was founded in 1990.", [("Acme", SAID, None)]),
-    ("I live in Oslo and, since 2019, work at Acme.", [("Oslo", SAID, None), ("Acme", "2019", None)]),
-    ("I was born in Rome, in 1990, and I work at Acme.", [("Rome", "1990", None), ("Acme", SAID, None)]),
+    ("I was born in Rome in 1990 and I work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", None, None)]),
+    ("I was born in Rome in 1990 and work at Acme Corp.", [("Rome", "1990", None), ("Acme Corp", None, None)]),
+    ("I work at Acme; my sister was born in Rome in 1990.", [("Acme", None, None), ("Rome", "1990", None)]),
+    ("My brother died in 2010 and I live in Oslo.", [("Oslo", None, None)]),
+    ("I work at Acme, which was founded in 1990.", [("Acme", None, None)]),
+    ("I live in Oslo and, since 2019, work at Acme.", [("Oslo", None, None), ("Acme", "2019", None)]),
+    ("I was born in Rome, in 1990, and I work at Acme.", [("Rome", "1990", None), ("Acme", None, None)]),
     (
         "I left Acme in 2020 because I moved to Rome in 2021.",
         [("Acme", None, "2020"), ("Rome", "2021", None)],
     ),
     (
         "I joined Acme in 2015, but now I live in Oslo.",
-        [("Acme", "2015", None), ("Oslo", SAID, None)],
+        [("Acme", "2015", None), ("Oslo", None, None)],
     ),
     ("In 2019, I moved to Oslo.", [("Oslo", "2019", None)]),
     ("I moved to Oslo with my mum and my dad in 2019.", [("Oslo", "2019", None)]),
     ("I moved to Oslo when I joined Acme in 2019.", [("Oslo", "2019", None), ("Acme", "2019", None)]),
     ("Last year I moved to Oslo and joined Acme.", [("Oslo", "2022", None), ("Acme", "2022", None)]),
-    ("Last year I moved to Oslo and work at Acme.", [("Oslo", "2022", None), ("Acme", SAID, None)]),
-    ("I visited my sister Lily in 2019.", [("Lily", SAID, None)]),
+    ("Last year I moved to Oslo and work at Acme.", [("Oslo", "2022", None), ("Acme", None, None)]),
+    ("I visited my sister Lily in 2019.", [("Lily", None, None)]),
     (
         "I met Tom in May. My sister was born in Rome in 1990.",
         [("Tom", "2023-05", None), ("Rome", "1990", None)],
     ),
-    ("我1990年出生在罗马，也在腾讯工作。", [("罗马", "1990", None), ("腾讯", SAID, None)]),
-    ("我住在深圳，我妹妹1990年出生在北京。", [("深圳", SAID, None), ("北京", "1990", None)]),
+    ("我1990年出生在罗马，也在腾讯工作。", [("罗马", "1990", None), ("腾讯", None, None)]),
+    ("我住在深圳，我妹妹1990年出生在北京。", [("深圳", None, None), ("北京", "1990", None)]),
     ("2019年，我搬到了北京。", [("北京", "2019", None)]),
     ("我昨天去了北京，买了一台MacBook。", [("北京", "2023-05-24", None), ("MacBook", "2023-05-24", None)]),
     ("I lived in Oslo in 2019.", [("Oslo", "2019", "2020-01-01")]),
@@ -106,7 +106,7 @@ DATED = [
     ("I've lived in Oslo since 2019.", [("Oslo", "2019", None)]),
     ("I no longer work at Acme since March.", [("Acme", None, "2023-03")]),
     ("2015年我以前住在成都。", [("成都", "2015", "2016-01-01")]),
-    ("我2015年以前住在成都，现在住在深圳。", [("成都", None, "2015"), ("深圳", SAID, None)]),
+    ("我2015年以前住在成都，现在住在深圳。", [("成都", None, "2015"), ("深圳", None, None)]),
 ]
 
 
@@ -118,8 +118,8 @@ def test_a_fact_has_the_dates_of_its_own_clause_alone(said, expected):
 def test_what_is_past_is_not_told_as_present():
     (past,), (present,) = facts("I studied at MIT in 2015."), facts("I've lived in Oslo since 2019.")
 
-    assert past.raw.sentence == "Ann: I studied at MIT in 2015."
-    assert present.raw.sentence == "Ann lives in Oslo: I've lived in Oslo since 2019."
+    assert past.raw.sentence == "Ann studied at MIT"
+    assert present.raw.sentence == "Ann lives in Oslo"
 
 
 @pytest.mark.parametrize(("said", "expected"), CHANGES)
@@ -202,10 +202,10 @@ def test_a_sentence_that_goes_on_about_the_one_before_joins_it():
     assert fact.raw.quote == "I have a copper teapot. It reminds me of my grandmother."
 
 
-def test_a_plan_holds_since_it_was_said_and_tells_its_date():
+def test_a_plan_has_no_start_and_tells_its_date():
     (fact,) = facts("I'm planning to visit Rome next month.")
 
-    assert (fact.predicate, fact.objects, fact.since, fact.until) == ("PLANS", ["Rome"], SAID, None)
+    assert (fact.predicate, fact.objects, fact.since, fact.until) == ("PLANS", ["Rome"], None, None)
     assert fact.raw.sentence == "Ann: I'm planning to visit Rome next month (2023-06)."
 
 
@@ -298,7 +298,7 @@ def test_what_an_assistant_explains_states_nothing_about_it():
     advice = "I recommend PostgreSQL for your orders, and I moved the index to Oslo."
 
     assert facts(advice, speaker="Assistant") == []
-    assert ("PostgreSQL", "Entity") in entities(advice, speaker="Assistant")
+    assert ("PostgreSQL", "Product") in entities(advice, speaker="Assistant")
 
 
 def test_code_is_not_read_as_prose():
@@ -337,7 +337,7 @@ def test_chinese_changes_are_read_without_jieba_too(monkeypatch):
         ("2023-05-25T12:00:00+00:00", "I moved to Oslo last summer.", "2022-06-01T00:00:00+00:00"),
         ("2023-05-25T12:00:00+00:00", "I moved to Oslo last week.", "2023-05-15T00:00:00+00:00"),
         ("2023-05-25T12:00:00+00:00", "I moved to Oslo on 3 May 2019.", "2019-05-03"),
-        ("2023-05-25T12:00:00+00:00", "I live in Oslo.", "2023-05-25T12:00:00+00:00"),
+        ("2023-05-25T12:00:00+00:00", "I live in Oslo.", None),
     ],
 )
 def test_a_date_is_written_as_coarse_as_it_is_told(monkeypatch, at, said, since):

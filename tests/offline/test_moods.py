@@ -13,27 +13,27 @@ PASSING = [
     ("I'm in Paris this week.", "STAYS_IN", "Paris", *WEEK),
     ("This week I'm in Paris.", "STAYS_IN", "Paris", *WEEK),
     ("I'm in Paris next week.", "STAYS_IN", "Paris", "2023-05-29T00:00:00+00:00", "2023-06-05T00:00:00+00:00"),
-    ("I'm staying in Paris until Friday.", "STAYS_IN", "Paris", AT, "2023-05-26T00:00:00+00:00"),
-    ("I'm in Rome for two weeks.", "STAYS_IN", "Rome", AT, "2023-06-08T00:00:00+00:00"),
-    ("I'm living in Paris for the summer.", "STAYS_IN", "Paris", AT, "2023-09-01T00:00:00+00:00"),
-    ("I'm staying with Tom for now.", "STAYS_IN", "Tom", AT, None),
-    ("I live in Oslo for now.", "STAYS_IN", "Oslo", AT, None),
-    ("I'm visiting Lyon.", "STAYS_IN", "Lyon", AT, None),
-    ("I'm back in Oslo for the weekend.", "STAYS_IN", "Oslo", AT, "2023-05-29T00:00:00+00:00"),
-    ("I'm temporarily working at Acme.", "TEMPORARILY_WORKS_AT", "Acme", AT, None),
+    ("I'm staying in Paris until Friday.", "STAYS_IN", "Paris", None, "2023-05-26T00:00:00+00:00"),
+    ("I'm in Rome for two weeks.", "STAYS_IN", "Rome", None, "2023-06-08T00:00:00+00:00"),
+    ("I'm living in Paris for the summer.", "STAYS_IN", "Paris", None, "2023-09-01T00:00:00+00:00"),
+    ("I'm staying with Tom for now.", "STAYS_IN", "Tom", None, None),
+    ("I live in Oslo for now.", "STAYS_IN", "Oslo", None, None),
+    ("I'm visiting Lyon.", "STAYS_IN", "Lyon", None, None),
+    ("I'm back in Oslo for the weekend.", "STAYS_IN", "Oslo", None, "2023-05-29T00:00:00+00:00"),
+    ("I'm temporarily working at Acme.", "TEMPORARILY_WORKS_AT", "Acme", None, None),
     ("我这周在巴黎。", "STAYS_IN", "巴黎", *WEEK),
     ("我这周去巴黎出差。", "STAYS_IN", "巴黎", *WEEK),
-    ("我暂时住在巴黎。", "STAYS_IN", "巴黎", AT, None),
-    ("我在巴黎待几天。", "STAYS_IN", "巴黎", AT, None),
+    ("我暂时住在巴黎。", "STAYS_IN", "巴黎", None, None),
+    ("我在巴黎待几天。", "STAYS_IN", "巴黎", None, None),
 ]
 LASTING = [
     ("I've lived in Oslo for three years.", "LIVES_IN", "Oslo", "2020-05-25T00:00:00+00:00", None),
     ("I moved to Oslo this week.", "LIVES_IN", "Oslo", "2023-05-22T00:00:00+00:00", None),
     ("I joined Acme this month.", "WORKS_AT", "Acme", "2023-05", None),
     # Back for good.
-    ("I'm back in Oslo.", "LIVES_IN", "Oslo", AT, None),
+    ("I'm back in Oslo.", "LIVES_IN", "Oslo", None, None),
     ("I moved back to Oslo in May.", "LIVES_IN", "Oslo", "2023-05", None),
-    ("我搬回北京了。", "LIVES_IN", "北京", AT, None),
+    ("我搬回北京了。", "LIVES_IN", "北京", None, None),
     # So from then on, or until then.
     ("I live in Oslo from next month.", "LIVES_IN", "Oslo", "2023-06", None),
     ("我下个月搬到北京。", "LIVES_IN", "北京", "2023-06", None),
@@ -51,17 +51,17 @@ LASTING = [
 ]
 # Not so now; of the time before nothing is told.
 NOT_NOW = [
-    ("I don't live in Oslo.", "NOT_LIVES_IN", "Oslo", AT, None),
-    ("I don’t live in Oslo.", "NOT_LIVES_IN", "Oslo", AT, None),
-    ("I'm not living in Oslo.", "NOT_LIVES_IN", "Oslo", AT, None),
-    ("I don't live in Oslo at the moment.", "NOT_LIVES_IN", "Oslo", AT, None),
-    ("I don't work at Globex.", "NOT_WORKS_AT", "Globex", AT, None),
-    ("I do not currently work at Globex.", "NOT_WORKS_AT", "Globex", AT, None),
-    ("I don't use Flask.", "NOT_USES", "Flask", AT, None),
-    ("I never use Flask.", "NOT_USES", "Flask", AT, None),
-    ("I don't use Flask, and no longer work at Globex.", "NOT_USES", "Flask", AT, None),
-    ("我不住在巴黎。", "NOT_LIVES_IN", "巴黎", AT, None),
-    ("我不在腾讯工作。", "NOT_WORKS_AT", "腾讯", AT, None),
+    ("I don't live in Oslo.", "NOT_LIVES_IN", "Oslo", None, None),
+    ("I don’t live in Oslo.", "NOT_LIVES_IN", "Oslo", None, None),
+    ("I'm not living in Oslo.", "NOT_LIVES_IN", "Oslo", None, None),
+    ("I don't live in Oslo at the moment.", "NOT_LIVES_IN", "Oslo", None, None),
+    ("I don't work at Globex.", "NOT_WORKS_AT", "Globex", None, None),
+    ("I do not currently work at Globex.", "NOT_WORKS_AT", "Globex", None, None),
+    ("I don't use Flask.", "NOT_USES", "Flask", None, None),
+    ("I never use Flask.", "NOT_USES", "Flask", None, None),
+    ("I don't use Flask, and no longer work at Globex.", "NOT_USES", "Flask", None, None),
+    ("我不住在巴黎。", "NOT_LIVES_IN", "巴黎", None, None),
+    ("我不在腾讯工作。", "NOT_WORKS_AT", "腾讯", None, None),
 ]
 DENIED = [
     ("I have never used Flask.", "NEVER_USES", "Flask", None, None),
@@ -76,14 +76,14 @@ DENIED = [
 CORRECTED = [
     ("Actually I moved to Oslo in June, not May.", "LIVES_IN", "Oslo", "2022-06", None),
     ("I moved to Oslo not in May but in April.", "LIVES_IN", "Oslo", "2023-04", None),
-    ("Sorry, I live in Bergen, not Oslo.", "LIVES_IN", "Bergen", AT, None),
+    ("Sorry, I live in Bergen, not Oslo.", "LIVES_IN", "Bergen", None, None),
     ("其实我是四月搬到北京的，不是五月。", "LIVES_IN", "北京", "2023-04", None),
 ]
 PLANNED = [
-    ("I'm moving to Oslo next month.", "PLANS", "Oslo", AT, None),
-    ("I'll live in Oslo from June.", "PLANS", "Oslo", AT, None),
-    ("I'd love to visit Japan.", "PLANS", "Japan", AT, None),
-    ("我下个月要搬到北京。", "PLANS", "北京", AT, None),
+    ("I'm moving to Oslo next month.", "PLANS", "Oslo", None, None),
+    ("I'll live in Oslo from June.", "PLANS", "Oslo", None, None),
+    ("I'd love to visit Japan.", "PLANS", "Japan", None, None),
+    ("我下个月要搬到北京。", "PLANS", "北京", None, None),
 ]
 
 
@@ -115,7 +115,7 @@ def test_a_plain_denial_takes_in_no_other_thing_of_its_sentence():
     (fact,) = facts("I don't live in Paris, Rome is my home.")
 
     assert (fact.predicate, fact.objects) == ("NOT_LIVES_IN", ["Paris"])
-    assert fact.raw.sentence == "Ann: I don't live in Paris, Rome is my home."
+    assert fact.raw.sentence == "Ann: I don't live in Paris"
 
 
 def test_what_is_not_used_and_what_is_moved_to_are_tools():
@@ -127,10 +127,10 @@ def test_what_is_not_used_and_what_is_moved_to_are_tools():
 
 BEFORE = [
     ("I moved to Oslo in March.", "Actually I moved in April, not March.", "LIVES_IN", "Oslo", "2023-04"),
-    ("I live in Oslo.", "Sorry, I meant Bergen, not Oslo.", "LIVES_IN", "Bergen", AT),
-    ("I live in Oslo.", "Sorry, not Oslo but Bergen.", "LIVES_IN", "Bergen", AT),
-    ("I work at Acme.", "Oops, I meant Nordlys.", "WORKS_AT", "Nordlys", AT),
-    ("我住在上海。", "说错了，是北京，不是上海。", "LIVES_IN", "北京", AT),
+    ("I live in Oslo.", "Sorry, I meant Bergen, not Oslo.", "LIVES_IN", "Bergen", None),
+    ("I live in Oslo.", "Sorry, not Oslo but Bergen.", "LIVES_IN", "Bergen", None),
+    ("I work at Acme.", "Oops, I meant Nordlys.", "WORKS_AT", "Nordlys", None),
+    ("我住在上海。", "说错了，是北京，不是上海。", "LIVES_IN", "北京", None),
     ("我三月搬到了北京。", "其实我是四月搬的，不是三月。", "LIVES_IN", "北京", "2023-04"),
 ]
 
@@ -166,10 +166,10 @@ def test_a_correction_is_of_what_the_same_speaker_said():
 def test_a_passing_stay_is_told_as_one():
     (stay,) = facts("I'm in Paris this week.")
 
-    assert stay.raw.sentence == "Ann is staying in Paris: I'm in Paris this week."
+    assert stay.raw.sentence == "Ann is staying in Paris"
 
 
 def test_what_is_due_is_known_since_it_was_said_and_not_only_when_it_is_due():
     (deadline,) = facts("My essay on Nordlys, due on 30 June 2023, covers its harbour.")
 
-    assert deadline.raw.valid_at == AT
+    assert deadline.raw.valid_at is None

@@ -24,6 +24,9 @@ PEOPLE = [
     # Listed, and words of other kinds too.
     ("Mark lives in Rome.", "Mark", "LIVES_IN", "Rome"),
     ("Rose likes tea.", "Rose", "LIKES", "tea"),
+    ("May likes tea.", "May", "LIKES", "tea"),
+    ("Will lives in Rome.", "Will", "LIVES_IN", "Rome"),
+    ("Hope moved to Rome.", "Hope", "LIVES_IN", "Rome"),
 ]
 PEOPLE_OR_GROUPS = [
     ("Xavi is from Spain.", "Xavi", "IS_FROM", "Spain"),
@@ -78,3 +81,103 @@ def test_a_topic_never_holds_what_somebody_does(said):
 )
 def test_names_that_are_spelt_like_words_are_found_and_the_words_are_not(text, names):
     assert {each.name for each in find_mentions(text, "Ann") if each.named} == names
+
+
+WORDS_AND_NAMES = [
+    ("We switched from React to Solid.", ["React", "Solid"], "USES"),
+    ("We moved from Jira to Linear.", ["Jira", "Linear"], "USES"),
+    ("I use React and Solid.", ["React", "Solid"], "USES"),
+    ("I switched from Python to Go.", ["Python", "Go"], "USES"),
+    ("I use Notion for notes.", ["Notion"], "USES"),
+    ("I met May yesterday.", ["May"], "MET"),
+    ("I met Will in May.", ["Will"], "MET"),
+    ("Hope is my sister.", ["Hope"], "HAS_SISTER"),
+    ("I'm learning Rust.", ["Rust"], "LEARNS"),
+    ("I live in the US and work at WHO.", ["US", "WHO"], None),
+    ("I moved from the US to the UK.", ["US", "UK"], "LIVES_IN"),
+    ("我用React。", ["React"], "USES"),
+    ("我喜欢React。", ["React"], "LIKES"),
+    ("张伟在用Linear", ["Linear"], "USES"),
+]
+NO_NAMES = [
+    "May I use it?", "I will go to work in May.", "I hope you may come.", "Let us go.", "Who is it?", "WHO IS IT FOR, US?",
+    "We go to the park in May and June.", "React to it, please.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "names", "predicate"), WORDS_AND_NAMES)
+def test_a_name_that_is_a_common_word_is_one(said, names, predicate):
+    stated = facts(said, "Ann")
+
+    assert [name for fact in stated for name in fact.objects] == names
+    assert predicate is None or {fact.predicate for fact in stated} == {predicate}
+
+
+@pytest.mark.parametrize("said", NO_NAMES)
+def test_a_word_that_may_be_a_name_is_none(said):
+    names = {name.casefold() for name, _ in entities(said, "Ann")}
+
+    assert names.isdisjoint({"may", "will", "hope", "go", "us", "who", "it", "june", "react"})
+
+
+@pytest.mark.parametrize(
+    ("said", "subject", "predicate", "object_", "sentence"),
+    [
+        ("Qdrant runs on the NAS.", "Qdrant", "RUNS_ON", "NAS", "Qdrant runs on the NAS"),
+        ("Redis is hosted on Fly.", "Redis", "RUNS_ON", "Fly", "Redis runs on Fly"),
+        ("My memory-system runs on Qdrant.", "memory-system", "RUNS_ON", "Qdrant", None),
+        ("Our memory-system uses Go.", "memory-system", "USES", "Go", None),
+    ],
+)
+def test_a_thing_does_what_things_do(said, subject, predicate, object_, sentence):
+    (fact,) = facts(said, None)
+
+    assert (fact.subject, fact.predicate, fact.objects) == (subject, predicate, [object_])
+    assert sentence in (None, fact.raw.sentence)
+
+
+@pytest.mark.parametrize(("speaker", "name"), [(None, "User"), ("user", "user"), ("Ann", "Ann")])
+def test_a_note_about_the_user_is_about_who_is_spoken_for(speaker, name):
+    for said in ("User prefers dark mode.", "The user prefers dark mode."):
+        (fact,) = facts(said, speaker)
+        assert (fact.subject, fact.predicate, fact.objects) == (name, "PREFERS", ["dark mode"])
+
+
+def test_a_version_is_no_part_of_a_name():
+    assert [fact.objects for fact in facts("I'm using Flask 2.3.1.")] == [["Flask"]]
+
+
+TRANSCRIPT = """Ann: I live in Bergen and work at Fjord Labs.
+Bo: Nice! I moved to Oslo last month.
+
+Ann: My sister Lily lives there.
+Assistant: Paris is nice too."""
+
+
+@pytest.mark.parametrize("kind", ["message", "text"])
+def test_a_transcript_has_the_facts_of_each_speaker(kind):
+    stated = facts(TRANSCRIPT, None, kind)
+
+    assert [(fact.subject, fact.predicate, *fact.objects) for fact in stated] == [
+        ("Ann", "LIVES_IN", "Bergen"),
+        ("Ann", "WORKS_AT", "Fjord Labs"),
+        ("Bo", "LIVES_IN", "Oslo"),
+        ("Ann", "HAS_SISTER", "Lily"),
+    ]
+    assert all(fact.raw.quote in TRANSCRIPT for fact in stated)
+    assert {("Ann", "Person"), ("Bo", "Person"), ("Paris", "Place")} <= set(entities(TRANSCRIPT, None, kind))
+
+
+def test_a_chinese_transcript_has_the_facts_of_each_speaker():
+    stated = facts("张伟：我住在上海。\n李娜：我在腾讯工作。", None)
+
+    assert [tuple(fact)[:3] for fact in stated] == [("张伟", "LIVES_IN", ["上海"]), ("李娜", "WORKS_AT", ["腾讯"])]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Name: Ann\nCity: Oslo\nJob: nurse", "Note: call Bo.\nTodo: buy milk.", "City: Oslo\nSize: big", "http://x.y: z"],
+)
+def test_fields_are_no_transcript(text):
+    assert ("City", "Person") not in entities(text, None)
+    assert {fact.predicate for fact in facts(text, None)} <= {"RELATES_TO"}

