@@ -195,7 +195,8 @@ def _corrects(pair: _Pair) -> Judgement | None:
     # "Nordlys, not Acme" corrects; "Nordlys now, not Acme" is a change.
     names_it = any(_denies_name(words, name) for name in pair.earlier.objects)
     if _takes_back(pair.later):
-        corrects = names_it or pair.one_at_a_time
+        # "I live in Lund, not in Uppsala" leaves every home before Uppsala as it was.
+        corrects = names_it or (pair.one_at_a_time and _HAS_NOT.search(words) is None)
     else:
         corrects = names_it and pair.one_at_a_time and _CHANGES.search(words) is None
     return pair.later_wins("conflicts", "It corrects what was said before.") if corrects else None
