@@ -20,7 +20,7 @@ from kg_memory.errors import EmbeddingError, MissingExtra
 from kg_memory.runtime.lifecycle import renew_in_children
 
 BEGINNING, ENDING = 200, 100
-"""Characters of a long text that are embedded. More cost more time, and found less on long chats (see benchmarks)."""
+"""Characters of a long text that are embedded. More cost more time, and found less by meaning on long chats."""
 LONGEST_TEXT = BEGINNING + ENDING
 """The most characters of a text that are embedded whole."""
 WINDOW = 512
