@@ -14,7 +14,7 @@ SAID = (
     ("Tom", "2023-06-03", "I live in Oslo and I work at Acme."),
     ("Tom", "2024-02-10", "I play the violin, and Ann sings."),
 )
-QUESTION = "What does Ann do at weekends?"
+QUESTION = "What does Ann play at weekends?"
 NEW_AND_DIVERSE = DEFAULT.with_(name="new and diverse", rerankers=(ByRecency(rate=0.1), ByDiversity(balance=0.7)))
 
 with GraphMemory.open(model="offline") as memory:

@@ -47,7 +47,7 @@ SHOWN = {
         "By the recipe new and diverse (",
         "Only what Tom said before 2024",
         "Tom: I live in Oslo and I work at Acme.",
-        "[knowledge graph]\n- Ann ",
+        "[knowledge graph]\n- Ann: I play chess with Tom on Sundays.",
         "found by words ",
         "rank 1",
         "not among the first 2",

@@ -253,10 +253,7 @@ def _read_sentence(sentence: Sentence, inside: list[Mention], scene: Scene, main
             if statement is not None:
                 spans.append(match.span())
                 statements.append(statement)
-    never: set[str] = set()
-    for statement in statements:
-        if statement.predicate.startswith(NEVER):
-            never |= _object_names(statement)
+    never = set[str]().union(*(_object_names(one) for one in statements if one.predicate.startswith(NEVER)))
     denials = _read_denials(sentence, inside, speaker)
     statements += [denial for denial in denials if never.isdisjoint(_object_names(denial))]
     statements = _with_clauses(statements, sentence)

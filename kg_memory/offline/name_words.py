@@ -60,10 +60,22 @@ def is_person(words: Sequence[Token], at: int, *, opens: bool) -> bool:
         return following is not None and _acts(words, at + 1, word.low)
     before = words[at - 1].low
     if word.low in _MONTHS:
+        if _is_beside_person(words, at):
+            return word.text.istitle()
         dated = following is not None and (following.text.isdigit() or following.low in ("the", "of"))
         spoken = before in ("to", "with", "about", "from") and at > 1 and words[at - 2].low in _SPEAKS
         return not dated and not words[at - 1].text.isdigit() and (before not in _BEFORE_MONTH or spoken)
     return word.text.istitle()
+
+
+def _is_beside_person(words: Sequence[Token], at: int) -> bool:
+    """Return whether a month is joined to a name: "Will and May", and neither "April and May" nor "spring and May"."""
+    if at < 2 or words[at - 1].low not in ("and", "or") or (words[at + 1 : at + 2] and words[at + 1].text.isdigit()):
+        return False
+    other = words[at - 2]
+    if other.low in _MONTHS:
+        return is_person(words, at - 2, opens=False)
+    return (other.capital and not is_word_of_calendar(other) and other.wordy) or other.low in lexicon.KIN
 
 
 def find_user(words: Sequence[Token], speaker: str | None, opens: Callable[[int], bool]) -> Iterator[Mention]:

@@ -101,7 +101,7 @@ WORDS_AND_NAMES = [
 ]
 NO_NAMES = [
     "May I use it?", "I will go to work in May.", "I hope you may come.", "Let us go.", "Who is it?", "WHO IS IT FOR, US?",
-    "We go to the park in May and June.", "React to it, please.",
+    "We go to the park in May and June.", "It rains in spring and May.", "It was between March and May.", "React to it, please.",
 ]  # fmt: skip
 
 
