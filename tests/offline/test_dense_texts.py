@@ -12,7 +12,8 @@ from kg_memory.offline.statements import Scene
 
 DENSE = {
     "ligatures": "\ufdfa",
-    "numbers in circles": "\u247d\u2487",
+    "Korean in brackets": "\u321d",
+    "units": "\u3384\u33c2",
 }
 """Characters that become many when they are normalised, so that even a short text has more than a window of tokens."""
 
