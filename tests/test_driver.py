@@ -54,6 +54,21 @@ def test_no_texts_need_no_embedding_model(drive, embeddings):
     assert embeddings.embedded == []
 
 
+def test_texts_for_later_are_asked_of_a_server_along_with_the_others(drive, embeddings):
+    (one,) = drive(embed(["one"], later=["two", "three"]))
+    assert drive(embed((), later=["four"])) == []
+    assert embeddings.embedded == ["one", "two", "three", "four"]
+    assert drive(embed(["one", "two", "four"]))[0] == one
+    assert len(embeddings.embedded) == 4
+
+
+def test_a_model_in_this_process_begins_with_texts_for_later(driver, embeddings, namespace, monkeypatch):
+    begun = []
+    monkeypatch.setattr(type(embeddings), "embed_ahead", lambda _, texts: begun.extend(texts), raising=False)
+    driver.run(embed(["one"], later=["two", "three"]), namespace)
+    assert (begun, embeddings.embedded) == (["two", "three"], ["one"])
+
+
 def test_old_vectors_are_forgotten(driver, embeddings, namespace):
     driver.run(embed(["first"]), namespace)
     driver.run(embed([str(number) for number in range(CACHED_VECTORS)]), namespace)

@@ -159,13 +159,13 @@ def ask_ahead(window: Sequence[Row], settings: Settings, model: str) -> Flow[lis
     """Return the states of *window*, received in this order, with what *model* answers to their questions.
 
     A question that fails here is asked again by the episode itself, in its turn. The offline rules answer at once: they
-    are not asked ahead, but the lines of all are embedded at once, which takes half as long as one by one.
+    are not asked ahead, but the lines of all are embedded meanwhile.
     """
     turns = [Turn(draft, model) for draft in (yield from count_skips(list(map(Draft, window)), settings))]
     unread = [turn for turn in turns if not turn.received.done and not turn.received.episode.is_declared]
     if len(unread) > 1 and model == OFFLINE:
         with suppress(EmbeddingError):
-            yield from embed([turn.received.episode.line for turn in unread])
+            yield from embed((), later=[turn.received.episode.line for turn in unread])
     if len(unread) > 1 and model != OFFLINE:
         with suppress(ModelError, EmbeddingError):  # of a question that all share: each asks it in its turn
             yield from _ask_later_questions((yield from _read_all(unread, settings)), settings)

@@ -40,10 +40,10 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     """
     mentions = draft.mentions
     # Embed all that later steps need along with the names: one request instead of three.
-    texts = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
-    vectors = yield from embed([*(mention.name for mention in mentions), *texts])
+    soon = [draft.episode.line, *(fact.sentence for fact in draft.stated or ())] if mentions else []
+    vectors = yield from embed([mention.name for mention in mentions], later=soon)
     is_declared = draft.episode.is_declared  # then a name is meant exactly
-    candidates = yield from find_candidates(mentions, vectors[: len(mentions)], settings, exact=is_declared)
+    candidates = yield from find_candidates(mentions, vectors, settings, exact=is_declared)
     if not is_declared:
         candidates = yield from doubt_known(draft, candidates, settings)
     identities = answers_before(mentions, candidates, draft.identities)

@@ -167,6 +167,14 @@ class ReliableEmbeddings(Embeddings):
     async def aembed_query(self, text: str) -> Vector:
         return (await arun(self._embed([text], query=True), Call.arun))[0]
 
+    def embed_ahead(self, texts: Sequence[str]) -> bool:
+        """Have the model begin to embed *texts*, and return whether it can."""
+        begin = getattr(self.model, "embed_ahead", None)
+        if begin is None:
+            return False
+        begin(list(map(prepare_text, texts)))
+        return True
+
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
         """Embed *texts*; a blank text gets the vector of a full stop, as servers reject blank texts."""
         if not texts:

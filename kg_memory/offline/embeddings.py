@@ -10,9 +10,9 @@ import threading
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.embeddings import Embeddings
 
@@ -29,7 +29,12 @@ PREFIX = 16
 """Tokens at most that the engine adds to a text."""
 EMPTY = "empty"
 """The text to embed in place of one with only white space and control characters."""
+MOST_AHEAD = 64
+"""The most texts that are embedded before they are asked for."""
+_LEAST_PART, _OVERHEAD = 80, 16
+"""Characters, with those that each text costs beside its own, from which another thread is worth its wakening."""
 _WAITING = "OMP_WAIT_POLICY"
+Role = Literal["passage", "query"]
 # The engine stops at NUL, and lone surrogates cannot be encoded.
 _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -46,18 +51,16 @@ class LocalEmbeddings(Embeddings):
 
     def __init__(self) -> None:
         self._engine: Any = None
-        self._loading = threading.Lock()
-        self._forked: int | None = None
-        self._helper: ThreadPoolExecutor | None = None
         renew_in_children(self)
+        self.renew()
 
     def renew(self) -> None:
-        """Have a lock that no thread of the parent holds, and note which thread survived the fork.
-
-        OpenMP still counts on the threads that helped that one in the parent, and would wait for them for ever.
-        """
+        """Have locks and threads of its own: those of the parent are of no use in a forked child."""
         self._loading = threading.Lock()
-        self._forked, self._helper = threading.get_ident(), None
+        self._cores = _count_cores()
+        self._pool: ThreadPoolExecutor | None = None
+        self._behind: ThreadPoolExecutor | None = None
+        self._ahead: dict[str, Future[list[list[float]]]] = {}
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector for each of *texts*."""
@@ -75,20 +78,55 @@ class LocalEmbeddings(Embeddings):
         """Return the vector of a question, computed in a thread."""
         return await asyncio.to_thread(self.embed_query, text)
 
-    def _embed(self, texts: Sequence[str], role: str) -> list[list[float]]:
+    def embed_ahead(self, texts: Sequence[str]) -> None:
+        """Begin to embed *texts* in a thread of its own.
+
+        `embed_documents` takes what is begun by then, and does the rest. The latest are kept until they are asked for.
+        """
+        with self._loading:
+            self._behind = self._behind or ThreadPoolExecutor(1, "kg-memory-embeddings-ahead")
+            for text in texts:
+                if text not in self._ahead:
+                    self._ahead[text] = self._behind.submit(self._encode, [text], "passage")
+            for text in list(self._ahead)[:-MOST_AHEAD]:
+                self._ahead.pop(text).cancel()
+
+    def _embed(self, texts: Sequence[str], role: Role) -> list[list[float]]:
         if not texts:
             return []
+        begun = self._take_begun(texts) if role == "passage" else {}
+        rest = [text for text in texts if text not in begun]
+        vectors = iter(self._encode_at_once(rest, role) if rest else ())
+        return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
+
+    def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
+        """Return what `embed_ahead` has begun of *texts*; what it has not yet begun is not to be done there."""
+        with self._loading:
+            begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
+        return {text: future for text, future in begun.items() if not future.cancel()}
+
+    def _encode_at_once(self, texts: Sequence[str], role: Role) -> list[list[float]]:
+        """Embed *texts*, parts of them side by side.
+
+        The engine's own threads wait for each other a hundred times a text, for long on a busy machine, and it would
+        wait in a forked child for the threads of the parent for ever: here it has none.
+        """
+        with self._loading:
+            self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
+        try:
+            parts = [self._pool.submit(self._encode, part, role) for part in _split(texts, self._cores)]
+        except RuntimeError:  # no thread starts while the interpreter ends
+            return self._encode(texts, role)
+        return [vector for part in parts for vector in part.result()]
+
+    def _encode(self, texts: Sequence[str], role: Role) -> list[list[float]]:
         with self._loading:
             self._engine = self._engine or _load()
+        _use_one_thread(self._engine)
         # The engine may be used by several threads, so a question need not wait for a long list.
         encode = self._engine.query if role == "query" else self._engine.passage
         readable = [self._cut_to_window(_readable(text), role) for text in texts]
-        if threading.get_ident() == self._forked:
-            self._helper = self._helper or ThreadPoolExecutor(1, "kg-memory-embeddings")
-            vectors = self._helper.submit(encode, readable).result()
-        else:
-            vectors = encode(readable)
-        return [_validate(row, text) for row, text in zip(vectors.tolist(), readable, strict=True)]
+        return [_validate(row, text) for row, text in zip(encode(readable).tolist(), readable, strict=True)]
 
     def _cut_to_window(self, text: str, role: str) -> str:
         """Return the beginning of *text* that fits into one window; counting tokens takes no time beside embedding."""
@@ -101,6 +139,32 @@ class LocalEmbeddings(Embeddings):
         if fits(len(text)):
             return text
         return text[: bisect_left(range(len(text)), True, key=lambda length: not fits(length)) - 1]
+
+
+def _count_cores() -> int:
+    """Return how many cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return max(1, len(allowed(0)) if allowed else os.cpu_count() or 1)
+
+
+def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    """Split *texts* into at most *most* parts that take about as long."""
+    sizes = [min(len(text), LONGEST_TEXT) + _OVERHEAD for text in texts]
+    share = max(sum(sizes) / most, _LEAST_PART)
+    start, size = 0, 0.0
+    for place, one in enumerate(sizes):
+        if size and size + one / 2 > share:
+            yield texts[start:place]
+            start, size = place, 0.0
+        size += one
+    yield texts[start:]
+
+
+def _use_one_thread(engine: Any) -> None:
+    """Have the engine start no threads for what this thread asks of it."""
+    limit = getattr(getattr(engine, "_lib", None), "omp_set_num_threads", None)
+    if limit is not None:
+        limit(1)
 
 
 def _load() -> Any:

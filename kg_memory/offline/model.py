@@ -140,6 +140,7 @@ def _read_content(content: str, message: _Message, previous: Sequence[_Message],
     return reading
 
 
+@lru_cache(maxsize=4)  # it is asked for entities, and then for facts
 def _read_names(content: str, speaker: str) -> Reading:
     """Return the names in an assistant's message: its explanations and advice are about nobody."""
     if is_chinese(content):

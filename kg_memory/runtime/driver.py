@@ -104,8 +104,12 @@ class Embedder:
         """The name that distinguishes the vectors from those of other models."""
         return self._name_of(self.embeddings)
 
-    def embed_flow(self, texts: Sequence[str], role: Role = "document") -> Flow[list[Vector]]:
-        """Return one vector per text."""
+    def embed_flow(
+        self, texts: Sequence[str], role: Role = "document", later: Sequence[str] = ()
+    ) -> Flow[list[Vector]]:
+        """Return one vector per text. Those of *later* are embedded along, or begun where the model can do so."""
+        if later and not _begin(self.embeddings, self._look_up(later, role)[1]):
+            return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
         vectors, missing = self._look_up(texts, role)
         model = self.embeddings
         if role == "query":
@@ -141,6 +145,12 @@ class Embedder:
         encoded = dict(zip(texts, map(self._encode, vectors), strict=True))
         self.vectors.put({(text, role): vector for text, vector in encoded.items()})
         return encoded
+
+
+def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
+    """Have the model begin to embed *texts*, and return whether it can."""
+    begin = getattr(embeddings, "embed_ahead", None)
+    return begin is not None and begin(texts) is not False
 
 
 class Driver(Generic[S]):
@@ -229,8 +239,8 @@ class Driver(Generic[S]):
         match effect:
             case Query() | Reads():
                 return (yield from self._read_rows(key, effect))
-            case Embed(texts, role):
-                return (yield from self.embedder.embed_flow(texts, role))
+            case Embed(texts, role, later):
+                return (yield from self.embedder.embed_flow(texts, role, later))
             case Score(question, texts):
                 return (yield from self._score(question, texts))
             case Ask():

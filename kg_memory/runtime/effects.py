@@ -86,6 +86,8 @@ class Embed:
 
     texts: tuple[str, ...]
     role: Literal["document", "query"] = "document"
+    later: tuple[str, ...] = ()
+    """Texts that will be asked for soon: a model in this process begins with them, a server embeds them along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +234,13 @@ def ask(prompt: Prompt[Answer], **fields: Any) -> Flow[Answer]:
     return answer
 
 
-def embed(texts: Sequence[str], role: Literal["document", "query"] = "document") -> Flow[list[Vector]]:
-    """Return one vector for each of *texts*; none asked, none returned."""
-    if not texts:
+def embed(
+    texts: Sequence[str], role: Literal["document", "query"] = "document", later: Sequence[str] = ()
+) -> Flow[list[Vector]]:
+    """Return one vector for each of *texts*; none asked, none returned. Those of *later* will be asked for soon."""
+    if not texts and not later:
         return []
-    vectors: list[Vector] = yield Embed(tuple(texts), role)
+    vectors: list[Vector] = yield Embed(tuple(texts), role, tuple(later))
     return vectors
 
 
