@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.models.graph import ConflictStrategy
+from kg_memory.models.graph import ConflictStrategy, UndatedStart
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -157,6 +157,9 @@ class Settings:
     """Cosine similarity of names from which two entities are merged without asking; None suits the embedding model."""
     ask_threshold: float | None = None
     """Cosine similarity of names from which the model decides whether two entities are the same; None likewise."""
+    undated_start: UndatedStart = "told"
+    """The start of a state that is told in the present tense without one: ``told`` gives it none, it is known to be so
+    from when it was said; ``reference`` lets it begin when it was said (Zep 2.2.3)."""
     conflict_strategy: ConflictStrategy = "recency"
     """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
     the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
@@ -224,7 +227,7 @@ class Settings:
         Raises: `SettingsError`, which names the setting and its valid values.
         """
         hints = get_type_hints(type(self))
-        for name in ("fsync", "plan", "conflict_strategy"):
+        for name in ("fsync", "plan", "undated_start", "conflict_strategy"):
             value, choices = getattr(self, name), get_args(hints[name])
             if value not in choices:
                 raise SettingsError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

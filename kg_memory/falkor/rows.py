@@ -22,6 +22,7 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
     fact, belief = row["fact"], row["belief"]
     return Fact(
         id=fact["id"],
+        kind=fact.get("kind") or "state",
         subject=fact["subject"],
         predicate=fact["predicate"],
         objects=tuple(row["objects"]),

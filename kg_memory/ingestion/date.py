@@ -1,10 +1,10 @@
-"""Step 6, date: give each fact its interval, from the model's dates as checked by code (Zep 2.2.3)."""
+"""Step 6, date: when each fact is so, or takes place, by the model and checked by code (Zep 2.2.3)."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -20,59 +20,113 @@ from kg_memory.text.predicates import is_past_state
 _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
 )
-"""Words that mark a state as continuing, even if its predicate is in the past tense."""
+"""Words by which a sentence tells that what began in the past goes on, whatever the tense of its predicate."""
 
 
-def date(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
+def date(draft: Draft, settings: Settings) -> Flow[Update]:
     """Give each fact its interval: the model's dates where they are dates, else those that its words name."""
     yield from ()
     if draft.episode.is_declared:
         return {}  # their dates are those that were declared
-    return {"facts": date_facts(draft.facts, draft.episode)}
+    return {"facts": date_facts(draft.facts, draft.episode, settings)}
 
 
-def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord) -> tuple[StatedFact, ...]:
+def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
     """Return *facts*, which *episode* states, with their dates."""
     reference = local_time(episode.at, episode.offset)
+    everywhere = find_dates(episode.content, reference)
     spans = Counter((fact.start, fact.end) for fact in facts)
     dated: list[StatedFact] = []
     for fact in facts:
         # Words that state one fact, and stand in the content, may name its date; those of several may name another's.
         alone = fact.quoted and spans[fact.start, fact.end] == 1
-        words = episode.content[fact.start : fact.end] if alone else ""
-        dated.append(_date_fact(fact, find_dates(words, reference), reference))
-    return tuple(dated)
+        within = [one for one in everywhere if fact.start <= one.start and one.end <= fact.end] if alone else []
+        dated.append(_date_fact(_with_kind(fact), within, everywhere, reference))
+    return tuple(map(_begin_when_stated, dated) if settings.undated_start == "reference" else dated)
 
 
-def _date_fact(fact: StatedFact, mentions: Sequence[DateMention], reference: datetime) -> StatedFact:
-    """Return *fact* with its times; what the model gave as an instant is as coarse as the words that say it."""
+def _begin_when_stated(fact: StatedFact) -> StatedFact:
+    """Return *fact* with the time of speaking as its start, if it is a state without one (Zep 2.2.3)."""
+    is_undated = fact.kind == "state" and fact.valid_at == OPEN_START and fact.stated_at < fact.invalid_at
+    return replace(fact, valid_at=fact.stated_at) if is_undated else fact
+
+
+def _with_kind(fact: StatedFact) -> StatedFact:
+    """Return *fact* as a former state where its predicate says so."""
+    is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
+    return replace(fact, kind="former") if is_over else fact
+
+
+def _date_fact(
+    fact: StatedFact, within: Sequence[DateMention], everywhere: Sequence[DateMention], reference: datetime
+) -> StatedFact:
+    """Return *fact* with its times, as exact as the words that say them.
+
+    *within* are the dates that the words of the fact name, *everywhere* those of the whole episode.
+    """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
-    in_words = mentions[0].interval if len(mentions) == 1 else None
-    if first is None and last is None:
-        # The model gave no date: the words that state the fact may name one after all.
-        first = in_words if in_words is not None and in_words.start is not None else None
-    elif first is not None and in_words is not None and _is_coarser(in_words, first):
-        first = in_words
-    if last is not None and in_words is not None and _is_coarser(in_words, last):
-        last = in_words
-    start = first or Interval()
-    valid_at = micros(start.start, default=OPEN_START)
-    invalid_at = micros(last.start if last else None, default=OPEN_END)
-    window_end = micros(start.end, default=OPEN_END) if WIDTH[start.precision] else OPEN_END
-    if last is None and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence):
-        invalid_at = min(window_end, fact.stated_at)
+    if fact.kind in ("state", "former") and _is_invented(first, everywhere, reference):
+        first = None
+    if first is None and last is None and len(within) == 1:
+        first, last = _read_words(fact, within[0].interval)
+    start = _find_precision(first, within, everywhere) or Interval()
+    end = _find_precision(last, within, everywhere) or Interval()
+    valid_at, precision = micros(start.start, default=OPEN_START), start.precision
+    invalid_at, end_precision = micros(end.start, default=OPEN_END), end.precision
+    window_end = micros(start.end, default=OPEN_END) if WIDTH[precision] else OPEN_END
+    if fact.kind == "former" and invalid_at == OPEN_END:
+        invalid_at, end_precision = min(window_end, fact.stated_at), "by"
     if invalid_at <= valid_at and valid_at != OPEN_START:
         invalid_at = OPEN_END  # an interval that ends before it begins tells only when it begins
     return replace(
         fact,
         valid_at=valid_at,
         invalid_at=invalid_at,
-        precision=start.precision,
-        end_precision=last.precision if last and last.start and invalid_at != OPEN_END else "instant",
+        precision=precision,
+        end_precision=end_precision if invalid_at != OPEN_END else "instant",
         window_end=window_end,
     )
 
 
-def _is_coarser(in_words: Interval, by_model: Interval) -> bool:
-    return in_words.start == by_model.start and WIDTH[in_words.precision] > WIDTH[by_model.precision]
+def _is_invented(first: Interval | None, everywhere: Iterable[DateMention], reference: datetime) -> bool:
+    """Return whether the start of a state is the time of speaking, which no words name: that it is so now is none."""
+    if first is None or first.start is None or first.precision not in ("instant", "day"):
+        return False
+    now = reference.astimezone(UTC)
+    is_now = first.start <= now < (first.end or now) or abs(first.start - now).total_seconds() < 60
+    return is_now and not any(_starts_within(mention.interval, first) for mention in everywhere)
+
+
+def _starts_within(named: Interval, period: Interval) -> bool:
+    start, end = named.start, period.end
+    return start is not None and period.start is not None and period.start <= start and (end is None or start < end)
+
+
+def _read_words(fact: StatedFact, named: Interval) -> tuple[Interval | None, Interval | None]:
+    """Return the start and the end that the one date in the words of *fact* gives it.
+
+    A state began on a date only where the words say "since"; what is over ended where they say "until".
+    """
+    if fact.kind in ("event", "plan"):
+        return (named if named.start is not None else None), None
+    if named.start is None:
+        until = Interval(named.end, None, named.precision)
+        return None, until
+    return (named, None) if named.end is None else (None, None)
+
+
+def _find_precision(
+    time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
+) -> Interval | None:
+    """Return *time*, which the model gave, as exact as the words that name it; those of the fact count first."""
+    if time is None or time.start is None or time.precision == "by":
+        return time
+    for mentions in (within, everywhere):
+        for mention in mentions:
+            named = mention.interval
+            if named.precision == "about" and _starts_within(time, named):
+                return replace(time, precision="about")
+            if named.start == time.start and WIDTH[named.precision] > WIDTH[time.precision]:
+                return replace(time, end=named.end or time.end, precision=named.precision)
+    return time

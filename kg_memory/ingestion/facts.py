@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from kg_memory.ingestion.bounds import (
     LIMIT_OF_EPISODE,
@@ -23,10 +25,15 @@ from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
-from kg_memory.text.predicates import predicate_name
+from kg_memory.text.predicates import is_lasting, predicate_name
 
-Reading = tuple[Piece, ExtractedFact]
-"""A fact as it was read, its entities by their places, with the piece that states it."""
+
+class Reading(NamedTuple):
+    """A fact as it was read, its entities by their places; with the piece that states it, and its place there."""
+
+    piece: Piece
+    fact: ExtractedFact
+    place: int
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -48,43 +55,58 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def ask_readings(draft: Draft, settings: Settings, losses: list[Loss] | None = None) -> Flow[list[Reading]]:
-    """Ask what each piece states that joins two of the entities; nothing where there is but one.
-
-    What is left out of the answers is added to *losses*.
-    """
-    if len(draft.entities) < 2:
+    """Ask what each piece states of the entities; what is left out of the answers is added to *losses*."""
+    if not draft.entities:
         return []
     answers = yield from every(_ask(draft, piece, settings) for piece in draft.pieces)
     limited = [take_of_piece(answer.facts, settings.max_facts, "facts") for answer in answers]
     surplus = [fact for answer in answers for fact in answer.facts[settings.max_facts :]]
-    readings = [(piece, fact) for piece, facts in zip(draft.pieces, limited, strict=True) for fact in facts]
+    readings = [
+        Reading(piece, fact, place)
+        for piece, facts in zip(draft.pieces, limited, strict=True)
+        for place, fact in enumerate(facts)
+    ]
     selected = _select_facts(take_of_episode(readings, "facts"), len(draft.entities), losses)
     if losses is not None:
         reason = LIMIT_OF_PIECE.format(what="facts")
         losses += [Loss("fact", fact.sentence, reason) for fact in surplus]
-        losses += [Loss("fact", fact.sentence, LIMIT_OF_EPISODE) for _, fact in beyond_episode(readings)]
+        losses += [Loss("fact", reading.fact.sentence, LIMIT_OF_EPISODE) for reading in beyond_episode(readings)]
     return selected
 
 
 def locate_readings(draft: Draft, losses: list[Loss] | None = None) -> list[Reading]:
-    """Return what was read together with the entities that joins two of them; the rest is added to *losses*."""
+    """Return what was read together with the entities; what is left out is added to *losses*."""
     places = places_of(draft.entities)
-    readings = [(draft.pieces[named.piece], _locate_ends(named, places)) for named in draft.stated or ()]
+    readings = [
+        Reading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
+    ]
     return _select_facts(readings, len(draft.entities), losses)
 
 
 def wordings(readings: Sequence[Reading]) -> dict[str, str]:
     """Return the predicates that were read, each with the first sentence that has it."""
-    return {predicate_name(fact.predicate): fact.sentence for _, fact in reversed(readings)}
+    return {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
 
 
 def state_facts(draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> tuple[StatedFact, ...]:
     """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them."""
     facts: dict[str, StatedFact] = {}
-    for piece, reading in readings:
-        fact = _state(draft, piece, reading, meanings[predicate_name(reading.predicate)])
+    ids: dict[tuple[int, int], str] = {}
+    premises: dict[str, list[tuple[int, int]]] = {}
+    for reading in readings:
+        fact = _state(draft, reading.piece, reading.fact, meanings[predicate_name(reading.fact.predicate)])
         facts.setdefault(fact.id, fact)
-    return tuple(facts.values())
+        ids[reading.piece.start, reading.place] = fact.id
+        premises.setdefault(fact.id, []).extend((reading.piece.start, place) for place in reading.fact.rests_on)
+    return tuple(replace(fact, premises=_find_premises(fact, premises[fact.id], ids)) for fact in facts.values())
+
+
+def _find_premises(
+    fact: StatedFact, places: Iterable[tuple[int, int]], ids: Mapping[tuple[int, int], str]
+) -> tuple[str, ...]:
+    """Return the ids of the facts at the *places* that *fact* rests on, besides itself."""
+    premises = dict.fromkeys(ids[place] for place in places if place in ids)
+    return tuple(premise for premise in premises if premise != fact.id)
 
 
 def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
@@ -131,12 +153,13 @@ def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
 
 
 def _select_facts(readings: Iterable[Reading], count: int, losses: list[Loss] | None) -> list[Reading]:
-    """Return those of *readings* that say something, and join two distinct ones of *count* entities."""
+    """Return those of *readings* that say something of *count* entities."""
     selected: list[Reading] = []
-    for piece, fact in readings:
+    for reading in readings:
+        fact = reading.fact
         reason = _why_left_out(fact, count)
         if reason is None:
-            selected.append((piece, fact))
+            selected.append(reading)
         reason = reason or _why_incomplete(fact, count)
         if reason is not None and losses is not None:
             losses.append(Loss("fact", fact.sentence or fact.quote, reason))
@@ -148,8 +171,8 @@ def _why_left_out(fact: ExtractedFact, count: int) -> str | None:
         return "it has no sentence"
     if not 0 <= fact.subject < count:
         return "its subject is no entity"
-    if not _objects(fact, count):
-        return "it has no object that is an entity beside its subject"
+    if not _objects(fact, count) and not set(fact.objects) <= {fact.subject}:
+        return "none of its objects is an entity"
     return None
 
 
@@ -191,4 +214,5 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
         stated_at=draft.episode.at,
         confidence=min(max(reading.confidence, 0.0), 1.0),
         edge_type=reading.edge_type,
+        kind="state" if reading.kind == "event" and is_lasting(meaning.name) else reading.kind,
     )

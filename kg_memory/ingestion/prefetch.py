@@ -288,7 +288,7 @@ def _state_facts(turns: Sequence[Turn], settings: Settings) -> Flow[None]:
         turn.learned = tuple(predicate for predicate in learned if predicate.name in predicates)
         if predicates <= meanings.keys():
             facts = state_facts(turn.draft, own, meanings)
-            turn.add({"facts": date_facts(facts, turn.draft.episode)})
+            turn.add({"facts": date_facts(facts, turn.draft.episode, settings)})
 
 
 def _readings(draft: Draft, settings: Settings) -> Flow[list[Reading]]:

@@ -62,9 +62,11 @@ def ask_reading(draft: Draft, settings: Settings) -> Flow[tuple[list[EpisodeRead
     """Ask for the entities and facts of each piece; return the answers, and the facts within the limits."""
     readings = yield from every(_ask(read_question(draft, piece, settings)) for piece in draft.pieces)
     facts = [
-        NamedFact(place, **{**dict(fact), "objects": tuple(fact.objects)})
-        for place, reading in enumerate(readings)
-        for fact in take_of_piece(reading.facts, settings.max_facts, "facts")
+        NamedFact(
+            piece, **{**dict(fact), "objects": tuple(fact.objects), "rests_on": tuple(fact.rests_on)}, place=place
+        )
+        for piece, reading in enumerate(readings)
+        for place, fact in enumerate(take_of_piece(reading.facts, settings.max_facts, "facts"))
     ]
     return readings, tuple(take_of_episode(facts, "facts"))
 
@@ -87,8 +89,8 @@ def prepare_later_questions(draft: Draft, settings: Settings) -> Flow[LaterQuest
     readings = locate_readings(draft)
     predicates = wordings(readings)
     lookup = yield from look_up(predicates, settings, draft.learned, draft.predicates_at)
-    plain = [reading for reading in readings if predicate_name(reading[1].predicate) in lookup.meanings]
-    facts = date_facts(state_facts(draft, plain, lookup.meanings), draft.episode)
+    plain = [reading for reading in readings if predicate_name(reading.fact.predicate) in lookup.meanings]
+    facts = date_facts(state_facts(draft, plain, lookup.meanings), draft.episode, settings)
     related = yield from find_related(facts, settings)
     pairs = pair_facts(draft.with_records(facts=facts), related.candidates)
     return LaterQuestions(
@@ -166,7 +168,12 @@ def ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadin
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
     """Return what *answer* says of the message with that *number*."""
     entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
-    facts = [StatedFact(**dict(fact)) for fact in answer.facts if fact.message == number]
+    places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
+    facts = []
+    for place in places:
+        fact = dict(answer.facts[place])
+        fact["rests_on"] = [places.index(premise) for premise in fact["rests_on"] if premise in places]
+        facts.append(StatedFact(**fact))
     return EpisodeReading(entities=entities, facts=facts)
 
 

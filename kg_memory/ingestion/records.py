@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from kg_memory.llm.prompts.answers import StatedKind
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import name_of_speaker
@@ -140,7 +141,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class NamedFact:
-    """A fact read together with its entities, which it names; `piece` is the place of the piece that states it."""
+    """A fact read together with its entities, which it names; `piece` is the place of the piece that states it.
+
+    `place` is its own in the answer, by which `rests_on` names others.
+    """
 
     piece: int
     subject: str
@@ -152,6 +156,9 @@ class NamedFact:
     invalid_at: str | None
     edge_type: str
     confidence: float
+    kind: StatedKind = "state"
+    rests_on: tuple[int, ...] = ()
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +166,8 @@ class StatedFact:
     """A fact that the episode states, between entities given by their places in `Draft.entities`.
 
     `start` and `end` are the characters of the content that state it; `quoted` tells whether its quote stands there.
-    `predicate` is the canonical one, `wording` the one that was read. `declared` tells that a person or the settings
+    `predicate` is the canonical one, `wording` the one that was read. `premises` are the ids of the facts of the same
+    episode that it rests on. `declared` tells that a person or the settings
     say whether it is `single_valued`; else that is a guess. Times are microseconds since the epoch; `window_end` is the
     end of the period in which a coarse `valid_at` lies. `same_as` is the id of the known fact that says the same, and
     `restated` tells that it was said before the words that the known one has now. One that `corrects` takes the place
@@ -186,6 +194,8 @@ class StatedFact:
     stated_at: int
     confidence: float
     edge_type: str
+    kind: StatedKind = "state"
+    premises: tuple[str, ...] = ()
     valid_at: int = OPEN_START
     invalid_at: int = OPEN_END
     precision: Precision = "instant"

@@ -106,6 +106,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         ],
         entities=_entity_rows(draft, vectors),
         **_fact_rows(worded, draft.entities, vectors),
+        premises=_premise_rows(draft.facts),
         statements=list(map(_statement_row, draft.facts)),
         verdicts=list(map(NewVerdict.row, draft.verdicts)),
         rejudged=list(map(NewVerdict.row, draft.rejudged)),
@@ -184,6 +185,7 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
     for fact in facts:
         counts = tokenise.count_terms(fact.sentence)
         row = pick(fact, "predicate", "wording", "family", "sentence", "confidence", "edge_type")
+        row["kind"] = "state" if fact.kind == "former" else fact.kind
         row |= {"id": fact.stored_id, "told_end": fact.only_ends}
         row |= {"embedding": vectors[fact.sentence], "n": counts.total()}
         ends = [entities[place].key for place in (fact.subject, *fact.objects)]
@@ -191,6 +193,13 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
     return {"facts": fresh, "retold": restated, "fact_terms": terms}
+
+
+def _premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
+    """Return which stored facts rest on which."""
+    stored = {fact.id: fact.stored_id for fact in facts}
+    pairs = {(fact.stored_id, stored[premise]) for fact in facts for premise in fact.premises}
+    return [{"fact": fact, "premise": premise} for fact, premise in sorted(pairs) if fact != premise]
 
 
 def _statement_row(fact: StatedFact) -> JSON:

@@ -40,7 +40,7 @@ from kg_memory.ingestion.records import (
 )
 from kg_memory.ingestion.revise import Revision
 from kg_memory.llm import prompts
-from kg_memory.models.graph import ConflictStrategy
+from kg_memory.models.graph import ConflictStrategy, UndatedStart
 from kg_memory.runtime import config
 from kg_memory.runtime.answer_cache import GraphCache
 from kg_memory.runtime.config import describe_key, setting_field
@@ -92,6 +92,9 @@ class IngestionContext(config.RunConfig):
     )
     review_threshold: float = setting_field(
         "review_threshold", "Confidence from which a verdict waits for review.", "invalidate", ge=0, le=1
+    )
+    undated_start: UndatedStart = setting_field(
+        "undated_start", "The start of what is so now, told without one.", "date"
     )
     conflict_strategy: ConflictStrategy = setting_field(
         "conflict_strategy", "Which of two facts that conflict is believed.", "invalidate"

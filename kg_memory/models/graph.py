@@ -11,8 +11,11 @@ from pydantic import BaseModel, ConfigDict
 Kind = Literal["facts", "entities", "communities", "episodes"]
 """The kinds of things that a memory stores and a search returns."""
 KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
-Precision = Literal["instant", "day", "week", "month", "season", "year"]
-"""The precision of a date: the time is somewhere in the period of that length that begins with the date."""
+Precision = Literal["instant", "day", "week", "month", "season", "year", "about", "by"]
+"""The precision of a date: the time is somewhere in the period of that length that begins with the date.
+
+``about``: near the date, as in "a few years ago". ``by``: at the date or before.
+"""
 VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
 """The effect of a verdict: one fact ends the other, or one of them is not believed, or the new fact waits for review,
@@ -21,6 +24,10 @@ ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent
 """The rule for which of two conflicting facts is believed (C54): the one stated last; or first the more confident one,
 the model's choice or the one of the most trusted episode, and if they are equal the one stated last. ``incumbent`` is
 ``trust``, but of equals the one stated first is believed."""
+UndatedStart = Literal["told", "reference"]
+"""The start of a state that is told without one: none, or when it was said."""
+FactKind = Literal["state", "event", "plan"]
+"""A state holds over a time, an event takes place at one, and a plan is meant to happen or to begin."""
 SOURCES = 5
 """The most sources of a fact that are returned, the earliest first."""
 
@@ -164,6 +171,7 @@ class Fact(Value):
     """
 
     id: str
+    kind: FactKind = "state"
     subject: str
     predicate: str
     objects: tuple[str, ...]

@@ -23,7 +23,16 @@ SESSION_GAP = 6 * HOUR
 """Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""
 _DAY = 24 * HOUR
 WIDTH: Mapping[Precision, int] = MappingProxyType(
-    {"instant": 0, "day": _DAY, "week": 7 * _DAY, "month": 31 * _DAY, "season": 92 * _DAY, "year": 366 * _DAY}
+    {
+        "instant": 0,
+        "day": _DAY,
+        "week": 7 * _DAY,
+        "month": 31 * _DAY,
+        "season": 92 * _DAY,
+        "year": 366 * _DAY,
+        "about": 366 * _DAY,
+        "by": 0,
+    }
 )
 """The length, in microseconds, of the longest stretch in which a date of that precision may lie."""
 _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "year": 12})

@@ -34,6 +34,8 @@ class Statement:
     trust: float = 1.0
     corrects: bool = False
     end_precision: Precision = "instant"
+    end_stands: bool = False
+    """Whether the end was past when it was told: then no rival that began before it moves it."""
 
     @property
     def order(self) -> tuple[int, str]:
@@ -74,6 +76,11 @@ class Statement:
     def begin(self) -> int:
         """The start; for an undated statement, unless it only ends, when it was made, as it was so then."""
         return self.stated_at if self.undated and not self.only_ends else self.valid_at
+
+    @property
+    def earliest(self) -> int:
+        """The first instant at which it may have begun."""
+        return OPEN_START if self.precision == "by" else self.begin
 
     @property
     def latest(self) -> int:
@@ -133,7 +140,8 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
         source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
     ]
     first = min((statement, *ends), key=lambda one: (one.invalid_at, one.end_width))
-    return replace(statement, invalid_at=first.invalid_at, end_precision=first.end_precision)
+    stands = first.ends and first.invalid_at <= first.stated_at and first.end_precision != "by"
+    return replace(statement, invalid_at=first.invalid_at, end_precision=first.end_precision, end_stands=stands)
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
@@ -167,7 +175,7 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
     # A statement about the present gives no start.
     if earlier.undated or statement.ends or statement.valid_at == statement.stated_at:
         return False
-    return statement.latest < earlier.begin or earlier.latest < statement.begin
+    return statement.latest < earlier.earliest or earlier.latest < statement.earliest
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:

@@ -171,28 +171,40 @@ def _place(
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
     """Yield when a fact holds by its *own* statements and those *against* it, all of one weight.
 
-    A statement holds until its end or until a rival begins, whichever is first. Of two that begin together the one
-    stated later holds. An undated one has an unknown start where nothing came before it, else it begins when it was
-    stated; one that only ends held before all others.
+    A statement holds until its end or until a rival begins, whichever is first; but an end that was past when it was
+    told stands. Of two that begin together the one stated later holds. An undated one has an unknown start where
+    nothing came before it, else it began by the time when it was stated; one that only ends held before all others.
     """
-    lasting = sorted((rival.rank, rival.width, rival.precision) for rival in against if not rival.only_ends)
+    lasting = sorted((rival.rank, rival.width, _start_precision(rival)) for rival in against if not rival.only_ends)
     former = [
         (rival.invalid_at, rival.fact, -rival.end_width, rival.end_precision) for rival in against if rival.only_ends
     ]
     for statement in own:
         ends = [(statement.invalid_at, statement.end_width, statement.end_precision)]
-        place = bisect(lasting, statement.rank, key=itemgetter(0))
-        ends += [(rank[0], width, finest) for rank, width, finest in lasting[place : place + 1]]
-        end, _, end_precision = min(ends)
-        start, known_from, precision = statement.begin, statement.begin, statement.precision
+        if not statement.end_stands:
+            place = bisect(lasting, statement.rank, key=itemgetter(0))
+            ends += [(rank[0], width, finest) for rank, width, finest in lasting[place : place + 1]]
+        end, _, end_precision = min(ends, key=_end_order)
+        start, known_from, precision = statement.begin, statement.begin, _start_precision(statement)
         if statement.only_ends:
             earlier = [rival for rival in former if rival[:2] < (statement.invalid_at, statement.fact)]
             start, *_, precision = max([(start, "", 0, precision), *earlier])
             known_from = start
         elif statement.undated and statement.rank == first:
-            start = OPEN_START
+            start, precision = OPEN_START, statement.precision
         if start < end:
             yield Period(start, end, statement.stated_at, known_from, precision, end_precision)
+
+
+def _start_precision(statement: Statement) -> Precision:
+    """Return how exactly the start is known: of an undated statement, that it had begun when it was made."""
+    return "by" if statement.undated and not statement.only_ends else statement.precision
+
+
+def _end_order(end: tuple[int, int, Precision]) -> tuple[int, bool, int]:
+    """Return the key by which ends are ordered: the earliest first, and of one time the one that is known best."""
+    time, width, precision = end
+    return (time, precision == "by", width)
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:

@@ -174,6 +174,14 @@ def is_past_state(name: str) -> bool:
     return _OVER.match(predicate_name(name)) is not None
 
 
+def is_lasting(name: str) -> bool:
+    """Tell whether *name* is known to be about a state that has one value at a time, such as "moved to" (lives in)."""
+    predicate = canonical_predicate(name)
+    if predicate is None or predicate.family in _LIFELONG:
+        return False
+    return predicate.single_valued is True and _is_present(predicate.name)
+
+
 @cache
 def canonical_predicates() -> tuple[str, ...]:
     """Return the canonical names of the table, each once."""

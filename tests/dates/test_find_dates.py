@@ -71,8 +71,8 @@ EXPECTED = [
     ("early 2021", "2021-01-01", "2021-05-02", "year"),
     # Steps.
     ("two weeks ago", "2023-05-11", "2023-05-18", "week"),
-    ("a few days ago", "2023-05-22", "2023-05-23", "week"),
-    ("the other day", "2023-05-22", "2023-05-23", "week"),
+    ("a few days ago", "2023-05-22", "2023-05-23", "about"),
+    ("the other day", "2023-05-22", "2023-05-23", "about"),
     ("10 years ago", "2013-05-25", "2014-05-25", "year"),
     ("a year and a half ago", "2021-11-25", "2022-11-25", "year"),
     ("half a year ago", "2022-11-25", "2022-12-25", "month"),
@@ -87,8 +87,8 @@ EXPECTED = [
     # Open ends and stretches.
     ("since 2016", "2016-01-01", OPEN, "year"),
     ("until 2019", OPEN, "2019-01-01", "year"),
-    ("for 4 years", "2019-05-25", OPEN, "year"),
-    ("We've been married for five years", "2018-05-25", OPEN, "year"),
+    ("for 4 years", "2019-01-01", OPEN, "about"),
+    ("We've been married for five years", "2018-01-01", OPEN, "about"),
     ("from 2016 to 2019", "2016-01-01", "2020-01-01", "year"),
     ("between May and July 2022", "2022-05-01", "2022-08-01", "month"),
     # Chinese.
@@ -117,8 +117,8 @@ EXPECTED = [
     ("10年前", "2013-05-25", "2014-05-25", "year"),
     ("三个月后", "2023-08-25", "2023-09-25", "month"),
     ("半年前", "2022-11-25", "2022-12-25", "month"),
-    ("几天前", "2023-05-22", "2023-05-23", "week"),
-    ("前几天", "2023-05-22", "2023-05-23", "week"),
+    ("几天前", "2023-05-22", "2023-05-23", "about"),
+    ("前几天", "2023-05-22", "2023-05-23", "about"),
     ("从2016年开始", "2016-01-01", OPEN, "year"),
     ("2016年以来", "2016-01-01", OPEN, "year"),
     ("已经三年了", "2020-05-25", OPEN, "year"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import get_args
 
 from hypothesis import assume, given, settings
@@ -74,18 +74,19 @@ def test_no_order_matters(statements, verdicts, policy, random):
 
 @settings(max_examples=300)
 @given(STATEMENTS, VERDICTS, POLICY)
-def test_rivals_never_hold_at_the_same_time(statements, verdicts, policy):
-    found = truths(statements, verdicts, policy)
-    for each in verdicts:
-        if each.ruling == "supersedes" and {each.new, each.existing} <= found.keys():
-            one, other = found[each.new], found[each.existing]
-            assert (
-                one.waits
-                or other.waits
-                or not any(
-                    a.valid_at < b.invalid_at and b.valid_at < a.invalid_at for a in one.periods for b in other.periods
-                )
-            )
+def test_rivals_never_hold_at_the_same_time_but_until_an_end_that_was_told(statements, verdicts, policy):
+    truth_by_fact = truths(statements, verdicts, policy)
+    past_ends = {(one.fact, one.invalid_at) for one in statements if one.invalid_at <= one.stated_at}
+    for verdict in verdicts:
+        if verdict.ruling != "supersedes" or not {verdict.new, verdict.existing} <= truth_by_fact.keys():
+            continue
+        new, existing = truth_by_fact[verdict.new], truth_by_fact[verdict.existing]
+        if new.waits or existing.waits:
+            continue
+        for first, second in product(new.periods, existing.periods):
+            if first.valid_at < second.invalid_at and second.valid_at < first.invalid_at:
+                ends = {(verdict.new, first.invalid_at), (verdict.existing, second.invalid_at)}
+                assert ends & past_ends
 
 
 @settings(max_examples=300)

@@ -96,7 +96,7 @@ CALL {
   UNWIND $facts AS row
   MATCH (s:Entity {key: row.subject})
   MERGE (f:Fact {id: row.id})
-  ON CREATE SET f.predicate = row.predicate, f.wording = row.wording, f.family = row.family,
+  ON CREATE SET f.kind = row.kind, f.predicate = row.predicate, f.wording = row.wording, f.family = row.family,
     f.sentence = row.sentence, f.confidence = row.confidence, f.edge_type = row.edge_type,
     f.embedding = vecf32(row.embedding), f.created_at = $now, f.said_at = $at, f.n = row.n,
     f.told_at = $at, f.told_by = e.id, f.told_end = row.told_end
@@ -106,6 +106,13 @@ CALL {
   UNWIND row.objects AS key
   MATCH (o:Entity {key: key})
   MERGE (f)-[:OBJECT_IS]->(o)
+}
+CALL {
+  WITH e
+  UNWIND $premises AS row
+  MATCH (f:Fact {id: row.fact}), (premise:Fact {id: row.premise})
+  MERGE (f)-[r:RESTS_ON]->(premise)
+  ON CREATE SET r.episode = e.id
 }
 CALL {
   WITH e

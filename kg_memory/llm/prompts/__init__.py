@@ -160,7 +160,7 @@ def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, 
     strict = {
         key: _to_strict(item, unsupported, definitions)
         for key, item in node.items()
-        if key not in unsupported and not _is_documentation(key, item)
+        if key not in unsupported and not _is_optional(key, item)
     }
     if isinstance(node.get("properties"), dict):
         strict["additionalProperties"] = False
@@ -168,6 +168,6 @@ def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, 
     return strict
 
 
-def _is_documentation(key: str, item: Any) -> bool:
-    # A text is pydantic's; a schema is a field of ours with that name.
-    return key in ("title", "description") and isinstance(item, str)
+def _is_optional(key: str, item: Any) -> bool:
+    # A text or a list is pydantic's; a schema is a field of ours with that name.
+    return key in ("title", "description", "default") and not isinstance(item, dict)

@@ -1,6 +1,6 @@
 """The typed answers of the prompts: objects of lists.
 
-No field has a default, as a strict JSON schema requires every one. Small mistakes of weaker models are corrected before
+A strict JSON schema requires every field, also one with a default. Small mistakes of weaker models are corrected before
 validation, so that a good fact is not lost over a bad label. The docstrings and descriptions of the answers are part of
 the prompts: some providers pass them to the model.
 """
@@ -16,6 +16,8 @@ MOST = 100
 """The most items of an answer: small models may not stop by themselves."""
 
 VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "temporary", "unrelated"]
+StatedKind = Literal["state", "former", "event", "plan"]
+"""What is so now, what was so and is over, what happened at a time, and what is meant to happen or to begin."""
 EdgeType = Literal["semantic", "causal", "temporal", "hierarchical", "co_occurrence"]
 
 
@@ -23,6 +25,18 @@ def _to_edge_type(value: Any) -> Any:
     """Return *value* as an edge type; the most general one if it is unknown."""
     name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
     return name if name in get_args(EdgeType) else "semantic"
+
+
+def _to_kind(value: Any) -> Any:
+    """Return *value* as a kind of fact; what is so now if it is unknown."""
+    name = str(value).strip().lower()
+    return name if name in get_args(StatedKind) else "state"
+
+
+def _to_places(value: Any) -> Any:
+    """Return *value* as places in a list; none where it is something else."""
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
 
 
 def _to_verdict(value: Any) -> Any:
@@ -121,10 +135,14 @@ class _Fact(BaseModel, Generic[End]):
     objects: Annotated[list[End], BeforeValidator(_to_list)] = Field(
         description="the other entities, usually one", max_length=10
     )
+    kind: Annotated[StatedKind, BeforeValidator(_to_kind)] = "state"
     sentence: str = Field(description="the fact as one sentence that stands alone", max_length=2000)
     quote: str = Field(description="the words of the episode that state it, copied exactly", max_length=4000)
-    valid_at: Time = Field(description="ISO 8601: since when it is so, or null")
-    invalid_at: Time = Field(description="ISO 8601: when it ceased to be so, or null")
+    valid_at: Time = Field(description="when it began or took place, or null")
+    invalid_at: Time = Field(description="when it ceased to be so, or null")
+    rests_on: Annotated[list[int], BeforeValidator(_to_places)] = Field(
+        default=[], description="the places of the facts that are its reason or condition", max_length=5
+    )
     edge_type: Annotated[EdgeType, BeforeValidator(_to_edge_type)]
     confidence: Annotated[float, BeforeValidator(_clamp_to_one)] = Field(description="0 to 1")
 

@@ -181,13 +181,13 @@ def _is_break(char: str) -> bool:
 
 
 def period_in_words(fact: Fact, now: datetime | None = None) -> str:
-    """Return when a fact was so: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023", "known by 4 March 2023".
+    """Return when a fact was so or takes place: "since May 2023", "from 2021 to 7 May 2023", "on 7 May 2023".
 
-    A fact that has ended by *now* is marked as no longer so, unless it took a day at most: that is an event.
+    Of one without a start it tells when it was said. A state that has ended by *now* is marked as no longer so, unless
+    it took a day at most.
     """
-    when = _event(fact) or _period(
-        fact, over=fact.invalid_at is not None and now is not None and fact.invalid_at <= now
-    )
+    over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
+    when = _day(fact) or _period(fact, over=over) if fact.kind == "state" else _occasion(fact)
     return when if fact.reviewed else f"{when}, not reviewed"
 
 
@@ -203,18 +203,36 @@ def bounds_in_words(fact: Fact) -> tuple[str, str]:
 def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
     """Return a date in words, as exactly as it is known, with the time of day where it has one."""
     moment = _round_to_midnight(moment, precision)
-    if precision == "season":
-        return _season(moment)
+    match precision:
+        case "season":
+            return _season(moment)
+        case "week":
+            return f"the week of {_date(moment)}"
+        case "about":
+            return f"about {_date(moment, _granularity(moment))}"
+        case "by":
+            return f"{_date(moment, _granularity(moment))} at the latest"
+        case "instant":
+            return f"{_date(moment)}{_time_of_day(moment)}"
+    return _date(moment, precision)
+
+
+def _date(moment: datetime, precision: Precision = "day") -> str:
     if precision == "year":
         return str(moment.year)
     month = f"{_MONTHS[moment.month - 1]} {moment.year}"
-    if precision == "month":
-        return month
-    return f"the week of {moment.day} {month}" if precision == "week" else f"{moment.day} {month}{_time_of_day(moment)}"
+    return month if precision == "month" else f"{moment.day} {month}"
 
 
-def _event(fact: Fact) -> str:
-    """Return when it takes place, if it is within a day; else ""."""
+def _granularity(moment: datetime) -> Precision:
+    """Return how exactly a vague date was told: what begins a year, or a month, stands for all of it."""
+    if moment.day > 1:
+        return "day"
+    return "month" if moment.month > 1 else "year"
+
+
+def _day(fact: Fact) -> str:
+    """Return the day of a state that lasts a day at most; else ""."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
         return ""
@@ -224,15 +242,41 @@ def _event(fact: Fact) -> str:
     return f"on {date_in_words(midnight(start))} from {start:%H:%M} to {end:%H:%M}" if within else ""
 
 
+def _occasion(fact: Fact) -> str:
+    """Return when an event took place, or a plan is to: "on 7 May 2023", "in May 2023", "planned for May 2023"."""
+    start, end = bounds_in_words(fact)
+    if fact.valid_at and fact.invalid_at:
+        when = _day(fact) or f"from {start} to {end}"
+    elif fact.valid_at:
+        when = f"{_preposition(fact.precision)}{start}"
+    else:
+        when = _said_on(fact)
+    if fact.kind == "event":
+        return when
+    if fact.valid_at and not fact.invalid_at and fact.precision not in ("about", "by"):
+        return f"planned for {start}"
+    return f"planned, {when}"
+
+
+def _preposition(precision: Precision) -> str:
+    if precision in ("about", "by"):
+        return ""
+    return "on " if precision in ("instant", "day") else "in "
+
+
 def _period(fact: Fact, *, over: bool) -> str:
-    """Return from when to when it was so, as far as that is known."""
+    """Return from when to when a state was so, as far as that is known."""
     start, end = bounds_in_words(fact)
     mark = "no longer so: " if over else ""
     if fact.valid_at:
         return f"{mark}from {start} to {end}" if fact.invalid_at else f"since {start}"
-    latest = f"known {start}" if fact.known_from else ""
-    until = (f"ended {end}" if over else f"until {end}") if fact.invalid_at else ""
-    return f"{mark}{', '.join(filter(None, (latest, until))) or start}"
+    if not fact.invalid_at:
+        return _said_on(fact)
+    return f"{mark}{'ended' if over else 'until'} {end}"
+
+
+def _said_on(fact: Fact) -> str:
+    return f"said on {_date(fact.known_from)}" if fact.known_from else "date unknown"
 
 
 # Periods in figures
@@ -252,10 +296,15 @@ def period_in_figures(fact: Fact) -> str:
 def date_in_figures(moment: datetime, precision: Precision) -> str:
     """Return a date in figures, only as exactly as it is known."""
     moment = _round_to_midnight(moment, precision)
-    if precision in ("instant", "day", "week"):
-        return f"week of {day_in_figures(moment)}" if precision == "week" else day_in_figures(moment)
-    if precision == "season":
-        return _season(moment)
+    match precision:
+        case "instant" | "day":
+            return day_in_figures(moment)
+        case "week":
+            return f"week of {day_in_figures(moment)}"
+        case "season":
+            return _season(moment)
+        case "about" | "by":
+            return f"{precision} {date_in_figures(moment, _granularity(moment))}"
     return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
 
 
@@ -273,6 +322,8 @@ def _round_to_midnight(moment: datetime, precision: Precision) -> datetime:
     """Return the midnight that is meant: a year, say, may have begun in another time zone."""
     if precision == "instant" or moment >= _LAST_NOON:
         return moment
+    if precision == "by":  # often the time of a message
+        return midnight(moment)
     return midnight(moment + timedelta(hours=12))
 
 

@@ -264,7 +264,8 @@ def _since(match: re.Match[str], now: datetime) -> Interval | None:
     over = BACK.search(sentence) or AHEAD.search(sentence)
     if over and not PERFECT.search(sentence) and not match["past"]:
         return None
-    began = periods.steps_away(now, -count, name, vague=vague)
+    # A duration is a round number: who has lived somewhere for three years moved there about three years ago.
+    began = periods.steps_away(now, -count, name, vague=vague or name in ("week", "month", "year"))
     return Interval(began.start, None, began.precision)
 
 

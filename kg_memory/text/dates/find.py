@@ -25,6 +25,12 @@ _THIRD = re.compile(
     r"\b(?:in\s|at\s)?(?P<which>early|mid|late|(?:the\s)?(?:beginning|start|middle|end) of)[\s-](?:in\s)?(?:the\s)?$",
     re.IGNORECASE,
 )
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|circa|sometime in)\s(?:the\s)?|大概|大约|差不多|大致|约)(?:在|是)?$",
+    re.IGNORECASE,
+)
+_BEGINS_ABOUT = re.compile(r"(?:(?:for|since)\s)?(?:about|around)\b|大概|大约", re.IGNORECASE)
+_NEARLY = re.compile("左右|前后|上下")
 _SINCE = re.compile(r"(?:\b(?:ever\s)?since\s(?:the\s)?|自从?|从)$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|til|up to)\s(?:the\s)?$", re.IGNORECASE)
 _ONWARDS = re.compile(r"(?:以来|开始|起|至今|到现在)")
@@ -101,6 +107,12 @@ def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
     if match := _RELATIVE.search(before):
         interval, before = _shift(match, interval), before[: match.start()]
     end = mention.end
+    if match := _ABOUT.search(before):
+        interval, before = replace(interval, precision="about"), before[: match.start()]
+    elif tail := _NEARLY.match(text, end):
+        interval, end = replace(interval, precision="about"), tail.end()
+    elif _BEGINS_ABOUT.match(text, mention.start):
+        interval = replace(interval, precision="about")
     if match := _SINCE.search(before):
         tail = _ONWARDS.match(text, end)
         if match[0] not in ("从", "自") or tail:

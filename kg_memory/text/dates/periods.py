@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from kg_memory.models.graph import Precision
@@ -29,14 +29,15 @@ _PRECISION: dict[str, Precision] = {
     "season": "season",
     "year": "year",
 }
-_COARSER: dict[Precision, Precision] = {"day": "week", "week": "month", "month": "season", "season": "year"}
-
 _ISO = re.compile(
     r"(?P<year>\d{4})(?:[-/](?P<month>\d{1,2})(?:[-/](?P<day>\d{1,2})"
     r"(?:[T ]\s?(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
     r"\s?(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)?)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
+_ISO_SEASON = re.compile(r"(?P<year>\d{4})-?(?P<season>spring|summer|autumn|fall|winter)", re.ASCII | re.IGNORECASE)
+_SEASONS = {"spring": SPRING, "summer": SUMMER, "autumn": AUTUMN, "fall": AUTUMN, "winter": WINTER}
+_VAGUE = re.compile(r"(?P<vague>about|around|circa|by|before)\s(?P<date>.+)", re.IGNORECASE)
 _ISO_WEEK = re.compile(r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?P<weekday>[1-7]))?", re.ASCII | re.IGNORECASE)
 
 
@@ -111,10 +112,11 @@ def step(at: datetime, count: float, unit: str) -> datetime:
 
 
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
-    """Return the unit that starts *count* units from *now*; *vague* makes its precision coarser."""
+    """Return the unit that starts *count* units from *now*, or, where that is *vague*, about then."""
     start = step(now if unit in ("minute", "hour") else midnight(now), count, unit)
-    precision = _PRECISION[unit]
-    return Interval(start, step(start, 1, unit), _COARSER.get(precision, precision) if vague else precision)
+    if vague and unit in ("month", "year"):
+        start = start.replace(month=1, day=1) if unit == "year" else start.replace(day=1)
+    return Interval(start, step(start, 1, unit), "about" if vague else _PRECISION[unit])
 
 
 def last_weekday(now: datetime, weekday: int, *, today_counts: bool = False) -> Interval:
@@ -198,12 +200,19 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
 
     "2019", "2019-05", "2019-W12" and "2019-05-03" are a year, a month, a week and a day; with a time of day, also
     midnight, it is an instant, which lasts a microsecond. The end is open where the calendar ends. What has no zone is
-    in *zone*.
+    in *zone*. "2019-summer" is a season; "about 2019" and "by 2019-05" have precisions of their own.
     """
     stripped = text.strip() if isinstance(text, str) else ""
+    if match := _VAGUE.fullmatch(stripped):
+        period = parse_period(match["date"], zone)
+        precision: Precision = "by" if match["vague"].casefold() in ("by", "before") else "about"
+        return period and replace(period, precision=precision)
     try:
         if match := _ISO_WEEK.fullmatch(stripped):
             return _parse_iso_week(match, zone)
+        if match := _ISO_SEASON.fullmatch(stripped):
+            first = datetime(int(match["year"]), _SEASONS[match["season"].casefold()], 1, tzinfo=zone)
+            return _unit_at(first, "season")
         match = _ISO.fullmatch(stripped)
         return None if match is None else _parse_iso(match, zone)
     except (ValueError, OverflowError):
