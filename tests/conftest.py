@@ -71,8 +71,11 @@ def namespace(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings with name thresholds that suit the hash embeddings; each step asks its own question."""
-    return Settings(merge_threshold=0.98, ask_threshold=0.6, plan="thorough")
+    """Settings with name thresholds that suit the hash embeddings.
+
+    Each step asks its own question, and a fact that is told without a start begins when it is told, as in the paper.
+    """
+    return Settings(merge_threshold=0.98, ask_threshold=0.6, plan="thorough", undated_start="reference")
 
 
 @pytest.fixture

@@ -21,6 +21,12 @@ _GOES_ON = re.compile(
     r"\bsince\b|\b(?:has|have|'ve|'s) (?:been|lived|worked|studied|resided)\b|以来|至今", re.IGNORECASE
 )
 """Words by which a sentence tells that what began in the past goes on, whatever the tense of its predicate."""
+_BEGINS = re.compile(
+    r"\b(?:moved|joined|start(?:ed)?|began|became|become|born|married|bought|got|founded|hired|adopted|switched|opened|"
+    r"signed)\b|搬|加入|开始|出生|结婚|入职|买了",
+    re.IGNORECASE,
+)
+"""Words by which a date beside them is the start of a state."""
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
@@ -41,7 +47,8 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
         # Words that state one fact, and stand in the content, may name its date; those of several may name another's.
         alone = fact.quoted and spans[fact.start, fact.end] == 1
         within = [one for one in everywhere if fact.start <= one.start and one.end <= fact.end] if alone else []
-        dated.append(_date_fact(_with_kind(fact), within, everywhere, reference))
+        words = episode.content[fact.start : fact.end]
+        dated.append(_date_fact(_with_kind(fact), words, within, everywhere, reference))
     return tuple(map(_begin_when_stated, dated) if settings.undated_start == "reference" else dated)
 
 
@@ -58,18 +65,22 @@ def _with_kind(fact: StatedFact) -> StatedFact:
 
 
 def _date_fact(
-    fact: StatedFact, within: Sequence[DateMention], everywhere: Sequence[DateMention], reference: datetime
+    fact: StatedFact,
+    words: str,
+    within: Sequence[DateMention],
+    everywhere: Sequence[DateMention],
+    reference: datetime,
 ) -> StatedFact:
-    """Return *fact* with its times, as exact as the words that say them.
+    """Return *fact* with its times, as exact as the *words* that say them.
 
-    *within* are the dates that the words of the fact name, *everywhere* those of the whole episode.
+    *within* are the dates that these words alone name, *everywhere* those of the whole episode.
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
     if fact.kind in ("state", "former") and _is_invented(first, everywhere, reference):
         first = None
     if first is None and last is None and len(within) == 1:
-        first, last = _read_words(fact, within[0].interval)
+        first, last = _read_words(fact, within[0].interval, words)
     start = _find_precision(first, within, everywhere) or Interval()
     end = _find_precision(last, within, everywhere) or Interval()
     valid_at, precision = micros(start.start, default=OPEN_START), start.precision
@@ -103,12 +114,12 @@ def _starts_within(named: Interval, period: Interval) -> bool:
     return start is not None and period.start is not None and period.start <= start and (end is None or start < end)
 
 
-def _read_words(fact: StatedFact, named: Interval) -> tuple[Interval | None, Interval | None]:
-    """Return the start and the end that the one date in the words of *fact* gives it.
+def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
+    """Return the start and the end that the one date in the *words* of *fact* gives it.
 
-    A state began on a date only where the words say "since"; what is over ended where they say "until".
+    A state began on that date only where the words say so ("since", "moved"), and ended where they say "until".
     """
-    if fact.kind in ("event", "plan"):
+    if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
     if named.start is None:
         until = Interval(named.end, None, named.precision)

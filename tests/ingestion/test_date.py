@@ -18,11 +18,16 @@ def stated(content: str, **given: Any) -> dict[str, Any]:
 
 
 def found(
-    content: str = "I live in Oslo.", stated_from: str | None = None, stated_until: str | None = None, **episode: Any
+    content: str = "I live in Oslo.",
+    stated_from: str | None = None,
+    stated_until: str | None = None,
+    kind: str = "state",
+    settings: Settings | None = None,
+    **episode: Any,
 ) -> dict[str, Any]:
     """Return such a fact, said on 1 January 2024, once it is dated."""
-    undated = stated(content, stated_from=stated_from, stated_until=stated_until)
-    [dated_fact] = ended(date(state(content, facts=[undated], episode=episode), Settings()))["facts"]
+    undated = stated(content, stated_from=stated_from, stated_until=stated_until, kind=kind)
+    [dated_fact] = ended(date(state(content, facts=[undated], episode=episode), settings or Settings()))["facts"]
     assert OPEN_START <= dated_fact["valid_at"] < OPEN_END
     assert dated_fact["valid_at"] == OPEN_START or dated_fact["valid_at"] < dated_fact["invalid_at"]
     return dated_fact
@@ -199,3 +204,42 @@ def test_what_goes_on_is_not_over_whatever_the_tense_of_its_predicate(sentence):
     told = stated("I live in Oslo.", wording="WORKED_AT", sentence=sentence, stated_from="2019")
     [fact] = ended(date(state(facts=[told]), Settings()))["facts"]
     assert fact["invalid_at"] == OPEN_END
+
+
+def test_that_something_is_so_now_is_no_start():
+    spoken = "2024-01-01T00:00:00Z"
+    assert dated("I live in Oslo.", spoken) == (None, None)
+    assert dated("I live in Oslo.", "2024-01-01") == (None, None)
+    assert dated("I live in Oslo since today.", spoken) == (day(2024), None)
+    assert dated("I live in Oslo.", spoken, settings=Settings(undated_start="reference")) == (day(2024), None)
+
+
+def test_an_event_takes_place_when_it_is_told_to():
+    assert dated("We met on 5 May 2023.", kind="event") == (day(2023, 5, 5), None)
+
+
+def test_what_is_over_without_a_date_ended_before_it_was_told():
+    fact = found("I used to smoke.", kind="former")
+    assert (instant(fact["valid_at"]), instant(fact["invalid_at"]), fact["end_precision"]) == (None, day(2024), "by")
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "begins", "precision"),
+    [
+        ("I moved to Oslo a few years ago.", "2021", day(2021), "about"),
+        ("I moved to Oslo around 2019.", "2019", day(2019), "about"),
+        ("I have lived in Oslo for three years.", "2021", day(2021), "about"),
+        ("We had sold it by May 2023.", "by 2023-05", day(2023, 5), "by"),
+        ("I moved to Oslo last week.", "2023-12-25", day(2023, 12, 25), "week"),
+        ("I moved to Oslo in summer.", "2023-summer", day(2023, 6), "season"),
+    ],
+)
+def test_a_date_is_as_vague_as_the_words_that_tell_it(content, given, begins, precision):
+    fact = found(content, given)
+    assert (instant(fact["valid_at"]), fact["precision"]) == (begins, precision)
+
+
+def test_the_words_of_the_whole_message_tell_how_exact_a_date_is():
+    fact = stated("Last week I moved. Oslo!", stated_from="2023-12-25", start=19, end=24)
+    [dated_fact] = ended(date(state("Last week I moved. Oslo!", facts=[fact], episode={}), Settings()))["facts"]
+    assert dated_fact["precision"] == "week"

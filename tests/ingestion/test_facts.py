@@ -37,12 +37,32 @@ def test_a_fact_has_its_ends_its_words_and_the_characters_that_say_it():
 @pytest.mark.parametrize(
     "odd",
     [
-        {"subject": 3}, {"subject": -1}, {"objects": []}, {"objects": [3]}, {"objects": [-1]}, {"objects": [0]},
-        {"objects": [0, 7]}, {"sentence": ""}, {"sentence": " \n"},
+        {"subject": 3}, {"subject": -1}, {"objects": [3]}, {"objects": [-1]}, {"objects": [0, 7]}, {"sentence": ""},
+        {"sentence": " \n"},
     ],
 )  # fmt: skip
-def test_what_does_not_join_two_entities_or_says_nothing_is_no_fact(odd):
+def test_a_fact_about_unknown_entities_or_that_says_nothing_is_none(odd):
     assert found(stated(**odd), stated()) == found(stated())
+
+
+@pytest.mark.parametrize("objects", [[], [0], [0, 0]])
+def test_a_fact_may_be_about_one_entity_alone(objects):
+    [fact] = found(stated(objects=objects, sentence="Ann is a vegan."))
+    assert (fact["subject"], fact["objects"], fact["object_ids"]) == (0, [], [])
+
+
+def test_the_kind_of_a_fact_is_that_of_its_predicate_where_that_is_known():
+    kinds = [found(stated(predicate=name, kind="event"))[0]["kind"] for name in ("moved to", "visited", "was born in")]
+    assert kinds == ["state", "event", "event"]
+
+
+def test_a_fact_rests_on_those_that_it_names_by_their_places():
+    premise, fact, odd = found(
+        stated(sentence="The rent is low.", objects=[]),
+        stated(sentence="Ann lives in Oslo.", rests_on=[0, 1, 7]),
+        stated(sentence="Ann likes Oslo.", rests_on=[-1]),
+    )
+    assert (premise["premises"], fact["premises"], odd["premises"]) == ([], [premise["id"]], [])
 
 
 def test_a_fact_of_several_entities_is_one_fact():
@@ -74,8 +94,8 @@ def test_the_reader_is_told_by_which_names_the_episode_calls_each_entity():
     ]
 
 
-def test_one_entity_alone_has_no_facts_and_nothing_is_asked():
-    assert ended(facts(state(entities=PEOPLE[:1]), Settings())) == {"facts": [], "predicates": [], "dropped": []}
+def test_where_there_is_no_entity_nothing_is_asked():
+    assert ended(facts(state(entities=[]), Settings())) == {"facts": [], "predicates": [], "dropped": []}
 
 
 @pytest.mark.parametrize(
