@@ -23,7 +23,7 @@ from kg_memory.falkor.wire import Row
 from kg_memory.temporal.interval import OPEN_START
 from kg_memory.text import tokenise
 
-VERSION = 6
+VERSION = 6  # 6: facts have kinds, and may rest on others; one without is a state; decisions on identities
 EMBEDDED = ("Episode", "Fact", "Meaning", "Community")
 """The labels of nodes with a vector. An entity's is on a node of its own, which it MEANS: setting any property of a
 node indexes its vector anew, and every mention of an entity sets one.

@@ -83,6 +83,7 @@ WITH n, subject, collect(o.id) AS objects""",
         ", subject: subject, objects: objects",
     ),
     "statement": read_links("Episode", "(n)-[r:STATES]->(m:Fact)", "episode: n.id, fact: m.id"),
+    "premise": read_links("Fact", "(n)-[r:RESTS_ON]->(m:Fact)", "fact: n.id, premise: m.id"),
     "belief": f"""{_page("Belief")}
 MATCH (f:Fact)-[h:HELD|PROPOSED]->(n)
 RETURN n {{.*, fact: f.id, proposed: type(h) = 'PROPOSED'}} AS line
@@ -179,6 +180,7 @@ WITH row.line AS line, size(row.objects) AS all, count(o) AS found
 WHERE found = all
 RETURN line""",
     "statement": _link("Episode", "STATES", "Fact", ("episode", "fact")),
+    "premise": _link("Fact", "RESTS_ON", "Fact", ("fact", "premise")),
     "belief": f"""{_create("Belief")}
 WITH row, n
 MATCH (f:Fact {{id: row.fact}})

@@ -202,6 +202,13 @@ class Statement(Line):
     invalid_at: Until
 
 
+class Premise(Line):
+    """A fact that another one rests on, as its reason or condition."""
+
+    fact: Ref
+    premise: Ref
+
+
 class Belief(Line):
     """A period in which a fact was true, as believed from `created_at` to `expired_at`."""
 
@@ -387,7 +394,7 @@ class End(BaseModel):
 
 
 _RECORDS: tuple[type[Line], ...] = (
-    *(Entity, Alias, Episode, Mention, Next, Fact, Statement, Belief, Verdict, Decision),
+    *(Entity, Alias, Episode, Mention, Next, Fact, Statement, Premise, Belief, Verdict, Decision),
     *(Identity, About, Moved, Distinct, Predicate),
     *(Community, Member, Part, Similar, Answer, Spent, Item),
 )
