@@ -138,6 +138,7 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
         subject=names[fact.subject],
         objects=tuple(names[place] for place in fact.objects),
         stated_by=draft.episode.id,
+        kind=fact.kind,
         beliefs=(Span(fact.valid_at, fact.invalid_at),),
     )
 
@@ -249,6 +250,7 @@ def _show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[Stated
         "said_at": iso_of(episode.at),
         "valid_at": iso_of(fact.valid_at),
         "invalid_at": iso_of(fact.invalid_at),
+        "kind": fact.kind if fact.kind != "state" else None,
         "one_at_a_time": bool(fact.single_valued),
     }
     return {**_without_empty(own), "existing": [_show_candidate(candidate, names, fact) for candidate in among]}
@@ -267,6 +269,7 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
         "said_at": iso_of(candidate.stated_at),
         "valid_at": iso_of(candidate.valid_at),
         "invalid_at": iso_of(candidate.invalid_at),
+        "kind": candidate.kind if candidate.kind != "state" else None,
         "one_at_a_time": bool(single_valued),
     }
     return _without_empty(shown)

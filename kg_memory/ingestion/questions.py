@@ -40,7 +40,7 @@ from kg_memory.models.graph import Episode, EpisodeKind
 from kg_memory.runtime.effects import Ask, ask, now, read, write
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import micros
+from kg_memory.temporal.interval import micros, weekday
 from kg_memory.text.predicates import predicate_name
 
 READS_AT_ONCE: Mapping[str, bool] = MappingProxyType({"economy": True, "standard": True, "thorough": False})
@@ -151,6 +151,7 @@ def ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadin
             "message": number,
             "speaker": draft.episode.speaker_name,
             "at": draft.episode.at_iso,
+            "weekday": weekday(draft.episode.at_iso),
             "content": draft.pieces[0].content,
         }
         for number, draft in enumerate(drafts)
@@ -183,5 +184,6 @@ def window_fields(drafts: Sequence[Draft]) -> JSON:
     if len(drafts) == 1:
         return first.prompt_fields()
     lines = "\n".join(draft.episode.line for draft in drafts)
-    episode = {"kind": "message", "content": lines, "speaker": None, "at": last.episode.at_iso}
+    at = last.episode.at_iso
+    episode = {"kind": "message", "content": lines, "speaker": None, "at": at, "weekday": weekday(at)}
     return {"episode": episode, "previous": first.prompt_fields()["previous"]}

@@ -252,6 +252,7 @@ class CandidateFact:
     valid_at: int | None
     invalid_at: int | None
     beliefs: tuple[Span, ...] = ()
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from kg_memory.runtime.config import describe_key, setting_field
 from kg_memory.runtime.effects import without_model, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import FactType, Settings
-from kg_memory.temporal.interval import restore_open_ends
+from kg_memory.temporal.interval import restore_open_ends, weekday
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 
@@ -198,7 +198,7 @@ class Draft:
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
         kind, speaker, at = self.episode.kind, self.episode.speaker_name, self.episode.at_iso
-        episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at}
+        episode = {"kind": kind, "content": piece.content, "speaker": speaker, "at": at, "weekday": weekday(at)}
         return {"episode": episode, "previous": [to_plain(message) for message in self.previous]}
 
 

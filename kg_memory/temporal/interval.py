@@ -22,6 +22,7 @@ HOUR = 3600 * 1_000_000
 SESSION_GAP = 6 * HOUR
 """Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""
 _DAY = 24 * HOUR
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WIDTH: Mapping[Precision, int] = MappingProxyType(
     {
         "instant": 0,
@@ -80,6 +81,11 @@ def iso(moment: datetime) -> str:
     is_whole = moment.second == moment.microsecond == 0
     text = moment.isoformat(timespec="minutes" if is_whole else "auto")
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
+
+
+def weekday(at: str) -> str | None:
+    """Return the day of the week of a time in ISO 8601, in English; ``None`` for no time."""
+    return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
 
 def iso_of(micros: int | None) -> str | None:

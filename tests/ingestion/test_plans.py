@@ -80,9 +80,7 @@ def test_whom_a_fact_is_about_is_an_entity_even_if_it_was_not_listed(standard: O
     assert len(added.facts) == 1
 
 
-@pytest.mark.parametrize(
-    ("subject", "objects"), [("", ["Ann"]), ("she", ["Ann"]), ("Ann", ["...", "it"])]
-)
+@pytest.mark.parametrize(("subject", "objects"), [("", ["Ann"]), ("she", ["Ann"]), ("Ann", ["...", "it"])])
 def test_a_fact_about_what_is_no_entity_is_left_out(
     standard: Open, namespace: str, subject: str, objects: list[str]
 ) -> None:

@@ -81,7 +81,9 @@ Arrive = Callable[[Scenario, Sequence[Said]], Run]
 @pytest.fixture(scope="module")
 def ingest(server: Server) -> Iterator[Arrive]:
     """A way to have the episodes of a scenario arrive, in the given order."""
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan="thorough", undated_start="reference")
+    settings = Settings(
+        url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan="thorough", undated_start="reference"
+    )
     memories: dict[str, GraphMemory] = {}
     numbers = count()
 

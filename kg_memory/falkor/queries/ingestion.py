@@ -348,7 +348,7 @@ MATCH (f)-[:OBJECT_IS]->(o)
 WITH new, f, s, beliefs, valid_at, invalid_at,
   collect(CASE WHEN o.id <> s.id THEN o.name END) AS objects,
   collect(CASE WHEN o.id <> s.id THEN o.id END) AS object_ids
-RETURN 'candidate' AS kind, new, f {{.id, .predicate, .sentence, subject: s.name, subject_id: s.id,
+RETURN 'candidate' AS kind, new, f {{.id, .kind, .predicate, .sentence, subject: s.name, subject_id: s.id,
   stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''), only_ends: coalesce(f.told_end, false),
   valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value
 """
