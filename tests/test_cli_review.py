@@ -40,7 +40,7 @@ def unsure(fields: Any) -> Any:
 @pytest.fixture(scope="module")
 def memory(home: Path) -> Iterator[GraphMemory]:
     """A memory with an unsure model in the home of the command; it keeps the server running."""
-    settings = Settings(data_dir=home, idle_seconds=0)
+    settings = Settings(data_dir=home, idle_seconds=0, undated_start="reference")
     with GraphMemory.open(settings=settings, model=Scripted(judge=unsure), embeddings="offline") as opened:
         yield opened
 

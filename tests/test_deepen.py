@@ -98,6 +98,7 @@ def dated(at: str | None) -> Scripted:
     return model
 
 
+@pytest.mark.told_starts
 def test_what_is_told_of_a_known_fact_takes_the_place_of_what_was_told_before(
     opened: Open, namespace: str, rows: Rows
 ) -> None:

@@ -127,13 +127,14 @@ def test_a_line_is_marked_once_what_it_states_has_ended(world):
     assert f"{line}\n" in world.context("Where does Ann live?")
 
 
+@pytest.mark.told_starts
 def test_what_has_no_date_is_known_from_when_it_was_said(world):
     world.add("I moved to Oslo, undated.", speaker="Ann", at="2021-05-14")
     [fact] = world.facts.about("Ann")
     assert (fact.valid_at, fact.known_from) == (None, datetime(2021, 5, 14, tzinfo=UTC))
     assert sentences(world.facts.about("Ann", as_of="2021-05-13")) == []
     assert sentences(world.facts.about("Ann", as_of="2021-05-14")) == [OSLO]
-    assert f"- {OSLO} (known by 14 May 2021)" in world.context("Oslo")
+    assert f"- {OSLO} (said on 14 May 2021)" in world.context("Oslo")
 
 
 def test_what_is_told_only_by_its_end_held_before_it(world):
@@ -205,10 +206,11 @@ def test_history_knows_the_words_that_were_learned_in_the_namespace(moved):
     assert len(moved.facts.history("Ann", "Kips At")) == 3
 
 
+@pytest.mark.told_starts
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_a_timeline_tells_what_began_ended_and_was_said_in_order(world, asynchronous):
-    world.moves("Oslo", "2021-01-01")
-    world.moves("Paris", "2022-01-01")
+    world.add("I live in Oslo since 2021-01-01", speaker="Ann", at="2021-02-01")
+    world.add("I live in Paris since 2022-01-01", speaker="Ann", at="2022-02-01")
     world.add("I know Bob, undated.", speaker="Ann", at="2021-06-01")
     verbs = Verbs(world.memory, world.namespace, asynchronous=asynchronous)
     assert [(f"{each.at:%Y-%m-%d}", each.kind, each.fact.sentence) for each in verbs.facts.timeline("Ann")] == [

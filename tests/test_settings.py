@@ -59,9 +59,12 @@ def test_every_plain_setting_can_be_set_from_the_environment():
         if each.name in ("entity_types", "fact_types", "budget"):
             continue
         kind = next((kind for kind in sample if kind in str(each.type)), "text")
-        particular = {"fsync": "always", "conflict_strategy": "trust", "plan": "thorough"} | dict.fromkeys(
-            ("base_url", "embedding_base_url", "rerank_url"), "http://here"
-        )
+        particular = {
+            "fsync": "always",
+            "undated_start": "reference",
+            "conflict_strategy": "trust",
+            "plan": "thorough",
+        } | dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here")
         particular |= {"replica_url": "falkor://there", "redact": "secrets"}
         text = particular.get(each.name, sample.get(kind, "text"))
         assert getattr(Settings.from_env({ENV_PREFIX + each.name.upper(): text}), each.name) not in (None, False)

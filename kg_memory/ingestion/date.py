@@ -48,7 +48,10 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
         alone = fact.quoted and spans[fact.start, fact.end] == 1
         within = [one for one in everywhere if fact.start <= one.start and one.end <= fact.end] if alone else []
         words = episode.content[fact.start : fact.end]
-        dated.append(_date_fact(_with_kind(fact), words, within, everywhere, reference))
+        stated = _with_kind(fact)
+        if settings.undated_start == "told":
+            stated = _without_invented_start(stated, everywhere, reference)
+        dated.append(_date_fact(stated, words, within, everywhere, reference))
     return tuple(map(_begin_when_stated, dated) if settings.undated_start == "reference" else dated)
 
 
@@ -77,8 +80,6 @@ def _date_fact(
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
-    if fact.kind in ("state", "former") and _is_invented(first, everywhere, reference):
-        first = None
     if first is None and last is None and len(within) == 1:
         first, last = _read_words(fact, within[0].interval, words)
     start = _find_precision(first, within, everywhere) or Interval()
@@ -100,13 +101,17 @@ def _date_fact(
     )
 
 
-def _is_invented(first: Interval | None, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether the start of a state is the time of speaking, which no words name: that it is so now is none."""
-    if first is None or first.start is None or first.precision not in ("instant", "day"):
-        return False
+def _without_invented_start(fact: StatedFact, everywhere: Iterable[DateMention], reference: datetime) -> StatedFact:
+    """Return *fact* without a start that is the time of speaking, which no words name: that it is so now is none."""
+    first = parse_period(fact.stated_from, reference.tzinfo or UTC)
+    if fact.kind not in ("state", "former") or first is None or first.start is None:
+        return fact
     now = reference.astimezone(UTC)
     is_now = first.start <= now < (first.end or now) or abs(first.start - now).total_seconds() < 60
-    return is_now and not any(_starts_within(mention.interval, first) for mention in everywhere)
+    if not is_now or first.precision not in ("instant", "day"):
+        return fact
+    is_named = any(_starts_within(mention.interval, first) for mention in everywhere)
+    return fact if is_named else replace(fact, stated_from=None)
 
 
 def _starts_within(named: Interval, period: Interval) -> bool:

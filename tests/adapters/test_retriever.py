@@ -135,7 +135,7 @@ def test_a_fact_tells_its_dates_names_and_source(retriever):
         "LIVES_IN",
         ["Oslo"],
     )
-    assert (told["valid_at"], told["invalid_at"], told["precision"]) == ("2023-05-02T10:00:00Z", None, "instant")
+    assert (told["valid_at"], told["invalid_at"], told["precision"]) == ("2023-05-02T10:00:00Z", None, "by")
     assert (told["source_id"], told["speaker"], told["at"]) == ("m2", "Ann", "2023-05-02T10:00:00Z")
     assert (told["start"], told["end"], told["quote"]) == (13, 17, "Oslo")
     assert told["episodes"] == [told["episode"]]

@@ -102,6 +102,7 @@ PARAMS: dict[str, Any] = {
             "reason": "r",
         }
     ],
+    "premises": [{"fact": ID, "premise": ID}],
     "retold": [
         {
             "id": ID,

@@ -84,12 +84,17 @@ RULES = [
     (prompts.RESOLVE, ["name, the aliases and the summary", "most complete", "or null"]),
     (
         prompts.FACTS,
-        ["SCREAMING_SNAKE_CASE", "not among its own objects", "not the only ones", "character by character"],
+        [
+            "SCREAMING_SNAKE_CASE",
+            "not among its own objects",
+            "choose a predicate of your own",
+            "character by character",
+        ],
     ),
-    (prompts.FACTS, ["language of the episode", "ISO 8601", "with the zone", "`valid_at` equal to `at`", "is null"]),
+    (prompts.FACTS, ["language of the episode", "ISO 8601", "with the zone", "is no start", "else null"]),
     (
         prompts.FACTS,
-        ["Never derive a time from another event", "only as exactly as they are known", "first day", "does not last"],
+        ["of this very fact", "only as exactly as it is told", "for a week", "about", "by"],
     ),
     (
         prompts.PREDICATES,
@@ -101,7 +106,7 @@ RULES = [
     ),
     (
         prompts.JUDGE,
-        ["single event in the past", "a second value that is told as an addition", "where a person should"],
+        ["of kind `event` stays so", "a second value that is told as an addition", "where a person should"],
     ),
     (prompts.COMMUNITY, ["Use only what the items say", "two to three short sentences", "key terms", "true now"]),
     (prompts.SUMMARISE, ["Use only what the summary and the facts say", "language", "true now", "only as past"]),

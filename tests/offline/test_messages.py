@@ -38,7 +38,7 @@ CHANGES = [
     ("I stopped using Trello.", [("USES", "Trello", None, SAID)]),
     ("I broke up with Tom yesterday.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-05-24")]),
     ("Tom and I broke up in March.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-03")]),
-    ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-05-25", None)]),
+    ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-01-01", None)]),
     ("I quit smoking.", [("DOES", "smoking", None, SAID)]),
     ("I prefer tea over coffee.", [("PREFERS", "tea", None, None)]),
     ("I'm allergic to peanuts.", [("DISLIKES", "peanuts", None, None)]),

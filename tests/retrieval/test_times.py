@@ -65,10 +65,10 @@ YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
             "from 31 December 2019 to 2020",
             "2019-12-31 - 2020",
         ),
-        ({"known_from": MAY}, "known by 1 May 2023", "by 2023-05-01 - now"),
+        ({"known_from": MAY}, "said on 1 May 2023", "by 2023-05-01 - now"),
         (
             {"known_from": MAY.replace(hour=9), "invalid_at": JUNE},
-            "known by 1 May 2023 09:00, until 1 June 2023",
+            "until 1 June 2023",
             "by 2023-05-01 09:00 - 2023-06-01",
         ),
         ({"valid_at": MAY, "reviewed": False}, "since 1 May 2023, not reviewed", "2023-05-01 - now, not reviewed"),
@@ -90,7 +90,7 @@ def test_a_period_is_told_as_exactly_as_it_is_known(times: dict[str, Any], words
     [
         ({"valid_at": MAY, "invalid_at": JUNE}, "no longer so: from 1 May 2023 to 1 June 2023"),
         ({"invalid_at": JUNE, "end_precision": "month"}, "no longer so: ended June 2023"),
-        ({"known_from": MAY, "invalid_at": JUNE}, "no longer so: known by 1 May 2023, ended 1 June 2023"),
+        ({"known_from": MAY, "invalid_at": JUNE}, "no longer so: ended 1 June 2023"),
         ({"valid_at": MAY, "invalid_at": NOW}, "no longer so: from 1 May 2023 to 1 January 2024"),
         ({"valid_at": MAY, "invalid_at": NOW.replace(day=2)}, "from 1 May 2023 to 2 January 2024"),
         ({"invalid_at": NOW.replace(year=2030)}, "until 1 January 2030"),

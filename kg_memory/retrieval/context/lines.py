@@ -226,7 +226,7 @@ def _date(moment: datetime, precision: Precision = "day") -> str:
 
 def _granularity(moment: datetime) -> Precision:
     """Return how exactly a vague date was told: what begins a year, or a month, stands for all of it."""
-    if moment.day > 1:
+    if moment.day > 1 or moment != midnight(moment):
         return "day"
     return "month" if moment.month > 1 else "year"
 
@@ -304,7 +304,8 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
         case "season":
             return _season(moment)
         case "about" | "by":
-            return f"{precision} {date_in_figures(moment, _granularity(moment))}"
+            exact = _granularity(moment)
+            return f"{precision} {date_in_figures(midnight(moment), exact)}"
     return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
 
 
@@ -320,10 +321,8 @@ def midnight(moment: datetime) -> datetime:
 
 def _round_to_midnight(moment: datetime, precision: Precision) -> datetime:
     """Return the midnight that is meant: a year, say, may have begun in another time zone."""
-    if precision == "instant" or moment >= _LAST_NOON:
+    if precision in ("instant", "by") or moment >= _LAST_NOON:  # "by" is often the time of a message
         return moment
-    if precision == "by":  # often the time of a message
-        return midnight(moment)
     return midnight(moment + timedelta(hours=12))
 
 
