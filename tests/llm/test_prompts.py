@@ -94,7 +94,7 @@ RULES = [
     (prompts.FACTS, ["language of the episode", "ISO 8601", "with the zone", "is no start", "else null"]),
     (
         prompts.FACTS,
-        ["of this very fact", "only as exactly as it is told", "for a week", "about", "by"],
+        ["the occasion that it is part of", "only as exactly as it is told", "for a week", "about", "by"],
     ),
     (
         prompts.PREDICATES,
