@@ -1,7 +1,7 @@
 """How true what is read is: facts, dates, identities and losses, by annotated messages and recorded answers.
 
     python -m benchmarks.reading [--plans standard,offline] [--half open|closed|both] [--set DIR] [--recordings DIR]
-        [--hand DIR] [--only NAME,...] [-v] [--out FILE.json]
+        [--hand DIR] [--only NAME,...] [--unjudged FILE.jsonl] [-v] [--out FILE.json]
 
 The set, `benchmarks/reading_data/set`, has a file a conversation: messages, and what an attentive person would note of
 each. It was annotated and frozen before the prompts were written, without sight of them. The model's answers were
@@ -9,17 +9,19 @@ recorded without sight of the annotations. They are replayed over HTTP, and a pr
 
 A stated fact is *right* if it is one that the annotation of its message has: the same subject and object, by any of
 their names, and words of the same meaning; each can be had once. What the annotation marks as optional, or as told
-before, is right, but not asked for.
+before, is right, but not asked for. No annotation is complete: whether a message states what is in none was judged
+from the message alone, without sight of the annotation or of who read it (`judged.jsonl`); what is not judged is wrong.
 
 | column | what it is |
 | --- | --- |
-| precision, recall | of the facts that messages state |
+| annotated | of all stated facts, those that the annotation has |
+| precision, recall | of the facts that messages state; precision with those judged to be stated |
 | date | right facts with a told start or end: the share whose dates lie within the told stretch |
 | precision of dates | of these, the share with the same precision |
 | tense | right facts: past, present or planned as told |
 | false starts | of all stated facts, those with a start where none is told |
 | false ends | of the states that hold to the end by the annotations, those that the graph ended or refuted |
-| wrong merges | entities of the graph that are two of the annotation |
+| wrong merges | entities of the graph that have, by a name of each, the facts of two of the annotation |
 | split | entities of the annotation that are several in the graph |
 | lost | entities of asked-for facts that the graph does not link to their message |
 """
@@ -50,6 +52,8 @@ DATA = Path(__file__).parent / "reading_data"
 SLACK = {"about": 0.75, "by": 0.5, "after": 0.5}
 """How far beyond the told stretch a vague date may lie, in parts of the time between it and the message."""
 JSON = dict[str, Any]
+Judged = Mapping[tuple[str, str], bool]
+"""Whether a message, by its id, states a sentence that its annotation does not have."""
 
 
 @dataclass
@@ -156,8 +160,9 @@ def _within(one: str, another: str) -> bool:
 def match(conversation: Conversation, graph: Graph, message: JSON) -> tuple[list[tuple[JSON, JSON]], list[JSON]]:
     """Return the pairs of annotated and stated facts of *message*, and the stated facts that are in none."""
     stated = list(graph.statements[message["id"]])
+    said_at = datetime.fromisoformat(message["at"])
     candidates = [
-        (score, -place, number)
+        (score + is_tense_right(fact, statement, graph, said_at) / 2, -place, number)
         for place, fact in enumerate(message["facts"])
         for number, statement in enumerate(stated)
         if (score := likeness(conversation, graph, fact, statement))
@@ -192,6 +197,17 @@ def likeness(conversation: Conversation, graph: Graph, fact: JSON, statement: JS
     return 2 if any(plain(name) in plain(text) for name in names) else 0
 
 
+def _bears(own: Iterable[str], names: Iterable[str]) -> bool:
+    """Return whether one of the names of an entity of the graph is one of *names*."""
+    return not {plain(name) for name in names}.isdisjoint(own)
+
+
+def _is_of(own: Iterable[str], names: Iterable[str]) -> bool:
+    """Return whether an entity of the graph is named after one of *names* as its owner: "Ann's sister", "安娜的妹妹"."""
+    owners = re.compile("|".join(rf"\b{re.escape(plain(name))}(?:['’]s?\b|的)" for name in names))
+    return any(owners.match(name) for name in own)
+
+
 def _has_stem(text: str, stem: str) -> bool:
     return stem in text if not stem.isascii() else re.search(rf"\b{re.escape(stem)}", text) is not None
 
@@ -213,7 +229,7 @@ def is_date_right(told: JSON, dated: str | None, said_at: datetime) -> bool:
     if dated is None:
         return False
     begin, end = stretch(told, said_at.tzinfo)
-    slack = timedelta(hours=1)
+    slack = timedelta(days=3 if told["precision"] == "week" else 0, hours=1)  # weeks begin on Sunday for some
     if told.get("vague"):
         slack = max(abs(said_at - begin) * SLACK[told["vague"]], timedelta(days=7))
     return begin - slack <= datetime.fromisoformat(dated) <= end + slack
@@ -229,6 +245,12 @@ def tense_of(statement: JSON, stored: JSON, said_at: datetime) -> str:
     return "future" if start is not None and start > said_at else "present"
 
 
+def is_tense_right(fact: JSON, statement: JSON, graph: Graph, said_at: datetime) -> bool:
+    """Return whether a stated fact has the tense of the annotated one; of an event the present will do."""
+    tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
+    return tense == fact["tense"] or (fact["kind"] == "event" and tense in ("past", "present"))
+
+
 # Scores
 
 
@@ -240,6 +262,7 @@ class Score(Counter[str]):
         return [
             str(self["stated"]),
             ratio(self["right"], self["stated"]),
+            ratio(self["right"] + self["judged_right"], self["stated"]),
             ratio(self["recalled"], self["asked"]),
             ratio(self["dates_right"], self["dates"]),
             ratio(self["precisions_right"], self["dates_right"]),
@@ -253,7 +276,7 @@ class Score(Counter[str]):
 
 
 COLUMNS = (
-    "stated facts", "precision", "recall", "date", "precision of dates", "tense", "false starts", "false ends",
+    "stated facts", "annotated", "precision", "recall", "date", "precision of dates", "tense", "false starts", "false ends",
     "wrong merges", "split", "lost",
 )  # fmt: skip
 
@@ -263,14 +286,14 @@ def ratio(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "-"
 
 
-def score(conversation: Conversation, graph: Graph, explain: list[str]) -> Score:
+def score(conversation: Conversation, graph: Graph, judged: Judged, explain: list[str]) -> Score:
     """Return the counts for a conversation; what is wrong is added to *explain*, a line each."""
     counts = Score()
     keys_of, ids_of = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     statement_of: dict[str, JSON] = {}
     for message in conversation.messages:
         pairs, extra = match(conversation, graph, message)
-        _count_facts(counts, message, pairs, extra, graph, explain)
+        _count_facts(counts, message, pairs, extra, graph, judged, explain)
         for fact, statement in pairs:
             statement_of[fact["id"]] = statement
             _note_identities(conversation, graph, fact, statement, keys_of, ids_of)
@@ -297,6 +320,7 @@ def _count_facts(
     pairs: Sequence[tuple[JSON, JSON]],
     extra: Sequence[JSON],
     graph: Graph,
+    judged: Judged,
     explain: list[str],
 ) -> None:
     said_at = datetime.fromisoformat(message["at"])
@@ -310,14 +334,18 @@ def _count_facts(
     explain.extend(f"{fact['id']} missed: {fact['sentence']}" for fact in missed)
     for statement in extra:
         stored = graph.facts[statement["fact"]]
-        explain.append(f"{message['id']} extra: {stored['predicate']}: {stored['sentence']}")
+        verdict = judged.get((message["id"], stored["sentence"]))
+        counts["judged_right"] += bool(verdict)
+        counts["unjudged"] += verdict is None
+        how = {True: "judged right", False: "judged wrong", None: "not judged"}[verdict]
+        explain.append(f"{message['id']} extra, {how}: {stored['predicate']}: {stored['sentence']}")
     for fact, statement in pairs:
         sentence = graph.facts[statement["fact"]]["sentence"]
         counts["paired"] += 1
-        tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
-        right = tense == fact["tense"] or (fact["kind"] == "event" and tense in ("past", "present"))
+        right = is_tense_right(fact, statement, graph, said_at)
         counts["tenses_right"] += right
         if not right:
+            tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
             explain.append(f"{fact['id']} tense {tense}, not {fact['tense']}: {sentence}")
         if statement["valid_at"] is not None and fact["start"] is None:
             counts["false_starts"] += 1
@@ -354,12 +382,14 @@ def _note_identities(
     stored = graph.facts[statement["fact"]]
     ends = [stored["subject"], *stored["objects"]]
     for key in filter(None, (fact["subject"], fact["object"])):
-        for id_ in ends:
-            if may_be(graph.names[id_], conversation.entities[key]["names"]):
-                keys_of[id_].add(key)
-                ids_of[key].add(id_)
-                ends.remove(id_)
-                break
+        names = conversation.entities[key]["names"]
+        likely = [id_ for id_ in ends if may_be(graph.names[id_], names) and not _is_of(graph.names[id_], names)]
+        likely.sort(key=lambda id_: not _bears(graph.names[id_], names))
+        if likely:
+            if _bears(graph.names[likely[0]], names):
+                keys_of[likely[0]].add(key)
+            ids_of[key].add(likely[0])
+            ends.remove(likely[0])
 
 
 def _lost(conversation: Conversation, graph: Graph, message: JSON, explain: list[str]) -> Iterator[str]:
@@ -371,6 +401,27 @@ def _lost(conversation: Conversation, graph: Graph, message: JSON, explain: list
         if not any(may_be(own, names) for own in mentioned):
             explain.append(f"{message['id']} lost entity: {key}")
             yield key
+
+
+# Judging
+
+
+def load_judged(path: Path) -> Judged:
+    """Return what was judged of sentences that no annotation has."""
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
+    return {(row["message"], row["sentence"]): row["stated"] for row in rows}
+
+
+def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> Iterator[JSON]:
+    """Yield the stated facts that no annotation has and nobody judged, each with its message and those before it."""
+    texts = [f"{row['at']} {row['speaker'] or ''}: {row['content']}" for row in conversation.episodes()]
+    for place, message in enumerate(conversation.messages):
+        _, extra = match(conversation, graph, message)
+        for statement in extra:
+            sentence = graph.facts[statement["fact"]]["sentence"]
+            if (message["id"], sentence) not in judged:
+                before = texts[max(place - 5, 0) : place]
+                yield {"message": message["id"], "text": texts[place], "before": before, "sentence": sentence}
 
 
 # Running
@@ -406,10 +457,12 @@ def main() -> None:
     parser.add_argument("--recordings", type=Path, default=DATA / "recordings")
     parser.add_argument("--hand", type=Path, help="answer by hand what was not recorded, in this folder")
     parser.add_argument("--only", help="the names of conversations, separated by commas")
+    parser.add_argument("--unjudged", type=Path, help="write what is still to be judged to this file")
     parser.add_argument("-v", "--verbose", action="store_true", help="list what is wrong")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     conversations = _choose(chosen.set, chosen.half, chosen.only)
+    judged, unjudged = load_judged(DATA / "judged.jsonl"), []
     totals: dict[str, Score] = {}
     print(f"| plan | messages | {' | '.join(COLUMNS)} |\n|{' --- |' * (len(COLUMNS) + 2)}")
     with tempfile.TemporaryDirectory(prefix="kg-reading-") as name, fresh_database() as url:
@@ -421,13 +474,18 @@ def main() -> None:
                 with ThreadPoolExecutor(len(conversations) if chosen.hand else 1) as pool:
                     graphs = list(pool.map(read, conversations))
             for conversation, graph in zip(conversations, graphs, strict=True):
-                by_name[conversation.name] = score(conversation, graph, explain)
+                by_name[conversation.name] = score(conversation, graph, judged, explain)
+                unjudged += list_unjudged(conversation, graph, judged)
                 total.update(by_name[conversation.name])
             totals[plan] = total
             messages = sum(len(one.messages) for one in conversations)
             print(f"| {plan} | {messages} | {' | '.join(total.table_row())} |", flush=True)
             if chosen.verbose:
                 print("\n".join(explain), file=sys.stderr)
+    if chosen.unjudged:
+        rows = {(row["message"], row["sentence"]): row for row in unjudged}
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values())
+        chosen.unjudged.write_text("".join(lines), encoding="utf-8")
     if chosen.out:
         chosen.out.write_text(json.dumps(totals, indent=1), encoding="utf-8")
 

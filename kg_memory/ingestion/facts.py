@@ -25,7 +25,7 @@ from kg_memory.runtime.effects import ask
 from kg_memory.runtime.flow import Flow, every
 from kg_memory.settings import Settings
 from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
-from kg_memory.text.predicates import is_lasting, predicate_name
+from kg_memory.text.predicates import is_lasting, is_present, predicate_name
 
 
 class Reading(NamedTuple):
@@ -93,12 +93,39 @@ def state_facts(draft: Draft, readings: Iterable[Reading], meanings: Mapping[str
     facts: dict[str, StatedFact] = {}
     ids: dict[tuple[int, int], str] = {}
     premises: dict[str, list[tuple[int, int]]] = {}
+    readings = _with_kinds(readings, meanings)
     for reading in readings:
-        fact = _state(draft, reading.piece, reading.fact, meanings[predicate_name(reading.fact.predicate)])
+        fact = _state(draft, reading.piece, reading.fact, _find_meaning(reading.fact, meanings))
         facts.setdefault(fact.id, fact)
         ids[reading.piece.start, reading.place] = fact.id
         premises.setdefault(fact.id, []).extend((reading.piece.start, place) for place in reading.fact.rests_on)
     return tuple(replace(fact, premises=_find_premises(fact, premises[fact.id], ids)) for fact in facts.values())
+
+
+def _find_meaning(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
+    """Return the meaning of the predicate; what happens is not the state that it begins, and has a name of its own."""
+    name = predicate_name(fact.predicate)
+    meaning = meanings[name]
+    if fact.kind in ("event", "plan") and name != meaning.name and is_present(meaning.name):
+        return Meaning(name, single_valued=False, family="plan" if fact.kind == "plan" else None)
+    return meaning
+
+
+def _with_kinds(readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> list[Reading]:
+    """Return *readings*, an event as the state that it begins where that is not stated beside it: "moved to Oslo"."""
+    readings = list(readings)
+    names = [meanings[predicate_name(reading.fact.predicate)].name for reading in readings]
+    states = {
+        (reading.fact.subject, name)
+        for reading, name in zip(readings, names, strict=True)
+        if reading.fact.kind in ("state", "former")
+    }
+    return [
+        reading._replace(fact=reading.fact.model_copy(update={"kind": "state"}))
+        if reading.fact.kind == "event" and is_lasting(name) and (reading.fact.subject, name) not in states
+        else reading
+        for reading, name in zip(readings, names, strict=True)
+    ]
 
 
 def _find_premises(
@@ -214,5 +241,5 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
         stated_at=draft.episode.at,
         confidence=min(max(reading.confidence, 0.0), 1.0),
         edge_type=reading.edge_type,
-        kind="state" if reading.kind == "event" and is_lasting(meaning.name) else reading.kind,
+        kind=reading.kind,
     )

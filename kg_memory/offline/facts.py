@@ -159,7 +159,7 @@ def write_facts(
 def _write_fact(
     statement: Statement, reading: Reading, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return the words and the times of *statement*, one of *reading*; `Statement.kind` and `tense` go here, too."""
+    """Return the words and the times of *statement*, one of *reading*."""
     words = content[statement.start : statement.end]
     dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
@@ -171,13 +171,14 @@ def _write_fact(
     spans = [(date.start + statement.start, date.end + statement.start) for date in inside]
     planned = dict(zip(spans, inside, strict=True)) if statement.change == "plans" else {}
     over = end is not None and end <= at
-    kind = "co_occurrence" if statement.predicate == GENERAL else "semantic"
+    edge_type = "co_occurrence" if statement.predicate == GENERAL else "semantic"
     return {
+        "kind": "former" if (statement.kind, statement.tense) == ("state", "past") else statement.kind,
         "sentence": write_sentence(statement, content, speaker, over=over, dates=spans, planned=planned)[:2000],
         "quote": content[start:stop][:4000],
         "valid_at": _write_date(begin, dates, at),
         "invalid_at": _write_date(end, dates, at),
-        "edge_type": "causal" if statement.causal else kind,
+        "edge_type": "causal" if statement.causal else edge_type,
         "confidence": statement.confidence,
     }
 

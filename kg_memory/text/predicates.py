@@ -179,7 +179,7 @@ def is_lasting(name: str) -> bool:
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
-    return predicate.single_valued is True and _is_present(predicate.name)
+    return predicate.single_valued is True and is_present(predicate.name)
 
 
 @cache
@@ -225,7 +225,7 @@ def _lasts(base: Predicate | None) -> bool:
     """Tell whether *base* is a state ("lives in") rather than an event ("visited")."""
     if base is None or base.family in _LIFELONG:
         return False
-    return base.single_valued is True or _is_present(base.name)
+    return base.single_valued is True or is_present(base.name)
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
@@ -397,12 +397,13 @@ def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predi
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:
         return
-    is_present = _is_present(written)
-    if is_present == _is_present(current.name):
+    is_now = is_present(written)
+    if is_now == is_present(current.name):
         stems[stem] = None
-    elif is_present:
+    elif is_now:
         stems[stem] = predicate
 
 
-def _is_present(name: str) -> bool:
+def is_present(name: str) -> bool:
+    """Return whether *name*, a canonical one, is in the present tense: LIVES_IN."""
     return name.partition("_")[0].endswith("S")
