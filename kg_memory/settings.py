@@ -160,6 +160,9 @@ class Settings:
     undated_start: UndatedStart = "told"
     """The start of a state that is told in the present tense without one: ``told`` gives it none, it is known to be so
     from when it was said; ``reference`` lets it begin when it was said (Zep 2.2.3)."""
+    compare_threshold: float | None = None
+    """Cosine similarity of sentences from which facts that share an end are compared; None suits the embedding model.
+    Facts that share none are compared from halfway between this and 1."""
     conflict_strategy: ConflictStrategy = "recency"
     """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
     the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
@@ -294,6 +297,7 @@ _LIMITS: Mapping[str, _Limits] = {
     "default_ttl": _Limits(0, 100 * 365 * 24 * 3600.0, above=True),
     "surprise_threshold": _Limits(0, 2),
     "note_link_threshold": _Limits(0, 1),
+    "compare_threshold": _Limits(0, 1),
     "abstain_below": _Limits(0, 1),
     "temporal_decay_rate": _Limits(0, 10),
 }

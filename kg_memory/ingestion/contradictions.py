@@ -1,10 +1,11 @@
 """Candidates for contradictions: which facts are compared, how the model is asked, and what its verdicts do.
 
-Facts are compared that share an endpoint (C49, D32). What code finds to be said again is not asked about; all that is
-left is one question for the whole episode: first whether two facts say the same (step 7, dedupe), and only then whether
-one ends or refutes the other (step 8, invalidate).
+Facts are compared that share an end in any role (C49, D32), or are near in meaning to one another. What code finds to
+be said again is not asked about; all that is left is one question for the whole episode: first whether two facts say
+the same (step 7, dedupe), and only then whether one ends or refutes the other (step 8, invalidate).
 
-A verdict is kept by the text that the question shows of its pair, so the same pair is asked about once.
+A verdict is kept by what the two facts state, of which entities by their ids, and when: so the same pair is asked about
+once, also where an entity has another name by then.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from kg_memory.ingestion.state import Draft
 from kg_memory.llm.joint import Question
 from kg_memory.llm.prompts import JUDGE
 from kg_memory.llm.prompts.answers import FactVerdicts
-from kg_memory.runtime.effects import embed, read
+from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, iso_of
@@ -43,12 +44,22 @@ from kg_memory.temporal.policy import ConflictPolicy, Relation
 from kg_memory.text import predicates
 from kg_memory.text.identity import verdict_id
 
-FARTHEST = 0.5
-"""Cosine distance beyond which a fact that shares an endpoint is no candidate, unless it is of the same family."""
+LEAST_SIMILARITY = 0.5
+"""Cosine similarity below which a fact that shares an end is no candidate, unless it is of the same family; used where
+the settings have none for the embedding model."""
+NEAREST = 3
+"""The most candidates that are near in meaning, that share no end, and that begin before a fact or after it.
+
+Of 170 facts about one person, that which a new one contradicts is mostly the nearest, and nearly always among three.
+"""
 Candidates = Mapping[str, CandidateFact]
 """Known facts by their ids."""
 Shown = dict[str, Any]
-"""A new fact as the question shows it, and under `existing` the known ones."""
+"""A new fact as the question shows it, and under `existing` the known ones.
+
+Each of these has the `KEY` of the pair, which is not shown.
+"""
+KEY = "key"
 Judged = Mapping[str, PairVerdict | None]
 """Verdicts by the keys of pairs; ``None`` where the two are unrelated."""
 
@@ -57,11 +68,11 @@ Judged = Mapping[str, PairVerdict | None]
 
 
 def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False) -> Flow[Related]:
-    """Return, for each new fact, the known ones: of the same pair, of its family, or near in meaning.
+    """Return, for each new fact, the known ones that share an end and are of its family or near in meaning.
 
-    Of *declared* facts, which no model compares, only those of the same pair, and of a single-valued family.
-    With them come the revisions of the entities that it is about, by which changes until it is saved are noticed, and
-    the histories of facts that are known in the same words.
+    The nearest of the whole graph are among them, whatever their ends. Of *declared* facts, which no model compares,
+    only those of the same pair, and of a single-valued family. With them come the revisions of the entities that it is
+    about, by which changes until it is saved are noticed, and the histories of facts that are known in the same words.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     rows = _search_rows(facts, declared=declared)
@@ -71,9 +82,11 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
     records = yield from read(
         queries.RELATED_FACTS,
         ends=sorted(revisions),
-        pairs=_pair_rows(facts),
+        pairs=_pair_rows(facts, vectors),
         facts=[{**row, "embedding": vector} for row, vector in zip(rows, vectors, strict=True)],
-        farthest=-1.0 if declared else FARTHEST,
+        farthest=-1.0 if declared else farthest(settings),
+        farthest_anywhere=-1.0 if declared else farthest(settings) / 2,
+        nearest=nearest(settings),
         limit=settings.candidates,
     )
     candidates: tuple[dict[str, CandidateFact], ...] = tuple({} for _ in facts)
@@ -85,8 +98,23 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         elif record["kind"] == "history":
             histories.append(value)
         elif value["id"] not in candidates[record["new"]]:
-            candidates[record["new"]][value["id"]] = from_plain(CandidateFact, value)
+            candidates[record["new"]][value["id"]] = from_plain(
+                CandidateFact, {name: part for name, part in value.items() if name != "revision"}
+            )
+            if revisions.keys().isdisjoint((value["subject_id"], *value["object_ids"])):
+                revisions[value["subject_id"]] = value["revision"]
     return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
+
+
+def nearest(settings: Settings) -> int:
+    """Return the most candidates of each kind, but for those of the same two entities."""
+    return min(NEAREST, settings.candidates // 2 + 1)
+
+
+def farthest(settings: Settings) -> float:
+    """Return the cosine distance within which facts that share an end are compared."""
+    least = settings.compare_threshold
+    return 1.0 - (LEAST_SIMILARITY if least is None else least)
 
 
 def fits(related: Related, facts: Sequence[StatedFact]) -> bool:
@@ -101,8 +129,7 @@ def _search_rows(facts: Sequence[StatedFact], *, declared: bool = False) -> list
             "new": place,
             "id": fact.id,
             "sentence": fact.sentence,
-            "subject": None if declared and not fact.single_valued else fact.subject_id,
-            "objects": [] if declared else list(fact.object_ids),
+            "ends": _search_ends(fact, declared=declared),
             "predicate": fact.predicate,
             "family": fact.family,
             "one_at_a_time": fact.single_valued is not False,
@@ -112,15 +139,21 @@ def _search_rows(facts: Sequence[StatedFact], *, declared: bool = False) -> list
     ]
 
 
-def _pair_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    pairs = [
-        (new, fact.subject_id, end) for new, fact in enumerate(facts) for end in fact.object_ids or (fact.subject_id,)
-    ]
-    return [
-        {"new": new, "subject": one, "object": another}
-        for new, subject, end in pairs
-        for one, another in ((subject, end), (end, subject))
-    ]
+def _search_ends(fact: StatedFact, *, declared: bool) -> list[str]:
+    """Return the ids of the entities around which rivals of *fact* are looked up."""
+    if not declared:
+        return [fact.subject_id, *fact.object_ids]
+    return [fact.subject_id] if fact.single_valued else []
+
+
+def _pair_rows(facts: Sequence[StatedFact], vectors: Sequence[Vector]) -> list[JSON]:
+    rows: list[JSON] = []
+    for new, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
+        relation = {"predicate": fact.predicate, "family": fact.family, "embedding": vector}
+        for end in fact.object_ids or (fact.subject_id,):
+            for one, another in ((fact.subject_id, end), (end, fact.subject_id)):
+                rows.append({"new": new, "subject": one, "object": another, **relation})
+    return rows
 
 
 def _fingerprint(rows: Sequence[Row]) -> str:
@@ -253,7 +286,17 @@ def _show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[Stated
         "kind": fact.kind if fact.kind != "state" else None,
         "one_at_a_time": bool(fact.single_valued),
     }
-    return {**_without_empty(own), "existing": [_show_candidate(candidate, names, fact) for candidate in among]}
+    existing = [
+        {**_show_candidate(candidate, names, fact), KEY: _pair_key(fact, candidate, episode.at)} for candidate in among
+    ]
+    return {**_without_empty(own), "existing": existing}
+
+
+def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
+    """Return the key of a pair, by all that the question shows but names, which may change."""
+    dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
+    pair = [(*_ends(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
+    return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> Shown:
@@ -281,9 +324,8 @@ def _without_empty(shown: Shown) -> Shown:
 
 
 def pair_keys(shown: Shown) -> list[str]:
-    """Return a key for each pair of the new fact and a known one: by all that the question shows of the two."""
-    new = {name: value for name, value in shown.items() if name != "existing"}
-    return [hashlib.sha256(json.dumps([new, candidate]).encode()).hexdigest()[:32] for candidate in shown["existing"]]
+    """Return the key of each pair of the new fact and a known one."""
+    return [candidate[KEY] for candidate in shown["existing"]]
 
 
 def pair_question(shown: Mapping[int, Shown], judged: Judged) -> Question[dict[str, PairVerdict | None]]:
@@ -294,13 +336,16 @@ def pair_question(shown: Mapping[int, Shown], judged: Judged) -> Question[dict[s
     keys: dict[int, list[str]] = {}
     items: list[Shown] = []
     for new, fact in shown.items():
-        pairs = zip(pair_keys(fact), fact["existing"], strict=True)
-        unseen = [(key, candidate) for key, candidate in pairs if key not in judged]
+        unseen = [candidate for candidate in fact["existing"] if candidate[KEY] not in judged]
         if unseen:
-            keys[new] = [key for key, _ in unseen]
-            existing = [{"id": place, **candidate} for place, (_, candidate) in enumerate(unseen)]
+            keys[new] = [candidate[KEY] for candidate in unseen]
+            existing = [_number(place, candidate) for place, candidate in enumerate(unseen)]
             items.append({"id": new, **fact, "existing": existing})
     return Question(JUDGE, "facts", items, partial(_judge, keys=keys, judged=judged))
+
+
+def _number(place: int, candidate: Shown) -> Shown:
+    return {"id": place, **{name: value for name, value in candidate.items() if name != KEY}}
 
 
 def _judge(

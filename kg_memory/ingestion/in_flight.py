@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import mul
+from operator import itemgetter, mul
 
-from kg_memory.ingestion.contradictions import FARTHEST, Candidates, as_candidate, is_first
+from kg_memory.ingestion.contradictions import Candidates, as_candidate, farthest, is_first, nearest
 from kg_memory.ingestion.facts import places_of
 from kg_memory.ingestion.namesakes import Candidate, may_be_of_type
 from kg_memory.ingestion.owners import is_bare_noun, split_owner
@@ -145,7 +145,8 @@ class FactsInFlight:
     """The facts of the episodes that come first, by the entities that they join."""
 
     def __init__(self, settings: Settings) -> None:
-        self._most = settings.candidates
+        self._most, self._nearest = settings.candidates // 2 + 1, nearest(settings)
+        self._farthest = farthest(settings)
         self._facts: defaultdict[str, dict[str, _Fact]] = defaultdict(dict)
         self._restated: dict[str, CandidateFact] = {}
         """Facts under the words that they will have, by their ids, where those in flight were stated first."""
@@ -176,18 +177,24 @@ class FactsInFlight:
         around: dict[str, _Fact] = {}
         for end in (fact.subject_id, *fact.object_ids):
             around |= self._facts[end]
-        near: list[tuple[bool, float, str, CandidateFact]] = []
+        near: list[tuple[float, str, CandidateFact]] = []
+        rivals: list[tuple[int, str, CandidateFact]] = []
         pairs: list[tuple[str, CandidateFact]] = []
         for id_, flying in around.items():
             rival, distance = flying.fact, 1.0 - similarity(vector, flying.vector)
             same = rival.predicate == fact.predicate
-            akin = fact.family is not None and rival.family == fact.family
-            if _joins_both(rival, fact):
+            is_near = distance <= self._farthest or (fact.family is not None and rival.family == fact.family)
+            if _joins_both(rival, fact) and (same or is_near):
                 pairs.append((id_, flying.candidate))
-            elif _shares_a_side(rival, fact) and (same or akin or distance < FARTHEST):
-                near.append((not same, distance, id_, flying.candidate))
-        nearest = [(id_, candidate) for _, _, id_, candidate in sorted(near, key=lambda row: row[:3])]
-        return dict((*pairs[-self._most :], *nearest[: self._most]))
+            elif same and fact.single_valued is not False:
+                rivals.append((abs(rival.begin - fact.begin), id_, flying.candidate))
+            elif is_near:
+                near.append((distance, id_, flying.candidate))
+        chosen = [
+            *sorted(rivals, key=itemgetter(0, 1))[: 2 * self._nearest],
+            *sorted(near, key=itemgetter(0, 1))[: self._nearest],
+        ]
+        return dict((*pairs[-self._most :], *((id_, candidate) for _, id_, candidate in chosen)))
 
 
 def similarity(one: Vector, another: Vector) -> float:
@@ -217,7 +224,3 @@ def _joins_both(rival: StatedFact, fact: StatedFact) -> bool:
     if rival.subject_id == fact.subject_id:
         return not set(rival.object_ids).isdisjoint(fact.object_ids)
     return rival.subject_id in fact.object_ids and fact.subject_id in rival.object_ids
-
-
-def _shares_a_side(rival: StatedFact, fact: StatedFact) -> bool:
-    return rival.subject_id == fact.subject_id or not set(rival.object_ids).isdisjoint(fact.object_ids)

@@ -71,7 +71,9 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(("predicate", "name", "canonical", "object", "edited", "ruling", "expected"), ID),
     **dict.fromkeys(("since", "until", "before", "at", "now", "believed_at", "gap", "begun_at"), 1_700_000_000_000_000),
     **dict.fromkeys(("edited_from", "edited_until", "edited_precision", "edited_end_precision"), 1_700_000_000_000_000),
-    **dict.fromkeys(("limit", "most", "length", "depth", "hub", "sources", "words", "version", "interrupted"), 10),
+    **dict.fromkeys(
+        ("limit", "most", "nearest", "length", "depth", "hub", "sources", "words", "version", "interrupted"), 10
+    ),
     **dict.fromkeys(("lenient", "unreviewed", "single_valued", "reading", "kept"), False),
     **{each: [ID] for each in ("known", "reopened", "subjects", "rulings", "kinds", "statuses", "plans", "ends")},
     "spent": [],
@@ -116,7 +118,7 @@ PARAMS: dict[str, Any] = {
             "told_end": False,
         }
     ],
-    **dict.fromkeys(("threshold", "farthest", "share", "k1", "b", "average"), 0.5),
+    **dict.fromkeys(("threshold", "farthest", "farthest_anywhere", "share", "k1", "b", "average"), 0.5),
     "ids": [ID],
     "links": [{"one": ID, "other": ID, "similarity": 1.0}],
     "keys": [ID],
@@ -135,8 +137,19 @@ PARAMS: dict[str, Any] = {
     "lengths": [{"id": ID, "n": 1}],
     "beginning": "os",
     "names": [{"new": 0, "alias": ID, "type": "Person", "embedding": VECTOR, "terms": ["oslo"]}],
-    "pairs": [{"new": 0, "subject": ID, "object": ID}],
-    "facts": [{"new": 0, "subject": ID, "objects": [ID], "predicate": "P", "embedding": VECTOR, "not": ID, "id": ID}],
+    "pairs": [{"new": 0, "subject": ID, "object": ID, "predicate": "P", "family": None, "embedding": VECTOR}],
+    "facts": [
+        {
+            "new": 0,
+            "subject": ID,
+            "objects": [ID],
+            "ends": [ID],
+            "predicate": "P",
+            "embedding": VECTOR,
+            "not": ID,
+            "id": ID,
+        }
+    ],
     "entities": [{"key": "k", "id": ID, "name": "n", "type": "t", "aliases": [], "alias_keys": ["k"]}],
     "named": [{"key": "k", "name": "n", "embedding": VECTOR}],
     "entity_terms": [TERM],

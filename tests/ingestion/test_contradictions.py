@@ -52,7 +52,7 @@ def stored(id_: str = "old", place: int = 0, objects: tuple[str, ...] = ("Oslo",
     value = {
         "id": id_, "subject": "Ann", "subject_id": "id Ann", "predicate": "LIVES_IN", "sentence": f"Of {id_}.",
         "objects": list(objects), "object_ids": [f"id {name}" for name in objects], "stated_at": 0, "stated_by": "",
-        "only_ends": False, "valid_at": 5, "invalid_at": OPEN_END,
+        "only_ends": False, "revision": 0, "valid_at": 5, "invalid_at": OPEN_END,
         "beliefs": [{"valid_at": 5, "invalid_at": OPEN_END}],
     }  # fmt: skip
     return {"kind": "candidate", "new": place, "value": {**value, **given}}
@@ -114,8 +114,8 @@ def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
         ("id Ann", "id Paris"), ("id Paris", "id Ann"), ("id Ann", "id Bob"), ("id Bob", "id Ann"),
     ]  # fmt: skip
     [row] = related.params["facts"]
-    assert (row["subject"], row["predicate"], row["family"]) == ("id Ann", "LIVES_IN", "residence")
-    assert (row["objects"], row["embedding"]) == (["id Paris", "id Bob"], [0.5])
+    assert (row["predicate"], row["family"]) == ("LIVES_IN", "residence")
+    assert (row["ends"], row["embedding"]) == (["id Ann", "id Paris", "id Bob"], [0.5])
     assert all(each.params["limit"] == 3 for each in effects if isinstance(each, Query) and "limit" in each.params)
 
 

@@ -241,12 +241,55 @@ def existing(model: Scripted) -> list[str]:
     return sorted(old["sentence"] for fact in model.asks("judge")[-1]["facts"] for old in fact["existing"])
 
 
-def test_facts_that_share_no_endpoint_are_never_compared(memory, namespace, model, say):
+def test_facts_that_share_no_end_are_not_compared_unless_they_are_near(memory, namespace, model, say):
     for number in range(5):
         memory.add(f"Carl{number} lives in Rome.", speaker="Carl", at="2024-01-01", namespace=namespace)
     say("I live in Oslo.", "2024-01-02")
     say("I live in Paris.", "2024-01-03")
     assert existing(model) == ["Ann lives in Oslo"]
+
+
+def employ(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
+    """Return a rule that states those facts, by subject, predicate, object and sentence, where both are named."""
+
+    def rule(fields: Any) -> Any:
+        ids = {entity["name"]: entity["id"] for entity in fields["entities"]}
+        stated = [
+            {
+                "subject": ids[subject], "predicate": predicate, "objects": [ids[object_]], "sentence": sentence,
+                "quote": fields["episode"]["content"], "valid_at": None, "invalid_at": None, "confidence": 0.9,
+                "edge_type": "semantic",
+            }
+            for subject, predicate, object_, sentence in facts
+            if subject in ids and object_ in ids
+        ]  # fmt: skip
+        return {"facts": stated}
+
+    return rule
+
+
+def test_facts_that_share_an_end_in_another_role_are_compared(memory, namespace, model):
+    model.rules["facts"] = employ(
+        ("Acme", "EMPLOYS", "Ann", "Acme employs Ann"), ("Ann", "WORKS_AT", "Globex", "Ann is employed by Globex")
+    )
+    model.rules["judge"] = judging("supersedes")
+    memory.add("Acme employs Ann.", at="2024-01-01", namespace=namespace)
+    memory.add("Ann is now employed by Globex.", at="2024-06-01", namespace=namespace)
+    assert existing(model) == ["Acme employs Ann"]
+    current = memory.facts.about("Ann", as_of="2024-07-01", namespace=namespace)
+    assert [fact.sentence for fact in current] == ["Ann is employed by Globex"]
+
+
+def test_facts_that_share_no_end_are_compared_where_they_are_nearly_the_same(memory, namespace, model):
+    sentences = "The weekly meeting of all is on Monday", "The weekly meeting of all is on Friday"
+    model.rules["facts"] = employ(
+        ("Meeting", "IS_ON", "Monday", sentences[0]), ("Sync", "IS_ON", "Friday", sentences[1])
+    )
+    model.rules["judge"] = judging("supersedes")
+    memory.add("Meeting Monday.", at="2024-01-01", namespace=namespace)
+    memory.add("Sync Friday.", at="2024-06-01", namespace=namespace)
+    assert existing(model) == [sentences[0]]
+    assert memory.facts.about("Meeting", as_of="2024-07-01", namespace=namespace) == []
 
 
 def test_facts_of_one_pair_are_compared_in_both_directions(memory, namespace, model, say):

@@ -274,25 +274,15 @@ of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``vect
 dimension of the graph.
 """
 
-_FACTS_OF_PAIRS = """
-UNWIND $pairs AS row
-MATCH (s:Entity {id: row.subject})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {id: row.object})
-WITH row, f
-ORDER BY f.said_at DESC, f.id
-WITH row.new AS new, collect(DISTINCT f)[0..$limit] AS found
-UNWIND found AS f
-RETURN new, f
-"""
-
 # The vector is built once for each new fact, not once for each fact of a hub.
 _NEW_FACTS = """UNWIND $facts AS row
-WITH row.new AS new, row.subject AS subject, row.objects AS objects, row.predicate AS predicate, row.family AS family,
+WITH row.new AS new, row.ends AS ends, row.predicate AS predicate, row.family AS family,
   CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
 """
 _NEAREST = f"""
 WITH new, f, begin, f.predicate = predicate AS same, coalesce(f.family = family, false) AS akin,
   vec.cosineDistance(f.embedding, vector) AS distance
-WHERE same OR akin OR distance < $farthest
+WHERE (same AND begin IS NOT NULL) OR akin OR distance <= $farthest
 WITH DISTINCT new, f, CASE WHEN same THEN begin END AS begin, distance
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WHERE begin IS NOT NULL
@@ -300,22 +290,47 @@ WITH new, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.va
 WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
   min(coalesce(abs(away) * 1.0, distance)) AS far
 ORDER BY far, f.id
-WITH new, side, collect(f)[0..CASE WHEN side = 0 THEN $limit ELSE $limit / 2 + 1 END] AS found
+WITH new, collect(f)[0..$nearest] AS found, side
 UNWIND found AS f
 RETURN new, f
 """
 """For a single-valued predicate, the facts that begin nearest before and after, which may end one another. Otherwise
-those of the same predicate or family, or near in meaning, the nearest first.
+those of the same family, or near in meaning, the nearest first.
 """
 
-_RIVALS_BY_SUBJECT = f"""
-{_NEW_FACTS}MATCH (s:Entity {{id: subject}})-[:SUBJECT_OF]->(f:Fact){_NEAREST}"""
+_FACTS_OF_PAIRS = """
+UNWIND $pairs AS row
+MATCH (s:Entity {id: row.subject})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {id: row.object})
+WITH row, f, vec.cosineDistance(f.embedding, vecf32(row.embedding)) AS distance
+WHERE f.predicate = row.predicate OR coalesce(f.family = row.family, false) OR distance <= $farthest
+WITH row, f
+ORDER BY f.said_at DESC, f.id
+WITH row.new AS new, collect(DISTINCT f)[0..$limit / 2 + 1] AS found
+UNWIND found AS f
+RETURN new, f
+"""
 
-_RIVALS_BY_OBJECT = f"""
-{_NEW_FACTS}UNWIND objects AS object
-MATCH (o:Entity {{id: object}})
-WITH new, o, predicate, family, begin, vector
-MATCH (f:Fact)-[:OBJECT_IS]->(o){_NEAREST}"""
+_RIVALS = f"""
+{_NEW_FACTS}UNWIND ends AS id
+MATCH (n:Entity {{id: id}})
+WITH new, n, predicate, family, begin, vector
+MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact){_NEAREST}"""
+
+_NEAR_FACTS = """
+UNWIND $facts AS row
+WITH row WHERE $farthest_anywhere > 0
+CALL db.idx.vector.queryNodes('Fact', 'embedding', $limit, vecf32(row.embedding)) YIELD node AS f, score AS distance
+WITH row, f, distance
+WHERE distance <= $farthest_anywhere
+MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(n:Entity)
+WITH row, f, distance, sum(CASE WHEN n.id IN row.ends THEN 1 ELSE 0 END) AS shared
+WHERE shared = 0
+WITH row, f ORDER BY distance, f.id
+WITH row.new AS new, collect(f)[0..$nearest] AS found
+UNWIND found AS f
+RETURN new, f
+"""
+"""The facts that share no end, near in meaning: an entity may have another name, or be none at all."""
 
 _REVISIONS = """
 UNWIND $ends AS id
@@ -349,15 +364,17 @@ WITH new, f, s, beliefs, valid_at, invalid_at,
   collect(CASE WHEN o.id <> s.id THEN o.name END) AS objects,
   collect(CASE WHEN o.id <> s.id THEN o.id END) AS object_ids
 RETURN 'candidate' AS kind, new, f {{.id, .kind, .predicate, .sentence, subject: s.name, subject_id: s.id,
-  stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''), only_ends: coalesce(f.told_end, false),
+  revision: coalesce(s.revision, 0), stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''),
+  only_ends: coalesce(f.told_end, false),
   valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value
 """
 
 RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
-CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS_BY_SUBJECT}UNION{_RIVALS_BY_OBJECT}}}
+CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS}UNION{_NEAR_FACTS}}}
 WITH new, f
 {_CANDIDATE}"""
-"""The stored facts to compare new ones with: the same, those of the same two entities, and rivals of either end.
+"""The stored facts to compare new ones with: the same, those of the same two entities, those that share any end in any
+role and are of the family or near in meaning, and the nearest by meaning of the whole graph.
 
 Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were
 changed, a ``history`` is the row of `HISTORY` for a fact that is stored in the same words.
