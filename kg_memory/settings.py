@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.models.graph import ConflictStrategy, UndatedStart
+from kg_memory.models.graph import ConflictStrategy, Disputes, UndatedStart
 
 ENV_PREFIX = "KG_MEMORY_"
 OFFLINE = "offline"
@@ -169,8 +169,10 @@ class Settings:
     auto_threshold: float = 0.85
     """Confidence from which a verdict about two facts takes effect at once."""
     review_threshold: float = 0.5
-    """Confidence from which a verdict waits for review; one below is ignored. Set it to `auto_threshold` if nobody
-    reviews."""
+    """Confidence from which a verdict can be reviewed, and its facts are disputed; one below is ignored."""
+    disputes: Disputes = "serve"
+    """The treatment of the later of two facts that such a verdict is about: ``serve`` it beside the earlier one, both
+    marked as disputed, or ``withhold`` it until a person decides."""
     note_linking: bool = False
     """Whether new entities are linked with those of similar names, after each message (C50)."""
     note_link_threshold: float | None = None
@@ -230,7 +232,7 @@ class Settings:
         Raises: `SettingsError`, which names the setting and its valid values.
         """
         hints = get_type_hints(type(self))
-        for name in ("fsync", "plan", "undated_start", "conflict_strategy"):
+        for name in ("fsync", "plan", "undated_start", "conflict_strategy", "disputes"):
             value, choices = getattr(self, name), get_args(hints[name])
             if value not in choices:
                 raise SettingsError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -149,7 +149,7 @@ def test_conflicts_of_records_wait_and_ingest_and_stats_say_so(run: Run, tmp_pat
         assert code == 0
     assert "1 fact waits for review: kg-memory review -n 'born twice'" in out
     assert result(run, "stats", *name)["reviews"] == 1
-    assert "1 fact waits for review: kg-memory review -n 'born twice'" in run("stats", *name)[2]
+    assert "1 verdict waits for review: kg-memory review -n 'born twice'" in run("stats", *name)[2]
     _, out, _ = run("conflicts", *name)
     assert "waits for review" in out
     assert "It happens once" in out

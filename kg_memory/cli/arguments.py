@@ -253,10 +253,13 @@ def _add_look_back(command: Command) -> None:
     changes.add_argument("--since", metavar="TIME", help="from this time on (default: a week ago)")
     changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
     about = "list what took the place of what, around one fact"
-    evolution = command("evolution", "show:evolution", about, texts.EVOLUTION, _ids())
+    evolution = command("evolution", "verdicts:evolution", about, texts.EVOLUTION, _ids())
     evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     about = "list the facts that cannot both be true, and how that was settled"
-    command("conflicts", "show:conflicts", about, "", _limit("conflicts"))
+    command("conflicts", "verdicts:conflicts", about, "", _limit("conflicts"))
+    about = "list what was judged of facts, also what took effect by itself, and why"
+    verdicts = command("verdicts", "verdicts:verdicts", about, "", _limit("verdicts"))
+    verdicts.add_argument("fact", metavar="FACT_ID", nargs="?", help="only verdicts about this fact")
     about = "follow what comes, waits, fails and is learned, live"
     watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))
     watch.add_argument("--once", action="store_true", help="tell how it stands now, and end")

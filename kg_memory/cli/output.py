@@ -179,8 +179,8 @@ def relation(fact: Fact) -> str:
 
 
 def mark_unreviewed(fact: Fact, text: str) -> str:
-    """Return *text*, which tells *fact*, with a mark where it waits for review."""
-    return text if fact.reviewed else f"{text} (not reviewed)"
+    """Return *text*, which tells *fact*, with a mark where it waits for review or is disputed."""
+    return f"{text} ({fact.mark})" if fact.mark else text
 
 
 def since(fact: Fact) -> str:
@@ -200,7 +200,7 @@ def validity(fact: Fact) -> str:
 
 def proposed_validity(fact: Fact) -> str:
     """Return when *fact*, which waits for review, would hold if it is accepted."""
-    return period_in_figures(fact.model_copy(update={"reviewed": True}))
+    return period_in_figures(fact.model_copy(update={"reviewed": True, "disputed_by": ()}))
 
 
 def first_quote(fact: Fact) -> str:

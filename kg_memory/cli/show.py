@@ -11,7 +11,6 @@ from kg_memory.cli.identities import entity_row
 from kg_memory.cli.output import (
     FACT_STYLES,
     FACTS,
-    SHORT,
     Cell,
     Screen,
     count_noun,
@@ -23,13 +22,11 @@ from kg_memory.cli.output import (
     place,
     relation,
     source,
-    validity,
-    when,
     with_ids,
 )
 from kg_memory.communities.picture import picture
 from kg_memory.errors import InputError
-from kg_memory.models.graph import Change, Community, Episode, Fact, PredicateInfo, Review, TimelineEvent
+from kg_memory.models.graph import Change, Community, Episode, Fact, PredicateInfo, TimelineEvent
 from kg_memory.models.operations import CommunityRefresh
 from kg_memory.models.results import CommunityCard
 from kg_memory.retrieval.context.lines import date_in_figures, period_in_figures
@@ -114,7 +111,7 @@ def stats(arguments: Namespace, screen: Screen) -> int:
             f"{count_noun(counts.waiting, 'episode')} not read to the end: the next kg-memory ingest finishes it"
         )
     if counts.reviews:
-        screen.note(f"{count_waiting(counts.reviews, 'fact')} for review: {review_command(arguments)}")
+        screen.note(f"{count_waiting(counts.reviews, 'verdict')} for review: {review_command(arguments)}")
     if others:
         screen.line(f"other namespaces: {', '.join(others)}", "dim")
     return 0
@@ -181,41 +178,6 @@ def changes(arguments: Namespace, screen: Screen) -> int:
     styles = ("cyan", "yellow", "bold", "", "green", "dim")
     screen.values(changes_, ("learned at", "what", "fact", "before", "now", "source"), rows, styles, empty=empty)
     return 0
-
-
-def evolution(arguments: Namespace, screen: Screen) -> int:
-    """List the facts that one fact replaced and was replaced by, earliest first."""
-    with open_memory(arguments, screen) as memory:
-        chain = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
-    columns, rows = with_ids(FACTS, [fact_row(fact) for fact in chain], chain, ids=arguments.ids)
-    screen.values(chain, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
-    return 0
-
-
-def conflicts(arguments: Namespace, screen: Screen) -> int:
-    """List the facts that cannot both be true, settled or waiting, with why."""
-    with open_memory(arguments, screen) as memory:
-        conflicts_ = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
-    rows = [
-        (review.id[:SHORT], *_sides(review), _describe_decision(review), review.confidence, review.reason)
-        for review in conflicts_
-    ]
-    styles = ("dim", "bold", "bold", "yellow", "", "")
-    columns = ("id", "said later", "said before", "settled", "confidence", "reason")
-    screen.values(conflicts_, columns, rows, styles, empty="No facts contradict each other.")
-    return 0
-
-
-def _describe_decision(review: Review) -> str:
-    """Return who settled a verdict and when, or that it waits."""
-    if review.ruling == "waiting":
-        return "waits for review"
-    return "by itself" if review.decided_by == "auto" else f"by {review.decided_by}, {when(review.decided_at)}"
-
-
-def _sides(review: Review) -> tuple[str, str]:
-    later, earlier = (f"{fact.sentence} ({validity(fact)})" for fact in (review.pending, review.existing))
-    return later, earlier
 
 
 def _at(moment: TimelineEvent) -> str:

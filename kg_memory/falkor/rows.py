@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.models.graph import Community, Decision, Entity, Episode, Fact, Remark
-from kg_memory.temporal.interval import EPOCH, instant
+from kg_memory.models.graph import Community, Decision, Entity, Episode, Fact, Remark, Source
+from kg_memory.temporal.interval import EPOCH, OPEN_END, instant
 
 Row = Mapping[str, Any]
 
@@ -18,7 +18,7 @@ def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
 
 
 def to_fact(row: Row, score: float | None = None) -> Fact:
-    """Return the fact of a row with `fact`, one `belief` about it, `objects` and `sources`."""
+    """Return the fact of a row with `fact`, one `belief` about it, `objects`, `sources` and `linked`."""
     fact, belief = row["fact"], row["belief"]
     return Fact(
         id=fact["id"],
@@ -39,9 +39,28 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         trust=belief["trust"],
         created_at=to_datetime(belief["created_at"]),
         expired_at=instant(belief["expired_at"]),
-        sources=[{**source, "at": to_datetime(source["at"])} for source in row["sources"]],
+        sources=tuple(map(to_source, row["sources"])),
+        **_find_links(belief, row["linked"]),
         score=score,
     )
+
+
+def to_source(source: Row) -> Source:
+    """Return a source of a map of `fragments.TELL_FACTS`."""
+    return Source(**{**source, "at": to_datetime(source["at"])})
+
+
+def _find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
+    """Return which facts the one that is believed supersedes, is superseded by and may contradict."""
+    links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
+    for other in sorted(linked, key=lambda other: (other["known_from"], other["id"])):
+        if other["ruling"] == "waiting":
+            links["disputed_by"][other["id"]] = None
+        elif other["known_from"] < belief["known_from"] and other["invalid_at"] < OPEN_END:
+            links["supersedes"][other["id"]] = None
+        elif other["known_from"] > belief["known_from"] and belief["invalid_at"] < OPEN_END:
+            links["superseded_by"][other["id"]] = None
+    return {name: tuple(ids) for name, ids in links.items()}
 
 
 def to_datetime(at: int) -> datetime:

@@ -17,10 +17,10 @@ from kg_memory.ingestion.contradictions import (
     pair_facts,
     pair_keys,
     pair_question,
-    surest_first,
 )
 from kg_memory.ingestion.records import CandidateFact, Comparison, PairVerdict, StatedFact
 from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.verdicts import surest_first
 from kg_memory.llm.joint import ask_question
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings

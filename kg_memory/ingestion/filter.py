@@ -47,7 +47,8 @@ _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
 """Pictures that say yes or no."""
 _ZEPH = re.compile(
-    rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d(?:, not reviewed)?\)(?:\n|$))+", re.MULTILINE
+    rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d(?:, (?:not reviewed|disputed))?\)(?:\n|$))+",
+    re.MULTILINE,
 )
 """A context in the layout of Zep."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from kg_memory.ingestion.contradictions import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.ingestion.records import EpisodeRecord, StatedFact, pick
 from kg_memory.ingestion.revise import read_history, revise_beliefs, to_verdict
 from kg_memory.ingestion.state import Draft, Update
+from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.beliefs import History

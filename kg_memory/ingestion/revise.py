@@ -62,7 +62,7 @@ class NewBelief:
 class Revision:
     """The changes to write: `touched` are the facts whose beliefs change, `closed` the ids of the beliefs that end.
 
-    `ended` are the sentences of the facts that hold no longer, `waiting` of those that wait for review from now on.
+    `ended` are the sentences of the facts that hold no longer, `waiting` of those that are in review from now on.
     `revived` are the ids of the facts that were evicted and are believed again.
     """
 

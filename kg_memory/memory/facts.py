@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.errors import InputError
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.revise import read_history
+from kg_memory.maintenance.review.reviews import require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally
 from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
 from kg_memory.memory.mapping import FactMapping
-from kg_memory.models.graph import SOURCES, Change, Fact, TimelineEvent
+from kg_memory.models.graph import SOURCES, Change, Fact, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
 from kg_memory.retrieval.time_window import EVER, Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
@@ -170,6 +169,17 @@ class Facts(Group):
 
     evolution, aevolution = verb(_evolution)
 
+    def _sources(
+        self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+    ) -> Flow[list[Source]]:
+        """Return every statement of the fact with that id, earliest first; `Fact.sources` has the first five.
+
+        Errors: `InputError` when there is no such fact.
+        """
+        return read_sources(fact, limit, skip)
+
+    sources, asources = verb(_sources)
+
 
 def read_times(
     as_of: Time | None, during: During | None, believed_at: Time | None
@@ -215,11 +225,7 @@ def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
     """Return what superseded what, earliest first: the periods of the fact with that id and of those linked to it."""
-    if not isinstance(fact, str) or not fact:
-        raise InputError(f"fact must be the id of a fact, got {fact!r}; take memory.facts.about(...)[0].id")
-    history = yield from read_history([replace_unstorable(fact)])
-    if fact not in history.sentences:
-        raise InputError(f"namespace has no fact {fact!r}; give the id of one that a search found")
+    history = yield from require_fact(fact)
     linked = sorted(_find_chain(history, fact))
     beliefs = yield from read(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES)
     periods = [row for row in beliefs if _is_reviewed(row)]
@@ -228,6 +234,15 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
     last = max(places, default=len(periods) - 1)
     start = max(0, min(last - MAX_CHAIN // 2, len(periods) - MAX_CHAIN))
     return [rows.to_fact(row) for row in periods[start : start + MAX_CHAIN]]
+
+
+def read_sources(fact: str, limit: int, skip: int) -> Flow[list[Source]]:
+    """Return a page of the statements of the fact with that id, earliest first."""
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    stating = yield from read(queries.SOURCES_OF_FACT, fact=validate_fact(fact), **page)
+    if not stating:
+        yield from require_fact(fact)
+    return [rows.to_source(row["source"]) for row in stating]
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from kg_memory.maintenance.identities.decisions import decide_doubt, list_identities
 from kg_memory.maintenance.review.decide import Choice, DecisionRequest, ReviewEdit, decide, undo
-from kg_memory.maintenance.review.reviews import list_conflicts, list_reviews
+from kg_memory.maintenance.review.reviews import list_conflicts, list_reviews, list_verdicts
 from kg_memory.memory._verb import Group, verb
 from kg_memory.models.graph import IdentityDecision, Review, Ruling, VerdictKind
 from kg_memory.runtime.flow import Flow
@@ -26,9 +26,10 @@ class Reviews(Group):
     ) -> Flow[builtins.list[Review]]:
         """Return the verdicts that wait for a person, earliest first.
 
-        The pending fact is stored but not believed: searches and lists leave it out unless asked (`unreviewed`). A
-        verdict about two pending facts comes later, once the earlier fact is decided. *decided* returns the verdicts
-        that persons decided instead, the latest decision first, to be looked at and undone.
+        Until then both facts are believed, and disputed. With `Settings.disputes` ``withhold`` the pending one is
+        stored but not believed: searches and lists leave it out unless asked (`unreviewed`). A verdict about two
+        pending facts comes later, once the earlier fact is decided. *decided* returns the verdicts that persons
+        decided instead, the latest decision first, to be looked at and undone.
         """
         return list_reviews(limit, skip, decided=decided)
 
@@ -41,6 +42,18 @@ class Reviews(Group):
         return list_conflicts(limit, skip)
 
     conflicts, aconflicts = verb(_conflicts)
+
+    def _verdicts(
+        self, fact: str | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, skip: int = 0
+    ) -> Flow[builtins.list[Review]]:
+        """Return all verdicts about the fact with that id, or about any, the latest first.
+
+        Those that took effect by themselves are among them, with `decided_by` ``auto`` and the model's reason; each can
+        be decided and undone by its id. Errors: `InputError` when there is no such fact.
+        """
+        return list_verdicts(fact, limit, skip)
+
+    verdicts, averdicts = verb(_verdicts)
 
     def _decide(
         self,

@@ -20,6 +20,9 @@ VerdictKind = Literal["duplicate", "supersedes", "conflicts", "complements", "te
 Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both"]
 """The effect of a verdict: one fact ends the other, or one of them is not believed, or the new fact waits for review,
 or the reviewer refused it, or accepted both."""
+Disputes = Literal["serve", "withhold"]
+"""The treatment of a fact that may contradict an earlier one: it is served beside that one, both marked as disputed, or
+withheld until a person decides."""
 ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent"]
 """The rule for which of two conflicting facts is believed (C54): the one stated last; or first the more confident one,
 the model's choice or the one of the most trusted episode, and if they are equal the one stated last. ``incumbent`` is
@@ -79,7 +82,7 @@ class Remark(Value):
     """A note on an episode in search results: the present state of a fact that it states, because of episode `by`.
 
     ``ended``: no longer so, since `at`. ``contradicted``: not believed. ``contradicts``: believed, and the other fact
-    is not. ``disputed``: waits for review. ``refused``: a reviewer did not accept it.
+    is not. ``disputed``: may contradict another, until a person decides. ``refused``: a reviewer did not accept it.
     """
 
     kind: Literal["ended", "contradicted", "contradicts", "disputed", "refused"]
@@ -167,7 +170,9 @@ class Fact(Value):
     unknown, `known_from` is the earliest time at which it is known to be so. `objects` has one name, or several for a
     fact about more than two entities (a hyper-edge). `wording` is the predicate as it was read, `edge_type` the kind of
     link (semantic, causal, temporal, hierarchical, co_occurrence). `trust` is that of the most trusted episode that
-    states it. A fact that is not `reviewed` waits for review and is not believed yet.
+    states it. A fact that is not `reviewed` waits for review and is not believed yet. The ids of other facts:
+    `supersedes` those that this one ended, `superseded_by` those that ended it, and `disputed_by` those that it may
+    contradict, until a person decides.
     """
 
     id: str
@@ -189,7 +194,17 @@ class Fact(Value):
     trust: float = 1.0
     reviewed: bool = True
     sources: tuple[Source, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
+    disputed_by: tuple[str, ...] = ()
     score: float | None = None
+
+    @property
+    def mark(self) -> str:
+        """The word that contexts and lists put behind it, if any: ``not reviewed`` or ``disputed``."""
+        if not self.reviewed:
+            return "not reviewed"
+        return "disputed" if self.disputed_by else ""
 
 
 class Community(Value):
@@ -210,11 +225,11 @@ class Community(Value):
 
 
 class Review(Value):
-    """A verdict about two facts that waits for review, or took effect (D5).
+    """A verdict about two facts, which waits for a person or took effect (D5).
 
     `kind` is the verdict, `confidence` and `reason` how sure the model was and why, and `ruling` what the verdict does
-    now. `pending` is the fact that waits, and `existing` the one that it would end or refute. `preferred` is the one
-    that the model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`.
+    now. `pending` is the fact stated later, `existing` the one that it ends or refutes, or would. `preferred` is the
+    one that the model would believe. `decided_by` is ``auto`` or the person who decided last, at `decided_at`.
     """
 
     id: str

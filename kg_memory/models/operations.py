@@ -92,7 +92,7 @@ class AddResult(Value):
 
 
 class Stats(Value):
-    """The size of a namespace; `reviews` are facts that wait for review.
+    """The size of a namespace; `reviews` are verdicts that wait for a person.
 
     `waiting` are episodes not yet read to the end, `failed` those that could not be, `skipped` those not to be read.
     """

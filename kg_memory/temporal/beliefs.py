@@ -58,7 +58,7 @@ class BeliefChange:
     """A change of the beliefs in one fact: those to close, by their ids, and the periods to record.
 
     These are *proposed* where it waits for review. *ended*: it was believed to hold still, and is no more. *waits*: it
-    waits from now on. *revived*: it was evicted, and is believed again.
+    is in review from now on. *revived*: it was evicted, and is believed again.
     """
 
     fact: str
@@ -136,11 +136,17 @@ def compare_beliefs(history: History, policy: ConflictPolicy) -> list[BeliefChan
             recorded,
             proposed=believed.waits,
             ended=was_current and not is_current,
-            waits=believed.waits and not any(belief.proposed for belief in held),
+            waits=_enters_review(believed, held, recorded),
             revived=eviction is not None and bool(believed.periods),
         )
         result.append(change)
     return result
+
+
+def _enters_review(truth: Truth, held: Iterable[Belief], recorded: Iterable[Period]) -> bool:
+    if truth.waits:
+        return not any(belief.proposed for belief in held)
+    return truth.disputed and bool(recorded)
 
 
 def revise(held: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:

@@ -84,11 +84,18 @@ class ConflictPolicy:
     strategy: ConflictStrategy = "recency"
     auto_threshold: float = 0.85
     review_threshold: float = 0.5
+    withhold: bool = False
+    """Whether a fact in review is not believed until a person decides; else both are, and disputed."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
         """Return the policy that *settings* ask for."""
-        return cls(settings.conflict_strategy, settings.auto_threshold, settings.review_threshold)
+        return cls(
+            settings.conflict_strategy,
+            settings.auto_threshold,
+            settings.review_threshold,
+            settings.disputes == "withhold",
+        )
 
     # What a verdict does
 
@@ -181,7 +188,7 @@ def is_reopened(verdict: Verdict, stated: Collection[str]) -> bool:
 
 
 def facts_in_review(verdicts: Collection[Verdict], by_fact: StatementsByFact) -> set[str]:
-    """Return the facts that wait for review, and are not believed until then.
+    """Return the facts in review: they are disputed, or not believed until then, see `ConflictPolicy.withhold`.
 
     An unsure verdict makes that one of its facts wait that was first stated later, unless the other waits or was
     refused itself.

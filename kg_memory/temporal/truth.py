@@ -41,10 +41,14 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The periods of a fact, earliest first; one that *waits* for review would hold then, but is not believed yet."""
+    """The periods of a fact, earliest first; one that *waits* for review would hold then, but is not believed yet.
+
+    One that is *disputed* is in review and believed meanwhile.
+    """
 
     periods: tuple[Period, ...] = ()
     waits: bool = False
+    disputed: bool = False
 
 
 def truths(
@@ -59,12 +63,13 @@ def truths(
     for statement in statements:
         by_fact[statement.fact].append(statement)
     verdicts = [verdict for verdict in verdicts if _links_two(verdict, by_fact)]
-    waiting = facts_in_review(verdicts, by_fact)
+    in_review = facts_in_review(verdicts, by_fact)
+    waiting = in_review if policy.withhold else set[str]()
     believed = _settle_conflicts(by_fact.keys() - find_refused(verdicts) - waiting, by_fact, verdicts, policy)
     reconciled = {fact: reconcile(own, policy.may_change) for fact, own in by_fact.items()}
     superseding = rivals_by(verdicts, "supersedes")
     periods = _place_periods(believed, reconciled, superseding, policy)
-    result = {fact: Truth(tuple(periods.get(fact, ()))) for fact in by_fact}
+    result = {fact: Truth(tuple(periods.get(fact, ())), disputed=fact in in_review) for fact in by_fact}
     # Accepted, a fact that conflicts would win or not hold at all; only one that supersedes would be cut.
     proposing = rivals_by([verdict for verdict in verdicts if verdict.kind == "supersedes"], "waiting")
     for fact in waiting:

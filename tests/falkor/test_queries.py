@@ -128,6 +128,7 @@ PARAMS: dict[str, Any] = {
     "kinds": ["merge"],
     "states": ["done"],
     "closed": [ID],
+    "fact": ID,
     "touched": [ID],
     "vector": VECTOR,
     "embedding": VECTOR,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kg_memory.falkor.queries import ingestion as queries
 from kg_memory.ingestion import dedupe
-from kg_memory.ingestion.contradictions import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.ingestion.records import to_plain
 from kg_memory.ingestion.state import Draft
+from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts
 from kg_memory.runtime.effects import Ask, Query
 from kg_memory.runtime.flow import Flow

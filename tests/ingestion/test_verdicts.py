@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.errors import ModelUnavailable
+from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.connect import Database
 from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
@@ -78,10 +78,11 @@ def test_what_is_sure_takes_effect_at_once(memory, namespace, model, say):
 
 
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
-def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(memory, namespace, model, say, kind):
+def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(opened, namespace, model, say, kind):
+    memory = opened(disputes="withhold")
     model.rules["judge"] = judging(kind, 0.8499)
-    say("I live in Oslo.", "2024-01-01")
-    added = say("I live in Paris.", "2024-06-01")
+    say("I live in Oslo.", "2024-01-01", memory)
+    added = say("I live in Paris.", "2024-06-01", memory)
     assert (added.ended, added.pending) == ((), ("Ann lives in Paris",))
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     unreviewed = {
@@ -95,6 +96,69 @@ def test_what_is_not_sure_waits_and_is_told_only_to_who_asks_for_it(memory, name
     [review] = memory.reviews.list(namespace=namespace)
     assert (review.kind, review.ruling, review.pending.sentence) == (kind, "waiting", "Ann lives in Paris")
     assert (review.existing.sentence, review.reason) == ("Ann lives in Oslo", "the test says so")
+
+
+@pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
+@pytest.mark.parametrize("late", [False, True])
+def test_by_default_what_is_not_sure_is_served_and_marked_as_disputed(memory, namespace, model, say, kind, late):
+    model.rules["judge"] = judging(kind, 0.8499)
+    messages = [("I live in Oslo.", "2024-01-01"), ("I live in Paris.", "2024-06-01")]
+    results = [say(*message) for message in (reversed(messages) if late else messages)]
+    assert results[1].ended == ()
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+    oslo, paris = sorted(memory.facts.about("Ann", namespace=namespace), key=lambda fact: fact.objects)
+    assert (oslo.reviewed, oslo.mark, oslo.disputed_by) == (True, "disputed", (paris.id,))
+    assert (paris.reviewed, paris.mark, paris.disputed_by) == (True, "disputed", (oslo.id,))
+    text = memory.context("Where does Ann live?", namespace=namespace)
+    assert text.count("disputed") >= 2
+    assert memory.stats(namespace=namespace).reviews == 1
+    [review] = memory.reviews.list(namespace=namespace)
+    assert (review.ruling, review.pending.sentence) == ("waiting", "Ann lives in Paris")
+    memory.reviews.decide(review.id, "reject", namespace=namespace)
+    [fact] = memory.facts.about("Ann", namespace=namespace)
+    assert (fact.sentence, fact.mark) == ("Ann lives in Oslo", "")
+
+
+def test_a_verdict_that_took_effect_by_itself_is_reached_by_its_fact_decided_and_undone(memory, namespace, model, say):
+    model.rules["judge"] = judging("supersedes")
+    say("I live in Oslo.", "2024-01-01")
+    [first] = memory.facts.about("Ann", namespace=namespace)
+    say("I live in Paris.", "2024-06-01")
+    paris, oslo = memory.facts.about("Ann", namespace=namespace)
+    assert (paris.supersedes, paris.superseded_by) == ((oslo.id,), ())
+    assert (oslo.supersedes, oslo.superseded_by) == ((), (paris.id,))
+    [before] = memory.facts.about("Ann", believed_at=first.created_at, namespace=namespace)
+    assert (before.id, before.superseded_by) == (oslo.id, ())
+    [verdict] = memory.reviews.verdicts(oslo.id, namespace=namespace)
+    assert memory.reviews.verdicts(paris.id, namespace=namespace) == memory.reviews.verdicts(namespace=namespace)
+    assert (verdict.kind, verdict.ruling, verdict.decided_by) == ("supersedes", "supersedes", "auto")
+    assert (verdict.reason, verdict.confidence) == ("the test says so", 0.95)
+    memory.reviews.decide(verdict.id, "edit", verdict="complements", by="Cy", namespace=namespace)
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", None)]
+    memory.reviews.undo(verdict.id, by="Cy", namespace=namespace)
+    assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01")
+    [verdict] = memory.reviews.verdicts(oslo.id, namespace=namespace)
+    assert (verdict.decided_by, len(verdict.decisions)) == ("Cy", 2)
+
+
+@pytest.mark.parametrize("fact", ["", "no such fact", 7, "奥斯陆", "\x00'; DROP"])
+def test_verdicts_and_sources_of_no_fact_are_a_clear_error(memory, namespace, say, fact):
+    say("I live in Oslo.", "2024-01-01")
+    for ask in (memory.reviews.verdicts, memory.facts.sources):
+        with pytest.raises(InputError, match="fact"):
+            ask(fact, namespace=namespace)
+
+
+def test_all_sources_of_a_fact_are_reached_in_pages(memory, namespace, say):
+    episodes = [say("I live in Oslo.", f"2024-01-{day:02}").episode for day in range(1, 9)]
+    [fact] = memory.facts.about("Ann", namespace=namespace)
+    assert [source.episode for source in fact.sources] == episodes[:5]
+    sources = memory.facts.sources(fact.id, namespace=namespace)
+    assert [source.episode for source in sources] == episodes
+    assert {(source.speaker, source.quote) for source in sources} == {("Ann", fact.sources[0].quote)}
+    page = memory.facts.sources(fact.id, namespace=namespace, limit=2, skip=5)
+    assert [source.episode for source in page] == episodes[5:7]
+    assert memory.reviews.verdicts(fact.id, namespace=namespace) == []
 
 
 def test_what_is_doubtful_changes_nothing_and_waits_for_nobody(memory, namespace, model, say):
@@ -115,26 +179,28 @@ def test_where_both_thresholds_are_one_nothing_waits(opened, namespace, model, s
     assert homes(memory, namespace)[0] == ("Oslo", "2024-01-01", "2024-06-01" if ended else None)
 
 
-def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(memory, namespace, model, say):
+def test_a_late_arriving_older_fact_does_not_wait_but_the_one_said_later_does(opened, namespace, model, say):
+    memory = opened(disputes="withhold")
     model.rules["judge"] = judging("supersedes", 0.7)
-    say("I live in Paris.", "2024-06-01")
-    say("I live in Oslo.", "2024-01-01")
+    say("I live in Paris.", "2024-06-01", memory)
+    say("I live in Oslo.", "2024-01-01", memory)
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
     [review] = memory.reviews.list(namespace=namespace)
     assert review.pending.sentence == "Ann lives in Paris"
 
 
-def test_what_a_person_refused_waits_again_when_it_is_said_again(memory, namespace, model, say):
+def test_what_a_person_refused_waits_again_when_it_is_said_again(opened, namespace, model, say):
+    memory = opened(disputes="withhold")
     model.rules["judge"] = judging("supersedes", 0.7)
-    say("I live in Oslo.", "2024-01-01")
-    say("I live in Paris.", "2024-06-01")
+    say("I live in Oslo.", "2024-01-01", memory)
+    say("I live in Paris.", "2024-06-01", memory)
     [review] = memory.reviews.list(namespace=namespace)
     memory.reviews.decide(review.id, "reject", namespace=namespace)
     assert memory.reviews.list(namespace=namespace) == []
     assert homes(memory, namespace, unreviewed=True) == [("Oslo", "2024-01-01", None)]
-    say("I do live in Oslo.", "2024-07-01")
+    say("I do live in Oslo.", "2024-07-01", memory)
     assert memory.reviews.list(namespace=namespace) == []
-    assert say("I do live in Paris.", "2024-08-01").pending == ("Ann lives in Paris",)
+    assert say("I do live in Paris.", "2024-08-01", memory).pending == ("Ann lives in Paris",)
     assert [each.id for each in memory.reviews.list(namespace=namespace)] == [review.id]
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
 
@@ -270,14 +336,15 @@ def employ(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
 
 def test_facts_that_share_an_end_in_another_role_are_compared(memory, namespace, model):
     model.rules["facts"] = employ(
-        ("Acme", "EMPLOYS", "Ann", "Acme employs Ann"), ("Ann", "WORKS_AT", "Globex", "Ann is employed by Globex")
+        ("Acme", "EMPLOYS", "Ann", "Acme employs Ann as a cook"),
+        ("Ann", "WORKS_AT", "Globex", "Globex employs Ann as a cook"),
     )
     model.rules["judge"] = judging("supersedes")
     memory.add("Acme employs Ann.", at="2024-01-01", namespace=namespace)
     memory.add("Ann is now employed by Globex.", at="2024-06-01", namespace=namespace)
-    assert existing(model) == ["Acme employs Ann"]
+    assert existing(model) == ["Acme employs Ann as a cook"]
     current = memory.facts.about("Ann", as_of="2024-07-01", namespace=namespace)
-    assert [fact.sentence for fact in current] == ["Ann is employed by Globex"]
+    assert [fact.sentence for fact in current] == ["Globex employs Ann as a cook"]
 
 
 def test_facts_that_share_no_end_are_compared_where_they_are_nearly_the_same(memory, namespace, model):

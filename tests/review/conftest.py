@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory import GraphMemory
+from kg_memory import GraphMemory, Settings
 from tests.review import World
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Withhold what is not sure until a person decides."""
+    return settings.with_(disputes="withhold")
 
 
 @pytest.fixture

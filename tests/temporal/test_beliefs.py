@@ -222,7 +222,7 @@ def test_a_fact_that_comes_to_wait_is_not_believed_and_is_told_as_ended():
     history = past(statement("a", 5), statement("b", 9))
     hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
     history.set_verdict("v", Verdict("b", "a", "waiting"))
-    revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
+    revision = revise_beliefs(history, ConflictPolicy(withhold=True), "n", "two")
     assert (revision.ended, revision.waiting) == (["Of b."], ["Of b."])
     assert [(each.fact, each.proposed) for each in revision.beliefs] == [("b", True)]
 

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import get_args
 
 import pytest
@@ -14,9 +15,31 @@ from kg_memory.models.graph import Ruling
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, instant, iso, micros
 from kg_memory.temporal.policy import ConflictPolicy, Verdict, facts_in_review
 from kg_memory.temporal.statements import Statement
-from kg_memory.temporal.truth import Period, Truth, truths
+from kg_memory.temporal.truth import Period, Truth
+from kg_memory.temporal.truth import truths as compute_truths
 
 _SAID = re.compile(r"(\w)@(\d+)(?: (\d*)-(\d*))?( corrects)?(?: ([\d.]+))?")
+
+
+WITHHOLD = ConflictPolicy(withhold=True)
+
+
+def truths(
+    statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = WITHHOLD
+) -> dict[str, Truth]:
+    """Return when each fact holds, where those in review are withheld."""
+    return compute_truths(statements, verdicts, policy)
+
+
+@pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
+def test_a_fact_in_review_is_believed_and_disputed_where_nothing_is_withheld(kind):
+    said = heard("a@10 5-; b@20 15-; c@30 25-")
+    verdicts = [Verdict("b", "a", "waiting", kind=kind), *ruled("b-c")]
+    for statements in permutations(said):
+        found = compute_truths(statements, verdicts)
+        assert told(found) == "a 5-, b 15-25, c 25-"
+        assert [fact for fact, truth in sorted(found.items()) if truth.disputed] == ["b"]
+        assert not any(truth.waits for truth in found.values())
 
 
 def heard(text: str) -> list[Statement]:

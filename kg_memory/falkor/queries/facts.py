@@ -66,6 +66,28 @@ WITH v, d ORDER BY d.at
 RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling, .before}}) AS decisions
 """
 
+VERDICTS_OF_FACT = f"""
+MATCH (f:Fact {{id: $fact}})-[:JUDGED]->(v:Verdict)
+WITH DISTINCT v ORDER BY v.created_at DESC, v.id SKIP $skip LIMIT $limit
+OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
+WITH v, d ORDER BY d.at
+RETURN {_VERDICT} AS verdict, collect(d {{.id, .decision, .by, .at, .reason, .ruling}}) AS decisions
+ORDER BY verdict.created_at DESC, verdict.id
+"""
+
+VERDICTS = VERDICTS_OF_FACT.replace(
+    "MATCH (f:Fact {id: $fact})-[:JUDGED]->(v:Verdict)", "MATCH (v:Verdict)\nWHERE v.ruling IN $rulings"
+)
+
+SOURCES_OF_FACT = """
+MATCH (x:Episode)-[st:STATES]->(f:Fact {id: $fact})
+WITH x, st ORDER BY x.at, x.id, st.start SKIP $skip LIMIT $limit
+RETURN {episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, trust: coalesce(x.trust, 1.0),
+  start: st.start, end: st.end, quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
+} AS source
+"""
+"""Each statement of a fact, the earliest first."""
+
 DECIDE = (
     """
 UNWIND $based_on AS row

@@ -76,7 +76,16 @@ WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 A fact about one entity is stored with that entity as its object, so that each fact is found by the same pattern.
 """
 
-TELL_FACTS = f"""{TOLD}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources"""
+_LINKED = """
+OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD|PROPOSED]->(c)
+WITH f, h, b, s, objects, sources, trust, collect(
+  CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN ['supersedes', 'waiting']
+    AND c.created_at < b.expired_at AND c.expired_at > b.created_at
+  THEN {id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at} END) AS linked
+"""
+"""The periods of the facts that verdicts link to a fact, as they were believed while the belief ``b`` was."""
+
+TELL_FACTS = f"""{TOLD}{_LINKED}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources, linked"""
 """The rows of `falkor.rows.to_fact`."""
 
 

@@ -274,30 +274,6 @@ of its neighbours. Rows of `kind` ``candidate`` are entities; one of kind ``vect
 dimension of the graph.
 """
 
-# The vector is built once for each new fact, not once for each fact of a hub.
-_NEW_FACTS = """UNWIND $facts AS row
-WITH row.new AS new, row.ends AS ends, row.predicate AS predicate, row.family AS family,
-  CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
-"""
-_NEAREST = f"""
-WITH new, f, begin, f.predicate = predicate AS same, coalesce(f.family = family, false) AS akin,
-  vec.cosineDistance(f.embedding, vector) AS distance
-WHERE (same AND begin IS NOT NULL) OR akin OR distance <= $farthest
-WITH DISTINCT new, f, CASE WHEN same THEN begin END AS begin, distance
-OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
-WHERE begin IS NOT NULL
-WITH new, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
-WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
-  min(coalesce(abs(away) * 1.0, distance)) AS far
-ORDER BY far, f.id
-WITH new, collect(f)[0..$nearest] AS found, side
-UNWIND found AS f
-RETURN new, f
-"""
-"""For a single-valued predicate, the facts that begin nearest before and after, which may end one another. Otherwise
-those of the same family, or near in meaning, the nearest first.
-"""
-
 _FACTS_OF_PAIRS = """
 UNWIND $pairs AS row
 MATCH (s:Entity {id: row.subject})-[:SUBJECT_OF]->(f:Fact)-[:OBJECT_IS]->(o:Entity {id: row.object})
@@ -311,10 +287,28 @@ RETURN new, f
 """
 
 _RIVALS = f"""
-{_NEW_FACTS}UNWIND ends AS id
+UNWIND $facts AS row
+WITH row.new AS new, row.ends AS ends, row.predicate AS predicate, row.family AS family,
+  CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
+UNWIND ends AS id
 MATCH (n:Entity {{id: id}})
-WITH new, n, predicate, family, begin, vector
-MATCH (n)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact){_NEAREST}"""
+WITH new, n, id, ends, predicate, family, begin, vector
+MATCH (n)-[r:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+WITH new, f, CASE WHEN f.predicate = predicate AND type(r) = 'SUBJECT_OF' AND id = ends[0] THEN begin END AS begin,
+  coalesce(f.family = family, false) AS akin, vec.cosineDistance(f.embedding, vector) AS distance
+WHERE begin IS NOT NULL OR akin OR distance <= $farthest
+WITH DISTINCT new, f, begin, distance
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WHERE begin IS NOT NULL
+WITH new, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
+WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
+  min(coalesce(abs(away) * 1.0, distance)) AS far
+ORDER BY far, f.id
+WITH new, collect(f)[0..$nearest] AS found, side
+UNWIND found AS f
+RETURN new, f
+"""
+"""The subject's facts of a single-valued predicate that begin nearest before and after; others nearest in meaning."""
 
 _NEAR_FACTS = """
 UNWIND $facts AS row
@@ -327,21 +321,16 @@ WITH row, f, distance, sum(CASE WHEN n.id IN row.ends THEN 1 ELSE 0 END) AS shar
 WHERE shared = 0
 WITH row, f ORDER BY distance, f.id
 WITH row.new AS new, collect(f)[0..$nearest] AS found
-UNWIND found AS f
-RETURN new, f
+UNWIND found AS f RETURN new, f
 """
-"""The facts that share no end, near in meaning: an entity may have another name, or be none at all."""
 
 _REVISIONS = """
-UNWIND $ends AS id
-MATCH (n:Entity {id: id})
+UNWIND $ends AS id MATCH (n:Entity {id: id})
 RETURN 'revision' AS kind, NULL AS new, {id: n.id, revision: coalesce(n.revision, 0)} AS value
 """
 
 _SAME_FACTS = """
-UNWIND $facts AS row
-MATCH (f:Fact {id: row.id})
-RETURN row.new AS new, f
+UNWIND $facts AS row MATCH (f:Fact {id: row.id}) RETURN row.new AS new, f
 """
 
 _HISTORIES = f"""
@@ -373,8 +362,8 @@ RELATED_FACTS = f"""{_REVISIONS}UNION ALL{_HISTORIES}UNION ALL
 CALL {{{_SAME_FACTS}UNION{_FACTS_OF_PAIRS}UNION{_RIVALS}UNION{_NEAR_FACTS}}}
 WITH new, f
 {_CANDIDATE}"""
-"""The stored facts to compare new ones with: the same, those of the same two entities, those that share any end in any
-role and are of the family or near in meaning, and the nearest by meaning of the whole graph.
+"""The stored facts to compare new ones with: the same, those of the same two entities, those that share an end in any
+role, and the nearest in meaning that share none: an entity may have another name.
 
 Rows of `kind` ``candidate`` are those facts. A ``revision`` is how often facts about an entity among the ends were
 changed, a ``history`` is the row of `HISTORY` for a fact that is stored in the same words.

@@ -145,7 +145,7 @@ OPTIONAL MATCH (:Fact)-[h:HELD]->(b)
 WITH episodes, waiting, failed, skipped, entities, facts, count(h) AS current_facts
 OPTIONAL MATCH (c:Community)
 WITH episodes, waiting, failed, skipped, entities, facts, current_facts, count(c) AS communities
-OPTIONAL MATCH (u:Fact)-[:PROPOSED]->(p:Belief)
-WHERE p.expired_at = {OPEN_END}
-RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(DISTINCT u) AS reviews
+OPTIONAL MATCH (v:Verdict)
+WHERE v.ruling = 'waiting'
+RETURN episodes, waiting, failed, skipped, entities, facts, current_facts, communities, count(v) AS reviews
 """

@@ -91,6 +91,33 @@ def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
     return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
 
 
+def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
+    """Return all verdicts about *fact*, or about any, the latest first: also those that took effect by themselves."""
+    page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
+    if fact is None:
+        stored = yield from read(queries.VERDICTS, rulings=list(get_args(Ruling)), **page)
+    else:
+        stored = yield from read(queries.VERDICTS_OF_FACT, fact=validate_fact(fact), **page)
+        if not stored:
+            yield from require_fact(fact)
+    return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
+
+
+def validate_fact(fact: object) -> str:
+    """Return the id of a fact. Errors: `InputError` where it is none."""
+    if not isinstance(fact, str) or not fact:
+        raise InputError(f"fact must be the id of a fact, got {fact!r}; take memory.facts.about(...)[0].id")
+    return replace_unstorable(fact)
+
+
+def require_fact(fact: str) -> Flow[History]:
+    """Return the history of the fact with that id. Errors: `InputError` where there is none."""
+    history = yield from read_history([validate_fact(fact)])
+    if fact not in history.sentences:
+        raise InputError(f"namespace has no fact {fact!r}; give the id of one that a search found")
+    return history
+
+
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
     """Return the verdicts whose pending fact waits because of one that does not wait itself."""
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)

@@ -31,7 +31,10 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """The parts of a fact's line: `when` it is so, in words, from `begin` to `end`; its `sources` by reference."""
+    """The parts of a fact's line: `when` it is so, in words, from `begin` to `end`; its `sources` by reference.
+
+    `mark` is ``disputed``, ``not reviewed`` or empty.
+    """
 
     text: str
     when: str
@@ -39,7 +42,7 @@ class FactLine:
     end: str
     sources: tuple[str, ...]
     confidence: float
-    reviewed: bool
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class LineMaker:
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
         confidence = round(first.confidence, 2)
-        return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.reviewed)
+        return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark)
 
     def _episode(self, first: Episode, group: Iterable[Episode]) -> EpisodeLine:
         sources = (self._reference(episode.source_id, episode.id) for episode in group)
@@ -188,7 +191,7 @@ def period_in_words(fact: Fact, now: datetime | None = None) -> str:
     """
     over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     when = _day(fact) or _period(fact, over=over) if fact.kind == "state" else _occasion(fact)
-    return when if fact.reviewed else f"{when}, not reviewed"
+    return f"{when}, {fact.mark}" if fact.mark else when
 
 
 def bounds_in_words(fact: Fact) -> tuple[str, str]:
@@ -290,7 +293,7 @@ def period_in_figures(fact: Fact) -> str:
     latest = f"by {day_in_figures(fact.known_from)}" if fact.known_from else "date unknown"
     begin = date_in_figures(start, fact.precision) if start else latest
     until = date_in_figures(end, fact.end_precision) if end else "now"
-    return f"{begin} - {until}" + ("" if fact.reviewed else ", not reviewed")
+    return f"{begin} - {until}" + (f", {fact.mark}" if fact.mark else "")
 
 
 def date_in_figures(moment: datetime, precision: Precision) -> str:

@@ -131,7 +131,7 @@ PLAIN = Template(
 
 
 def _zep_fact(line: FactLine) -> str:
-    return f"{line.text} (Date range: {line.begin} - {line.end}{'' if line.reviewed else ', not reviewed'})"
+    return f"{line.text} (Date range: {line.begin} - {line.end}{', ' * bool(line.mark)}{line.mark})"
 
 
 ZEP = Template(
@@ -215,7 +215,7 @@ JSON = Template(
 
 
 def _zeph_fact(line: FactLine) -> str:
-    return f"- {line.text} (confidence: {line.confidence:.2f}{'' if line.reviewed else ', not reviewed'})"
+    return f"- {line.text} (confidence: {line.confidence:.2f}{', ' * bool(line.mark)}{line.mark})"
 
 
 def _drop_brackets(text: str) -> str:

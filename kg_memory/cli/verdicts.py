@@ -1,0 +1,56 @@
+"""Show verdicts about facts: what took the place of what, what cannot both be true, and why."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from kg_memory.cli.command import namespace_of, open_memory
+from kg_memory.cli.output import FACT_STYLES, FACTS, SHORT, Screen, fact_row, validity, when, with_ids
+from kg_memory.models.graph import Review
+
+
+def evolution(arguments: Namespace, screen: Screen) -> int:
+    """List the facts that one fact replaced and was replaced by, earliest first."""
+    with open_memory(arguments, screen) as memory:
+        chain = memory.facts.evolution(arguments.fact, namespace=namespace_of(arguments))
+    columns, rows = with_ids(FACTS, [fact_row(fact) for fact in chain], chain, ids=arguments.ids)
+    screen.values(chain, columns, rows, FACT_STYLES, empty="This fact is not believed, and nothing took its place.")
+    return 0
+
+
+def conflicts(arguments: Namespace, screen: Screen) -> int:
+    """List the facts that cannot both be true, settled or waiting, with why."""
+    with open_memory(arguments, screen) as memory:
+        conflicts_ = memory.reviews.conflicts(namespace=namespace_of(arguments), limit=arguments.limit)
+    return _show_reviews(conflicts_, screen, "No facts contradict each other.")
+
+
+def verdicts(arguments: Namespace, screen: Screen) -> int:
+    """List all verdicts about a fact, or about any, also those that took effect by themselves."""
+    with open_memory(arguments, screen) as memory:
+        verdicts_ = memory.reviews.verdicts(arguments.fact, namespace=namespace_of(arguments), limit=arguments.limit)
+    return _show_reviews(verdicts_, screen, "No verdict was given.")
+
+
+def _show_reviews(reviews: Sequence[Review], screen: Screen, empty: str) -> int:
+    rows = [
+        (review.id[:SHORT], *_sides(review), _describe_decision(review), review.confidence, review.reason)
+        for review in reviews
+    ]
+    styles = ("dim", "bold", "bold", "yellow", "", "")
+    columns = ("id", "said later", "said before", "settled", "confidence", "reason")
+    screen.values(reviews, columns, rows, styles, empty=empty)
+    return 0
+
+
+def _describe_decision(review: Review) -> str:
+    """Return who settled a verdict and when, or that it waits."""
+    if review.ruling == "waiting":
+        return "waits for review"
+    return "by itself" if review.decided_by == "auto" else f"by {review.decided_by}, {when(review.decided_at)}"
+
+
+def _sides(review: Review) -> tuple[str, str]:
+    later, earlier = (f"{fact.sentence} ({validity(fact)})" for fact in (review.pending, review.existing))
+    return later, earlier
