@@ -37,10 +37,16 @@ def unsure(fields: Any) -> Any:
     }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def withhold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command withhold what is not sure too."""
+    monkeypatch.setenv("KG_MEMORY_DISPUTES", "withhold")
+
+
 @pytest.fixture(scope="module")
 def memory(home: Path) -> Iterator[GraphMemory]:
     """A memory with an unsure model in the home of the command; it keeps the server running."""
-    settings = Settings(data_dir=home, idle_seconds=0, undated_start="reference")
+    settings = Settings(data_dir=home, idle_seconds=0, undated_start="reference", disputes="withhold")
     with GraphMemory.open(settings=settings, model=Scripted(judge=unsure), embeddings="offline") as opened:
         yield opened
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory
+from kg_memory import GraphMemory, Settings
 from kg_memory.errors import InputError
 from kg_memory.memory.facts import MAX_CHAIN
 from kg_memory.models.graph import Change
@@ -15,6 +15,12 @@ from tests.bound import Verbs
 from tests.review import World, judging, told
 
 OSLO, PARIS, ROME, KYOTO = (f"Ann lives in {place}" for place in ("Oslo", "Paris", "Rome", "Kyoto"))
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Withhold what is not sure until a person decides."""
+    return settings.with_(disputes="withhold")
 
 
 @pytest.fixture

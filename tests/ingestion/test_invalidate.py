@@ -72,7 +72,7 @@ def run(
 ) -> tuple[dict[str, Any], list[Any]]:
     grounds = {"revisions": {}, "histories": list(histories)}
     before = state(entities=KNOWN, facts=facts, comparisons=list(verdicts), grounds=grounds, **given)
-    result, effects = answered(invalidate(before, Settings(conflict_strategy=strategy)), *answers)
+    result, effects = answered(invalidate(before, Settings(conflict_strategy=strategy, disputes="withhold")), *answers)
     revision = result.pop("revision")
     return {**result, **revision}, effects
 

@@ -77,7 +77,7 @@ A fact about one entity is stored with that entity as its object, so that each f
 """
 
 _LINKED = """
-OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD|PROPOSED]->(c)
+OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
 WITH f, h, b, s, objects, sources, trust, collect(
   CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN ['supersedes', 'waiting']
     AND c.created_at < b.expired_at AND c.expired_at > b.created_at
