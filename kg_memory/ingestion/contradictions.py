@@ -79,7 +79,10 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         queries.RELATED_FACTS,
         ends=sorted(revisions),
         pairs=_pair_rows(facts, vectors),
-        facts=[{**row, "embedding": vector} for row, vector in zip(rows, vectors, strict=True)],
+        facts=[
+            {**row, "embedding": vector, "most": most_rivals(fact, settings)}
+            for row, vector, fact in zip(rows, vectors, facts, strict=True)
+        ],
         farthest=-1.0 if declared else farthest(settings),
         farthest_anywhere=-1.0 if declared else farthest(settings) / 2,
         nearest=nearest(settings),
@@ -94,17 +97,23 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         elif record["kind"] == "history":
             histories.append(value)
         elif value["id"] not in candidates[record["new"]]:
-            candidates[record["new"]][value["id"]] = from_plain(
-                CandidateFact, {name: part for name, part in value.items() if name != "revision"}
-            )
-            if revisions.keys().isdisjoint((value["subject_id"], *value["object_ids"])):
-                revisions[value["subject_id"]] = value["revision"]
+            candidate = candidates[record["new"]][value["id"]] = from_plain(CandidateFact, value)
+            if revisions.keys().isdisjoint((candidate.subject_id, *candidate.object_ids)):
+                revisions[candidate.subject_id] = candidate.revision
     return Related(_fingerprint(rows), candidates, Grounds(revisions, histories))
 
 
 def nearest(settings: Settings) -> int:
     """Return the most candidates of each kind, but for those of the same two entities."""
     return min(NEAREST, settings.candidates // 2 + 1)
+
+
+def most_rivals(fact: StatedFact, settings: Settings) -> int:
+    """Return the most candidates of the predicate of *fact* that begin before it, and likewise after it.
+
+    Of a predicate that has one value at a time they are more: where some of them are refuted, the next ones end it.
+    """
+    return settings.candidates // 2 + 1 if fact.single_valued else nearest(settings)
 
 
 def farthest(settings: Settings) -> float:

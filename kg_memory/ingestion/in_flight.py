@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter, mul
 
-from kg_memory.ingestion.contradictions import Candidates, as_candidate, farthest, is_first, nearest
+from kg_memory.ingestion.contradictions import Candidates, as_candidate, farthest, is_first, most_rivals, nearest
 from kg_memory.ingestion.facts import places_of
 from kg_memory.ingestion.namesakes import Candidate, may_be_of_type
 from kg_memory.ingestion.owners import is_bare_noun, split_owner
@@ -145,8 +145,7 @@ class FactsInFlight:
     """The facts of the episodes that come first, by the entities that they join."""
 
     def __init__(self, settings: Settings) -> None:
-        self._most, self._nearest = settings.candidates // 2 + 1, nearest(settings)
-        self._farthest = farthest(settings)
+        self._settings, self._farthest = settings, farthest(settings)
         self._facts: defaultdict[str, dict[str, _Fact]] = defaultdict(dict)
         self._restated: dict[str, CandidateFact] = {}
         """Facts under the words that they will have, by their ids, where those in flight were stated first."""
@@ -191,10 +190,10 @@ class FactsInFlight:
             elif is_near:
                 near.append((distance, id_, flying.candidate))
         chosen = [
-            *sorted(rivals, key=itemgetter(0, 1))[: 2 * self._nearest],
-            *sorted(near, key=itemgetter(0, 1))[: self._nearest],
+            *sorted(rivals, key=itemgetter(0, 1))[: 2 * most_rivals(fact, self._settings)],
+            *sorted(near, key=itemgetter(0, 1))[: nearest(self._settings)],
         ]
-        return dict((*pairs[-self._most :], *((id_, candidate) for _, id_, candidate in chosen)))
+        return dict((*pairs[-(self._settings.candidates // 2 + 1) :], *((id_, candidate) for _, id_, candidate in chosen)))
 
 
 def similarity(one: Vector, another: Vector) -> float:

@@ -236,7 +236,8 @@ class CandidateFact:
     """A known fact that a new one may repeat or contradict, by the words in which it was stated first.
 
     These were stated by the episode `stated_by` at `stated_at`, for `valid_at` to `invalid_at`; `only_ends` tells that
-    they state an end alone. `beliefs` are the periods in which it is believed to hold.
+    they state an end alone. `beliefs` are the periods in which it is believed to hold, `revision` how often facts about
+    its subject were changed.
     """
 
     id: str
@@ -253,6 +254,7 @@ class CandidateFact:
     invalid_at: int | None
     beliefs: tuple[Span, ...] = ()
     kind: str | None = None
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)

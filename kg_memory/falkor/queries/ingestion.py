@@ -288,24 +288,24 @@ RETURN new, f
 
 _RIVALS = f"""
 UNWIND $facts AS row
-WITH row.new AS new, row.ends AS ends, row.predicate AS predicate, row.family AS family,
+WITH row.new AS new, row.ends AS ends, row.predicate AS predicate, row.family AS family, row.most AS most,
   CASE WHEN row.one_at_a_time THEN row.begin END AS begin, vecf32(row.embedding) AS vector
 UNWIND ends AS id
 MATCH (n:Entity {{id: id}})
-WITH new, n, id, ends, predicate, family, begin, vector
+WITH new, n, id, ends, predicate, family, most, begin, vector
 MATCH (n)-[r:SUBJECT_OF|OBJECT_IS]-(f:Fact)
-WITH new, f, CASE WHEN f.predicate = predicate AND type(r) = 'SUBJECT_OF' AND id = ends[0] THEN begin END AS begin,
+WITH new, f, most, CASE WHEN f.predicate = predicate AND type(r) = 'SUBJECT_OF' AND id = ends[0] THEN begin END AS begin,
   coalesce(f.family = family, false) AS akin, vec.cosineDistance(f.embedding, vector) AS distance
 WHERE begin IS NOT NULL OR akin OR distance <= $farthest
-WITH DISTINCT new, f, begin, distance
+WITH DISTINCT new, f, most, begin, distance
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WHERE begin IS NOT NULL
-WITH new, f, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
-WITH new, f, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
+WITH new, f, most, distance, CASE WHEN st.valid_at = {OPEN_START} THEN x.at ELSE st.valid_at END - begin AS away
+WITH new, f, most, CASE WHEN away IS NULL THEN 0 WHEN away > 0 THEN 1 ELSE -1 END AS side,
   min(coalesce(abs(away) * 1.0, distance)) AS far
 ORDER BY far, f.id
-WITH new, collect(f)[0..$nearest] AS found, side
-UNWIND found AS f
+WITH new, side, most, collect(f) AS found
+UNWIND found[0..CASE WHEN side = 0 THEN $nearest ELSE most END] AS f
 RETURN new, f
 """
 """The subject's facts of a single-valued predicate that begin nearest before and after; others nearest in meaning."""
