@@ -255,6 +255,28 @@ def test_done_again_it_asks_only_about_what_came_since():
     assert sorted(ruled(result)) == [("conflicts", "conflicts", "two"), ("supersedes", "supersedes", "one")]
 
 
+@pytest.mark.parametrize("name", ["Ann Smith", "安", "", "Ann\x00"])
+def test_done_again_under_another_name_of_an_entity_nothing_is_asked(name):
+    first, _ = run([fact(), fact("two", objects=(2,))], [stored("one"), stored("one", 1)], verdict("supersedes"))
+    renamed = [{**KNOWN[0], "name": name}, {**KNOWN[1], "name": f"{name} of Paris"}, KNOWN[2]]
+    given = state(entities=renamed, facts=first["facts"], judged=first["judged"])
+    rows = [stored("one", subject=name), stored("one", 1, subject=name)]
+    result, effects = answered(judge(given, Settings()), [[0.0], [0.0]], rows)
+    assert not [effect for effect in effects if isinstance(effect, Ask)]
+    assert ruled(result) == ruled(first) == [("supersedes", "supersedes", "one")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sentence": "Other words."}, {"valid_at": 6}, {"invalid_at": 7}, {"object_ids": ["id Rome"]}, {"kind": "plan"}],
+)
+def test_done_again_with_another_text_or_date_or_object_it_asks_again(change):
+    first, _ = run([fact()], [stored("one")], verdict("supersedes"))
+    given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
+    _, effects = answered(judge(given, Settings()), [[0.0]], [stored("one", **change)], FactVerdicts(verdicts=[]))
+    assert isinstance(effects[-1], Ask)
+
+
 # What the verdicts do
 
 

@@ -99,6 +99,22 @@ def test_two_facts_that_contradict_each_other_do_not_both_hold_though_they_came_
     assert look(read_stats()).current_facts == 1
 
 
+def test_facts_that_came_at_once_have_one_verdict_a_pair(driver, settings, model, namespace, rows):
+    build(driver, settings).compile().invoke(
+        {"content": "I live in Bergen.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
+    )
+
+    def one(number: int) -> dict[str, Any]:
+        content = f"I live in {('Oslo', 'Paris')[number % 2]}."
+        return {"content": content, "speaker": "Ann", "at": f"2024-02-0{number + 1}", "namespace": namespace}
+
+    eight_together(driver, settings, model, one, at="judge")
+    judged = rows("MATCH (f:Fact)-[j:JUDGED]->(v:Verdict) RETURN v.id AS id, collect(f.sentence) AS facts")
+    pairs = [frozenset(row["facts"]) for row in judged]
+    assert all(len(row["facts"]) == 2 for row in judged)
+    assert len(pairs) == len(set(pairs)) == 3
+
+
 def test_messages_added_in_eight_threads_at_once_are_one_line_of_conversation(driver, settings, model, namespace, rows):
     def one(number: int) -> dict[str, Any]:
         return {

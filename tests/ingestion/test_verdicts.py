@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import InputError, ModelUnavailable
-from kg_memory.falkor.connect import Database
+from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
@@ -417,6 +417,52 @@ def test_a_fact_of_another_kind_that_is_far_in_meaning_is_not_compared(memory, n
     say("I see Bob.", "2024-01-01")
     say("I see Carl.", "2024-01-02")
     assert model.asks("judge") == []
+
+
+PAINTS = "Ann paints old barns red", "Ann scrubs old barns red"
+"""Two sentences of which four words in five are the same: a similarity of 0.8."""
+
+
+@pytest.mark.parametrize(("threshold", "compared"), [(0.79, True), (0.81, False), (1.0, False), (0.0, True)])
+def test_facts_below_the_threshold_of_similarity_are_not_compared(opened, namespace, model, threshold, compared):
+    memory = opened(compare_threshold=threshold)
+    model.rules["facts"] = employ(("Ann", "PAINTS", "Bob", PAINTS[0]), ("Ann", "SCRUBS", "Carl", PAINTS[1]))
+    memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
+    memory.add("Ann and Carl.", at="2024-01-02", namespace=namespace)
+    assert [len(fields["facts"][0]["existing"]) for fields in model.asks("judge")] == ([1] if compared else [])
+
+
+@pytest.mark.parametrize(
+    ("new", "compared"),
+    [("Ann gave up playing tennis", True), ("Ann no longer plays tennis", True), ("Ann fears big spiders", False)],
+)
+def test_the_threshold_suits_the_local_embedding_model(server, settings, namespace, model, new, compared):
+    model.rules["facts"] = employ(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "FEELS", "Bob", new))
+    with GraphMemory(settings.with_(url=server.url), model=model, embeddings="offline") as memory:
+        memory.add("Ann and Tennis.", at="2024-01-01", namespace=namespace)
+        memory.add("Ann and Bob.", at="2024-01-02", namespace=namespace)
+    shown = [old["sentence"] for fields in model.asks("judge") for old in fields["facts"][0]["existing"]]
+    assert shown == ["Ann plays tennis"] * compared
+
+
+def test_a_pair_is_not_judged_again_where_its_entity_got_a_fuller_name_meanwhile(memory, namespace, model, say):
+    say("I live in Oslo.", "2024-01-01")
+    rule = model.rules["judge"]
+
+    def rename(fields: Any) -> Any:
+        model.rules["judge"] = rule
+        cypher = (
+            "MATCH (e:Entity {name: 'Ann'}) SET e.name = 'Ann Smith', e.revision = e.revision + 1 RETURN e.id AS id"
+        )
+        assert len(memory.driver.store.database.query(graph_key(namespace), cypher, {}, write=True)) == 1
+        return rule(fields)
+
+    model.rules["judge"] = rename
+    say("I live in Paris.", "2024-06-01")
+    assert len(model.asks("judge")) == 1
+    [verdict] = memory.reviews.verdicts(namespace=namespace)
+    assert (verdict.kind, verdict.pending.subject) == ("supersedes", "Ann Smith")
+    assert homes(memory, namespace) == [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
 
 
 # What is declared
