@@ -82,7 +82,12 @@ Arrive = Callable[[Scenario, Sequence[Said]], Run]
 def ingest(server: Server) -> Iterator[Arrive]:
     """A way to have the episodes of a scenario arrive, in the given order."""
     settings = Settings(
-        url=server.url, merge_threshold=0.98, ask_threshold=0.6, plan="thorough", undated_start="reference"
+        url=server.url,
+        merge_threshold=0.98,
+        ask_threshold=0.6,
+        plan="thorough",
+        undated_start="reference",
+        disputes="withhold",
     )
     memories: dict[str, GraphMemory] = {}
     numbers = count()
