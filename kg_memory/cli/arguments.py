@@ -257,8 +257,9 @@ def _add_look_back(command: Command) -> None:
     evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     about = "list the facts that cannot both be true, and how that was settled"
     command("conflicts", "verdicts:conflicts", about, "", _limit("conflicts"))
-    about = "list what was judged of facts, also what took effect by itself, and why"
-    verdicts = command("verdicts", "verdicts:verdicts", about, "", _limit("verdicts"))
+    verdicts = command(
+        "verdicts", "verdicts:verdicts", "list what was judged of facts, and why", "", _limit("verdicts")
+    )
     verdicts.add_argument("fact", metavar="FACT_ID", nargs="?", help="only verdicts about this fact")
     about = "follow what comes, waits, fails and is learned, live"
     watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))

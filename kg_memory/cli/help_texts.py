@@ -162,8 +162,9 @@ examples:
 """
 REVIEW = """\
 A fact ends or refutes another at once only if the memory is sure of that; else the verdict waits here, and both facts
-are shown as disputed. With KG_MEMORY_DISPUTES=withhold no answer has the later one unless --unreviewed asks for it. At a terminal one after the other is shown and decided by a key.
-Who decided, when and why is kept, and can be undone. An ID may be shortened as long as it names only one.
+are shown as disputed. With KG_MEMORY_DISPUTES=withhold no answer has the later one unless --unreviewed asks for it.
+At a terminal one after the other is shown and decided by a key. Who decided, when and why is kept, and can be undone.
+An ID may be shortened as long as it names only one.
 
 examples:
   kg-memory review

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import (
     JSON,
@@ -76,7 +76,7 @@ def find_related(facts: Sequence[StatedFact], settings: Settings, *, declared: b
         return Related(_fingerprint(rows), (), Grounds(revisions))
     vectors = yield from embed([fact.sentence for fact in facts])
     records = yield from read(
-        queries.RELATED_FACTS,
+        RELATED_FACTS,
         ends=sorted(revisions),
         pairs=_pair_rows(facts, vectors),
         facts=[
@@ -176,6 +176,7 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
         subject=names[fact.subject],
         objects=tuple(names[place] for place in fact.objects),
         stated_by=draft.episode.id,
+        arrived_at=draft.episode.created_at,
         kind=fact.kind,
         beliefs=(Span(fact.valid_at, fact.invalid_at),),
     )
@@ -257,8 +258,8 @@ def is_first(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) ->
     """
     if candidate is None:
         return False
-    own = (fact.only_ends, fact.stated_at, draft.episode.id)
-    return own < (candidate.only_ends, candidate.stated_at, candidate.stated_by)
+    own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
+    return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
 
 
 def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:

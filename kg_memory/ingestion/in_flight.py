@@ -193,7 +193,9 @@ class FactsInFlight:
             *sorted(rivals, key=itemgetter(0, 1))[: 2 * most_rivals(fact, self._settings)],
             *sorted(near, key=itemgetter(0, 1))[: nearest(self._settings)],
         ]
-        return dict((*pairs[-(self._settings.candidates // 2 + 1) :], *((id_, candidate) for _, id_, candidate in chosen)))
+        return dict(
+            (*pairs[-(self._settings.candidates // 2 + 1) :], *((id_, candidate) for _, id_, candidate in chosen))
+        )
 
 
 def similarity(one: Vector, another: Vector) -> float:
@@ -203,7 +205,7 @@ def similarity(one: Vector, another: Vector) -> float:
 
 def _reword(candidate: CandidateFact, words: CandidateFact) -> CandidateFact:
     """Return *candidate* as it is shown once *words*, of the same fact, are those in which it was stated first."""
-    changed = ("sentence", "predicate", "stated_at", "stated_by", "only_ends", "valid_at", "invalid_at")
+    changed = ("sentence", "predicate", "stated_at", "stated_by", "arrived_at", "only_ends", "valid_at", "invalid_at")
     return replace(candidate, **pick(words, *changed))
 
 

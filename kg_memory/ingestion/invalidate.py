@@ -66,4 +66,5 @@ def _reopen(history: History, stated: set[str]) -> tuple[str, ...]:
 def _statement(fact: StatedFact, episode: EpisodeRecord) -> Statement:
     dates = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     basis = pick(fact, "confidence", "corrects")
-    return Statement(fact.stored_id, episode.id, episode.at, trust=episode.trust, **dates, **basis)
+    source = pick(episode, "trust") | {"arrived_at": episode.created_at}
+    return Statement(fact.stored_id, episode.id, episode.at, **source, **dates, **basis)

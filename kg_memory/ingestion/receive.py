@@ -79,7 +79,8 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
         )
     if not saved["new"]:
         stored = replace(episode, **{name: saved[name] for name in FIXED})
-        if (stored.at, stored.thread_key) != (episode.at, episode.thread_key):
+        moved = (stored.at, stored.thread_key) != (episode.at, episode.thread_key)
+        if moved or any(row["at"] == stored.at for row in before):
             before, _ = yield from _read_neighbours(stored, settings)
         episode = stored
     episode = replace(episode, at_iso=iso(local_time(episode.at, episode.offset)))
@@ -141,6 +142,7 @@ def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[l
         id=episode.id,
         thread_key=episode.thread_key,
         at=episode.at,
+        created_at=episode.created_at,
         limit=max(settings.previous_messages, 2, settings.max_skip_turns if settings.surprise_threshold else 0),
         length=NEIGHBOUR_LENGTH,
     )

@@ -235,9 +235,9 @@ class Span:
 class CandidateFact:
     """A known fact that a new one may repeat or contradict, by the words in which it was stated first.
 
-    These were stated by the episode `stated_by` at `stated_at`, for `valid_at` to `invalid_at`; `only_ends` tells that
-    they state an end alone. `beliefs` are the periods in which it is believed to hold, `revision` how often facts about
-    its subject were changed.
+    These were stated at `stated_at` by the episode `stated_by`, which arrived at `arrived_at`, for `valid_at` to
+    `invalid_at`; `only_ends` tells that they state an end alone. `beliefs` are the periods in which it is believed to
+    hold, `revision` how often facts about its subject were changed.
     """
 
     id: str
@@ -255,6 +255,7 @@ class CandidateFact:
     beliefs: tuple[Span, ...] = ()
     kind: str | None = None
     revision: int = 0
+    arrived_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_p
 _PERIOD = itemgetter(*PERIOD)
 _STATEMENT = itemgetter(
     *("id", "said_at", "valid_at", "invalid_at", "precision"),
-    *("confidence", "trust", "corrects", "end_precision"),
+    *("confidence", "trust", "corrects", "end_precision", "arrived_at"),
 )
 
 

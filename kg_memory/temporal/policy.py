@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
 from kg_memory.models.graph import ConflictStrategy, Ruling, VerdictKind
-from kg_memory.temporal.statements import Statement
+from kg_memory.temporal.statements import Order, Statement
 
 if TYPE_CHECKING:
     from kg_memory.settings import Settings
@@ -63,16 +63,16 @@ class Relation:
 class Claim:
     """The strength of one of the facts in a conflict: its weightiest statement, and when it was stated first and last.
 
-    These are times with the ids of the episodes. The id of the fact breaks the last tie.
+    These are the `Statement.order` of the two. The id of the fact breaks the last tie.
     """
 
     fact: str
     weight: Weight
-    first_stated: tuple[int, str]
-    last_stated: tuple[int, str]
+    first_stated: Order
+    last_stated: Order
 
     @property
-    def order(self) -> tuple[Weight, tuple[int, str], str]:
+    def order(self) -> tuple[Weight, Order, str]:
         """The key by which the claim stated last is the strongest of those with the same weight."""
         return (self.weight, self.last_stated, self.fact)
 
@@ -222,5 +222,5 @@ def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, s
     return rivals
 
 
-def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[int, str, str]:
-    return min((*statement.order, fact) for statement in by_fact[fact])
+def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[Order, str]:
+    return min((statement.order, fact) for statement in by_fact[fact])

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import HOUR, OPEN_END, OPEN_START, WIDTH, stretch_length
 
-Rank = tuple[int, int, bool, str, str]
+Order = tuple[int, int, str]
+Rank = tuple[int, int, bool, int, str, str]
 _CLOCK_CHANGE = HOUR
 """A stretch may be this much shorter than on the calendar, where clocks go forward."""
 
@@ -20,7 +21,8 @@ _CLOCK_CHANGE = HOUR
 class Statement:
     """An assertion, by the episode *id* at *stated_at*, that a fact holds in ``[valid_at, invalid_at)``.
 
-    *precision* is that of `valid_at`, *end_precision* that of `invalid_at`. One that *corrects* replaces earlier
+    The episode arrived at *arrived_at*: of those of one time the one that arrived last was stated last. *precision* is
+    that of `valid_at`, *end_precision* that of `invalid_at`. One that *corrects* replaces earlier
     statements about the same period, as far as it gives a start or an end.
     """
 
@@ -34,18 +36,19 @@ class Statement:
     trust: float = 1.0
     corrects: bool = False
     end_precision: Precision = "instant"
+    arrived_at: int = 0
     end_stands: bool = False
     """Whether the end was past when it was told: then no rival that began before it moves it."""
 
     @property
-    def order(self) -> tuple[int, str]:
+    def order(self) -> Order:
         """The key by which statements are ordered as they were made."""
-        return (self.stated_at, self.id)
+        return (self.stated_at, self.arrived_at, self.id)
 
     @property
     def rank(self) -> Rank:
         """Its place in history: by its start, then by when it was made; the rest breaks ties."""
-        return (self.begin, self.stated_at, not self.undated, self.id, self.fact)
+        return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property
     def undated(self) -> bool:
@@ -122,7 +125,7 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
     """Return *statement* with the finest start that another one of the same fact gives it."""
     last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
     finer = [
-        (-source.width, source.stated_at, source.id, source.valid_at, source.precision)
+        (-source.width, source.order, source.valid_at, source.precision)
         for source in statements
         if source.valid_at != source.stated_at  # a statement about the present gives no start
         and source.width < statement.width
@@ -208,8 +211,9 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
         return None if statement.only_ends else replace(statement, invalid_at=end[0], end_precision=end[1])
     if correction.ends or not statement.ends:
         return None
+    stated_at, arrived_at, id_ = correction.order
     start = replace(statement, valid_at=correction.valid_at, precision=correction.precision)
-    return replace(start, stated_at=correction.stated_at, id=correction.id)
+    return replace(start, stated_at=stated_at, arrived_at=arrived_at, id=id_)
 
 
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:

@@ -10,7 +10,17 @@ import pytest
 from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.queries import communities, episodes, facts, features, identities, ingestion, search, usage
+from kg_memory.falkor.queries import (
+    communities,
+    contradictions,
+    episodes,
+    facts,
+    features,
+    identities,
+    ingestion,
+    search,
+    usage,
+)
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.facts import facts_about
@@ -20,7 +30,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
-MODULES = (communities, episodes, facts, features, identities, ingestion, search, usage)
+MODULES = (communities, contradictions, episodes, facts, features, identities, ingestion, search, usage)
 QUERIES = {
     **{f"{module.__name__.rpartition('.')[2]}.{name}": text
        for module in MODULES for name, text in vars(module).items() if name.isupper() and name[0] != "_"},
@@ -69,7 +79,9 @@ PARAMS: dict[str, Any] = {
     **dict.fromkeys(("id", "thread_key", "alias", "status", "episode", "model", "after", "verdict", "refused"), ID),
     **dict.fromkeys(("reason", "step", "plan", "answer", "reader"), ID),
     **dict.fromkeys(("predicate", "name", "canonical", "object", "edited", "ruling", "expected"), ID),
-    **dict.fromkeys(("since", "until", "before", "at", "now", "believed_at", "gap", "begun_at"), 1_700_000_000_000_000),
+    **dict.fromkeys(
+        ("since", "until", "before", "at", "created_at", "now", "believed_at", "gap", "begun_at"), 1_700_000_000_000_000
+    ),
     **dict.fromkeys(("edited_from", "edited_until", "edited_precision", "edited_end_precision"), 1_700_000_000_000_000),
     **dict.fromkeys(
         ("limit", "most", "nearest", "length", "depth", "hub", "sources", "words", "version", "interrupted"), 10

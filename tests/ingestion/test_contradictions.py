@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.falkor.queries import ingestion as queries
+from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.ingestion import dedupe
 from kg_memory.ingestion.records import to_plain
 from kg_memory.ingestion.state import Draft
@@ -109,7 +109,7 @@ def test_candidates_share_an_endpoint_and_are_never_more_than_wanted():
     flow = judge(state(entities=KNOWN, facts=[fact(objects=(1, 2))]), Settings(candidates=3))
     _, effects = answered(flow, [[0.5]], [])
     _, related = effects
-    assert related.cypher == queries.RELATED_FACTS
+    assert related.cypher == RELATED_FACTS
     assert [(each["subject"], each["object"]) for each in related.params["pairs"]] == [
         ("id Ann", "id Paris"), ("id Paris", "id Ann"), ("id Ann", "id Bob"), ("id Bob", "id Ann"),
     ]  # fmt: skip

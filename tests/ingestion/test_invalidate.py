@@ -37,8 +37,8 @@ def compared(kind: str = "supersedes", known: str = "oslo", holds: str = "new") 
 def history(id_: str = "oslo", *verdicts: dict[str, Any], begins: int = 5, held: bool = True) -> dict[str, Any]:
     """Return what the query tells of a fact that was said when it began, and is believed since then."""
     statement = {
-        "id": f"of {id_}", "said_at": begins, "valid_at": begins, "invalid_at": OPEN_END, "precision": "instant",
-        "confidence": 1.0, "trust": 1.0, "corrects": False, "refuted": None, "end_precision": "instant",
+        "id": f"of {id_}", "said_at": begins, "arrived_at": 0, "valid_at": begins, "invalid_at": OPEN_END,
+        "precision": "instant", "confidence": 1.0, "trust": 1.0, "corrects": False, "refuted": None, "end_precision": "instant",
     }  # fmt: skip
     belief = {
         "id": f"b {id_}", "valid_at": begins, "invalid_at": OPEN_END, "said_at": begins, "known_from": begins,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kg_memory.errors import AnswerError, ModelUnavailable
-from kg_memory.falkor.queries.ingestion import RELATED_FACTS
+from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.ingestion import resolve
 from kg_memory.llm.joint import Question, ask_question
 from kg_memory.runtime.flow import Flow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import verdict_id
 from tests.ingestion.stepping import NOW
@@ -22,6 +24,12 @@ def test_a_known_fact_is_told_in_the_words_that_were_said_first():
 def test_words_of_the_same_time_are_told_in_the_order_of_their_episodes():
     assert not unasked([fact()], [again(stated_at=NOW, stated_by="a")])["facts"][0]["restated"]
     assert unasked([fact()], [again(stated_at=NOW, stated_by="f")])["facts"][0]["restated"]
+
+
+@pytest.mark.parametrize("by", ["a", "f"])
+def test_words_of_the_same_time_are_told_as_their_episodes_arrived_whatever_their_ids(by):
+    assert not unasked([fact()], [again(stated_at=NOW, stated_by=by, arrived_at=-1)])["facts"][0]["restated"]
+    assert unasked([fact()], [again(stated_at=NOW, stated_by=by, arrived_at=1)])["facts"][0]["restated"]
 
 
 def test_words_that_tell_only_an_end_give_way_to_others_whenever_they_were_said():

@@ -87,8 +87,8 @@ def test_no_more_facts_are_read_than_can_be_looked_at():
 
 def test_all_that_is_known_of_a_fact_is_read():
     said = {
-        "id": "e", "said_at": 7, "valid_at": 5, "invalid_at": OPEN_END, "precision": "day", "confidence": 0.5,
-        "trust": 0.25, "corrects": True, "end_precision": "month",
+        "id": "e", "said_at": 7, "arrived_at": 8, "valid_at": 5, "invalid_at": OPEN_END, "precision": "day",
+        "confidence": 0.5, "trust": 0.25, "corrects": True, "end_precision": "month",
     }  # fmt: skip
     held = {
         "id": "b",
@@ -104,7 +104,7 @@ def test_all_that_is_known_of_a_fact_is_read():
     rows = [row("a", judged, statements=[{**said, "refuted": False}], beliefs=[held])]
     history, _ = answered(read_history(["a", "b"]), rows)
     assert history.apply_edits()[0].valid_at == 1
-    stated = Statement("a", "e", 7, 5, OPEN_END, "day", 0.5, 0.25, corrects=True, end_precision="month")
+    stated = Statement("a", "e", 7, 5, OPEN_END, "day", 0.5, 0.25, corrects=True, end_precision="month", arrived_at=8)
     assert history.statements_by_fact() == {"a": [stated]}
     assert history.beliefs["a"] == [Belief("b", Period(5, 9, 7, 5, "day", "year"), proposed=True)]
     assert history.verdicts == {"a b": Verdict("a", "b", "conflicts", preferred="b", kind="conflicts")}

@@ -92,8 +92,8 @@ class Point:
 class Scenario:
     """A history in its order of arrival; *in_order* where another order of arrival gives other truths.
 
-    *stored* is how many facts there are in the end. Where two begin and were said at the same instants, the ids of
-    their episodes decide: *tie* are the two sentences, and the points are those for the first one.
+    *stored* is how many facts there are in the end. Where two begin and were said at the same instants, the
+    one counts that arrived last: *tie* are the two sentences, and the points are those for the first one.
     """
 
     name: str

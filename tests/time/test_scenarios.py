@@ -59,9 +59,10 @@ class Run:
         return self.scenario.plain(frozenset(about))
 
     def expected(self, point: Point) -> frozenset[str]:
-        """Return what is to be served; where the ids of two episodes decide, by these ids."""
+        """Return what is to be served; where it counts which of two episodes arrived last, by that."""
         first, second = self.scenario.tie or ("", "")
-        if not self.scenario.tie or self.episodes[first] > self.episodes[second]:
+        arrived = list(self.episodes)
+        if not self.scenario.tie or arrived.index(first) > arrived.index(second):
             return point.expect
         return frozenset({first: second, second: first}.get(sentence, sentence) for sentence in point.expect)
 

@@ -10,13 +10,13 @@ from kg_memory.falkor.queries import usage as spent
 
 NEIGHBOURS = f"""
 MATCH (e:Episode {{thread_key: $thread_key}})
-WHERE e.id <> $id AND e.at <= $at
+WHERE e.id <> $id AND e.at <= $at AND (e.at < $at OR e.created_at <= $created_at)
 WITH e ORDER BY e.at DESC, e.created_at DESC LIMIT $limit
 RETURN -1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, {part.truncate("e.content")} AS content,
   size(coalesce(e.flags, [])) > 0 AND e.status <> 'done' AS withheld, e.status = 'skipped' AS skipped
 UNION ALL
 MATCH (e:Episode {{thread_key: $thread_key}})
-WHERE e.id <> $id AND e.at > $at
+WHERE e.id <> $id AND e.at >= $at AND (e.at > $at OR e.created_at > $created_at)
 WITH e ORDER BY e.at, e.created_at LIMIT 2
 RETURN 1 AS side, e.id AS id, e.speaker AS speaker, e.at AS at, {part.truncate("e.content")} AS content,
   false AS withheld, false AS skipped

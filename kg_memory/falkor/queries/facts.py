@@ -14,7 +14,8 @@ WITH f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .edited, .edit
     .edited_precision, .edited_end_precision, .kind, .decided}}) AS verdicts
 OPTIONAL MATCH (e:Episode)-[s:STATES]->(f)
 WITH f, verdicts, collect({{
-    id: e.id, said_at: e.at, valid_at: s.valid_at, invalid_at: s.invalid_at, precision: s.precision,
+    id: e.id, said_at: e.at, arrived_at: coalesce(e.created_at, 0),
+    valid_at: s.valid_at, invalid_at: s.invalid_at, precision: s.precision,
     confidence: s.confidence, trust: e.trust, corrects: s.corrects, refuted: s.refuted,
     end_precision: coalesce(s.end_precision, 'instant')
   }}) AS said
@@ -81,7 +82,7 @@ VERDICTS = VERDICTS_OF_FACT.replace(
 
 SOURCES_OF_FACT = """
 MATCH (x:Episode)-[st:STATES]->(f:Fact {id: $fact})
-WITH x, st ORDER BY x.at, x.id, st.start SKIP $skip LIMIT $limit
+WITH x, st ORDER BY x.at, x.created_at, x.id, st.start SKIP $skip LIMIT $limit
 RETURN {episode: x.id, source_id: x.source_id, speaker: x.speaker, at: x.at, trust: coalesce(x.trust, 1.0),
   start: st.start, end: st.end, quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))
 } AS source
@@ -194,7 +195,7 @@ WITH e, f, last.invalid_at AS until, last.end_precision AS precision
 WHERE until < $until AND until < {OPEN_END}
 OPTIONAL MATCH (x:Episode)-[s:STATES]->(f)
 WHERE s.invalid_at = until AND x.created_at <= $believed_at
-WITH e, f, until, precision, x ORDER BY x.at, x.id
+WITH e, f, until, precision, x ORDER BY x.at, x.created_at, x.id
 WITH e, f, until, precision, collect(x {{.id, .source_id}}) AS telling,
   sum(CASE WHEN x.id = e.id THEN 1 ELSE 0 END) AS own
 WHERE own = 0

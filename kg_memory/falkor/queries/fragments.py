@@ -67,7 +67,7 @@ MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.name END) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
-WITH f, h, b, s, objects, x, st ORDER BY x.at, x.id
+WITH f, h, b, s, objects, x, st ORDER BY x.at, x.created_at, x.id
 WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating
 WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
 """

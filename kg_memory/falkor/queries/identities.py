@@ -43,7 +43,8 @@ MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT o.id) AS objects, collect(DISTINCT o.key) AS object_keys
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
 WITH f, s, objects, object_keys, collect({
-    id: x.id, said_at: x.at, valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
+    id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0),
+    valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
     confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
     end_precision: coalesce(st.end_precision, 'instant')
   }) AS statements

@@ -107,7 +107,8 @@ WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
 RETURN f.id AS id, f.sentence AS sentence, f.predicate AS predicate, f.wording AS wording, f.told_by AS told_by,
   f.told_at AS told_at, f.told_end AS told_end, s.id AS subject, objects, collect({
-    id: x.id, said_at: x.at, valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
+    id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0),
+    valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision,
     confidence: st.confidence, trust: x.trust, corrects: st.corrects, refuted: coalesce(st.refuted, false),
     end_precision: coalesce(st.end_precision, 'instant'),
     quote: substring(x.content, coalesce(st.start, 0), coalesce(st.end - st.start, 0))

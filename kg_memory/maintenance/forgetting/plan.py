@@ -151,7 +151,7 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
     if fact["told_by"] not in impact.forgotten.ids:
         return evidence | pick(fact, "told_at", "told_by", "told_end")
     # The words of a statement that only ends the fact come last.
-    ends, at, by = min((_only_ends(row), row["said_at"], row["id"]) for row in remaining)
+    ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in remaining)
     return evidence | {"told_at": at, "told_by": by, "told_end": ends}
 
 

@@ -171,7 +171,7 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 def tell(statements: Sequence[Row]) -> Parameters:
     """Return by whom and when a fact was stated first, and last, by its *statements*."""
-    ends, at, by = min((_only_ends(row), row["said_at"], row["id"]) for row in statements)
+    ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
     confidence = max(row["confidence"] for row in statements)
     return {"told_at": at, "told_by": by, "told_end": ends, "said_at": last, "confidence": confidence}

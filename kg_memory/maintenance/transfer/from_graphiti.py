@@ -227,8 +227,9 @@ class Conversion:
         """Yield the statements of episodes; they did not state an end that another fact brought."""
         for since, until in dict.fromkeys(map(_dates, fact.edges)):
             for source in fact.sources:
-                stated_at = self._episodes[source]["at"]
-                yield Statement(id_, source, stated_at, since, OPEN_END if id_ in self._expired else until)
+                stated_at, arrived_at = (self._episodes[source][name] for name in ("at", "created_at"))
+                ends = OPEN_END if id_ in self._expired else until
+                yield Statement(id_, source, stated_at, since, ends, arrived_at=arrived_at)
 
     def _belief_lines(
         self, id_: str, fact: _Fact, periods: tuple[Period, ...], statements: list[Statement]
