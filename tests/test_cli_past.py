@@ -155,8 +155,10 @@ def test_conflicts_of_records_wait_and_ingest_and_stats_say_so(run: Run, tmp_pat
     assert "It happens once" in out
     _, out, _ = run("facts", "Nora Lind", "--unreviewed", *name)
     assert "  by 2024-01-01  " in out.splitlines()[-1]  # its start is not known
-    assert ["(not reviewed)" in line for line in out.splitlines()[1:]] == [True, False]
-    assert "not reviewed" not in run("facts", "Nora Lind", *name)[1]
+    assert ["(disputed)" in line for line in out.splitlines()[1:]] == [True, True]
+    assert out == run("facts", "Nora Lind", *name)[1]
+    [verdict] = result(run, "verdicts", *name)
+    assert (verdict["ruling"], verdict["decided_by"]) == ("waiting", "auto")
     [waiting] = result(run, "review", *name)
     assert run("review", "--accept", waiting["id"], "--by", "ann", *name)[0] == 0
     _, out, _ = run("conflicts", *name)

@@ -39,6 +39,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, iso_of
 from kg_memory.text import predicates
+from kg_memory.text.identity import canonical_name
 
 LEAST_SIMILARITY = 0.5
 """Cosine similarity below which a fact that shares an end is no candidate, unless it is of the same family; used where
@@ -201,11 +202,28 @@ class Pairs:
 
 def pair_facts(draft: Draft, candidates: Sequence[Candidates]) -> Pairs:
     """Return the pairs of the facts of *draft* with their *candidates*."""
-    extended = _with_siblings(draft, candidates)
+    extended = _with_siblings(draft, _without_namesakes(draft, candidates))
     facts = _mark_repeats(draft.facts, extended)
     pairs = {new: _open_pairs(fact, extended[new], draft) for new, fact in enumerate(facts)}
     among = {new: own for new, own in pairs.items() if own}
     return Pairs(facts, extended, among, {new: _show_pairs(new, own, facts, draft) for new, own in among.items()})
+
+
+def _without_namesakes(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:
+    """Return *candidates* without facts about another entity of the subject's name: no model tells the two apart."""
+    kept: list[Candidates] = []
+    for fact, own in zip(draft.facts, candidates, strict=True):
+        subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
+        names = {canonical_name(name) for name in (subject.name, *subject.called)}
+        kept.append(
+            {
+                id_: candidate
+                for id_, candidate in own.items()
+                if candidate.subject_id in ends
+                or not (candidate.subject_id in subject.apart_from or canonical_name(candidate.subject) in names)
+            }
+        )
+    return kept
 
 
 def _with_siblings(draft: Draft, candidates: Sequence[Candidates]) -> list[Candidates]:

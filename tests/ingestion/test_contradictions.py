@@ -146,7 +146,7 @@ def test_another_sentence_of_one_pair_and_one_at_a_time_is_the_same_fact_without
     "other",
     [
         stored("old", objects=("Paris",), predicate="LEFT"),
-        stored("old", objects=("Paris",), subject_id="id Bob"),
+        stored("old", objects=("Paris",), subject="Bob", subject_id="id Bob"),
         stored("old", objects=("Paris", "Oslo")),
     ],
 )
@@ -237,6 +237,15 @@ def test_an_entity_that_got_a_fuller_name_is_told_under_it_on_both_sides():
     [known] = told["existing"]
     assert told["subject"] == known["subject"] == "Ann Smith"
     assert (told["objects"], known["objects"]) == (["Paris, France"], ["Oslo", "Paris, France"])
+
+
+@pytest.mark.parametrize("known", [{"subject": "ANN"}, {"subject": "Another Ann", "subject_id": "id other"}])
+def test_a_fact_about_another_of_the_same_name_is_not_compared(known):
+    entities = [{**KNOWN[0], "apart_from": ["id other"]}, *KNOWN[1:]]
+    rows = [stored("a", objects=("Paris",), **{"subject_id": "id of another", **known}), stored("b", subject="Ann B")]
+    flow = judge(state(entities=entities, facts=[fact()]), Settings())
+    _, effects = answered(flow, [[0.0]], rows, FactVerdicts(verdicts=[]))
+    assert [old["sentence"] for old in effects[-1].fields["facts"][0]["existing"]] == ["Of b."]
 
 
 def test_a_candidate_found_in_two_ways_is_asked_about_once():
@@ -435,7 +444,7 @@ def test_what_the_model_says_of_a_pair_goes_before_what_is_declared(kind):
     assert [each["kind"] for each in result["verdicts"]] == (["conflicts"] if kind == "conflicts" else [])
 
 
-@pytest.mark.parametrize("other", [{"predicate": "LEFT"}, {"subject_id": "id Bob"}])
+@pytest.mark.parametrize("other", [{"predicate": "LEFT"}, {"subject": "Bob", "subject_id": "id Bob"}])
 def test_what_is_declared_of_one_predicate_and_subject_tells_nothing_of_another(other):
     result, _ = run([fact(**DECLARED)], [stored(**other)])
     assert result["verdicts"] == []
