@@ -465,6 +465,23 @@ def test_a_pair_is_not_judged_again_where_its_entity_got_a_fuller_name_meanwhile
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", "2024-06-01"), ("Paris", "2024-06-01", None)]
 
 
+# Messages of one time
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_previous_messages_of_the_same_time_are_those_that_arrived_before(memory, namespace, model, seed):
+    contents = [f"I see {name} again." for name in ("Bob", "Carl", "Dora", "Eve")]
+    messages = [
+        {"content": content, "speaker": "Ann", "at": "2024-05-01", "thread": "t", "source_id": f"{seed} {content}"}
+        for content in contents
+    ]
+    memory.episodes.save(messages, namespace=namespace)
+    for message in reversed(messages):
+        memory.add(**message, namespace=namespace)
+    shown = [[message["content"] for message in fields["previous"]] for fields in model.asks("extract_message")]
+    assert shown == [contents[:number] for number in (3, 2, 1, 0)]
+
+
 # What is declared
 
 
