@@ -243,8 +243,7 @@ def _add_entities(command: Command) -> None:
 
 def _add_look_back(command: Command) -> None:
     about = "list the periods of what somebody was, did or had, newest first"
-    parents = (_name(), _believed(), _limit("periods"), _ids())
-    history = command("history", "show:history", about, texts.HISTORY, *parents)
+    history = command("history", "show:history", about, texts.HISTORY, _name(), _believed(), _limit("periods"), _ids())
     history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
     about = "list what began and ended, earliest first"
     command("timeline", "show:timeline", about, texts.TIMELINE, _name(), _believed(), _limit("periods"))
@@ -257,9 +256,8 @@ def _add_look_back(command: Command) -> None:
     evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     about = "list the facts that cannot both be true, and how that was settled"
     command("conflicts", "verdicts:conflicts", about, "", _limit("conflicts"))
-    verdicts = command(
-        "verdicts", "verdicts:verdicts", "list what was judged of facts, and why", "", _limit("verdicts")
-    )
+    about = "list what was judged of facts, and why"
+    verdicts = command("verdicts", "verdicts:verdicts", about, "", _limit("verdicts"))
     verdicts.add_argument("fact", metavar="FACT_ID", nargs="?", help="only verdicts about this fact")
     about = "follow what comes, waits, fails and is learned, live"
     watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))

@@ -53,13 +53,13 @@ def to_source(source: Row) -> Source:
 def _find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
     """Return which facts the one that is believed supersedes, is superseded by and may contradict."""
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
-    for other in sorted(linked, key=lambda other: (other["known_from"], other["id"])):
-        if other["ruling"] == "waiting":
-            links["disputed_by"][other["id"]] = None
-        elif other["known_from"] < belief["known_from"] and other["invalid_at"] < OPEN_END:
-            links["supersedes"][other["id"]] = None
-        elif other["known_from"] > belief["known_from"] and belief["invalid_at"] < OPEN_END:
-            links["superseded_by"][other["id"]] = None
+    for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
+        if rival["ruling"] == "waiting":
+            links["disputed_by"][rival["id"]] = None
+        elif rival["known_from"] < belief["known_from"] and rival["invalid_at"] < OPEN_END:
+            links["supersedes"][rival["id"]] = None
+        elif rival["known_from"] > belief["known_from"] and belief["invalid_at"] < OPEN_END:
+            links["superseded_by"][rival["id"]] = None
     return {name: tuple(ids) for name, ids in links.items()}
 
 

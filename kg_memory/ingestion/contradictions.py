@@ -19,17 +19,8 @@ from typing import Any
 
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.records import (
-    JSON,
-    CandidateFact,
-    Grounds,
-    PairVerdict,
-    Related,
-    Span,
-    StatedFact,
-    from_plain,
-    pick,
-)
+from kg_memory.ingestion.codec import from_plain
+from kg_memory.ingestion.records import JSON, CandidateFact, Grounds, PairVerdict, Related, Span, StatedFact, pick
 from kg_memory.ingestion.state import Draft
 from kg_memory.llm.joint import Question
 from kg_memory.llm.prompts import JUDGE

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from kg_memory.errors import EmbeddingError, ModelError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.codec import decoder, to_plain
 from kg_memory.ingestion.contradictions import Shown, find_related, pair_facts, pair_keys, pair_question
 from kg_memory.ingestion.date import date_facts
 from kg_memory.ingestion.extract import extract
@@ -28,7 +29,7 @@ from kg_memory.ingestion.in_flight import FactsInFlight, NamesInFlight
 from kg_memory.ingestion.namesakes import Candidate
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.questions import ask_window, conversations, pick_reading, read_question, window_fields
-from kg_memory.ingestion.records import JSON, Identity, Mention, NewPredicate, PairVerdict, decoder, to_plain
+from kg_memory.ingestion.records import JSON, Identity, Mention, NewPredicate, PairVerdict
 from kg_memory.ingestion.reflect import reflect
 from kg_memory.ingestion.resolve import answers_before, find_candidates, identity_question, unclear
 from kg_memory.ingestion.state import Draft, Update, cache_in_episode

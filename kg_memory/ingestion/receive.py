@@ -16,11 +16,12 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.declared import complete_content
 from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words
-from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage, to_plain
+from kg_memory.ingestion.records import JSON, EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.runtime.effects import now, read, write

@@ -1,24 +1,20 @@
-"""The records that pass between the steps of ingestion, and the codec that makes them JSON."""
+"""The records that pass between the steps of ingestion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
-from operator import attrgetter
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from kg_memory.ingestion.codec import to_plain
 from kg_memory.llm.prompts.answers import StatedKind
 from kg_memory.models.graph import Precision, Ruling, VerdictKind
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.text.identity import name_of_speaker
 from kg_memory.text.message_fields import parse_facts
 
-T = TypeVar("T")
 JSON = dict[str, Any]
 """A record as JSON, or the parameters of a query."""
-Decode = Callable[[Any], Any]
 DECLARED = "fact"
 """The kind of an episode in which an application states facts itself."""
 
@@ -330,83 +326,6 @@ class Related:
     grounds: Grounds
 
 
-# The codec
-
-
-def to_plain(value: Any) -> Any:
-    """Return *value* as JSON has it: records as objects, tuples as arrays."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if kind is tuple or kind is list:
-        return [item if type(item) in _PLAIN else to_plain(item) for item in value]
-    if kind is dict:
-        pairs: Iterable[tuple[Any, Any]] = value.items()
-    elif is_dataclass(value):
-        pairs = zip(_names(kind), _values(kind)(value), strict=True)  # type: ignore[arg-type]
-    else:
-        return value
-    return {name: item if type(item) in _PLAIN else to_plain(item) for name, item in pairs}
-
-
 def pick(record: Any, *names: str) -> JSON:
     """Return the fields of *record* called *names*."""
     return {name: getattr(record, name) for name in names}
-
-
-def from_plain(kind: type[T], value: Any) -> T:
-    """Return the record of that *kind* of which `to_plain` made *value*."""
-    return decoder(kind)(value)  # type: ignore[no-any-return, arg-type]
-
-
-@cache
-def decoder(hint: Any) -> Decode:
-    """Return the function that turns plain values into those of type *hint*."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if is_dataclass(hint):
-        return _record_decoder(hint)
-    if origin in (Union, UnionType):
-        inner = next((decode for decode in map(decoder, arguments) if decode is not _same), _same)
-        return _same if inner is _same else lambda value: None if value is None else inner(value)
-    if origin in (tuple, list):
-        return _sequence_decoder(origin, decoder(arguments[0]))
-    if origin in (dict, Mapping):
-        item = decoder(arguments[1])
-        return _same if item is _same else lambda value: {name: item(inner) for name, inner in value.items()}
-    return _same
-
-
-def _sequence_decoder(kind: Any, item: Decode) -> Decode:
-    if item is _same:
-        return tuple if kind is tuple else _same
-    return lambda value: kind(map(item, value))
-
-
-def _record_decoder(kind: Any) -> Decode:
-    hints = get_type_hints(kind)
-    decoders = {name: decoder(hints[name]) for name in _names(kind)}
-    nested = {name: decode for name, decode in decoders.items() if decode is not _same}
-
-    def decode_record(value: Mapping[str, Any]) -> Any:
-        changed = {name: decode(value[name]) for name, decode in nested.items() if name in value}
-        return kind(**{**value, **changed})
-
-    return decode_record
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
-
-
-@cache
-def _values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    names = _names(kind)
-    return attrgetter(*names) if len(names) > 1 else lambda record: (getattr(record, names[0]),)
-
-
-_PLAIN = frozenset((str, int, float, bool, type(None)))

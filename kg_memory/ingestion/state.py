@@ -18,10 +18,10 @@ from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.bounds import Loss
+from kg_memory.ingestion.codec import Decode, decoder, to_plain
 from kg_memory.ingestion.records import (
     JSON,
     Comparison,
-    Decode,
     EpisodeRecord,
     Grounds,
     Identity,
@@ -35,8 +35,6 @@ from kg_memory.ingestion.records import (
     Related,
     ResolvedEntity,
     StatedFact,
-    decoder,
-    to_plain,
 )
 from kg_memory.ingestion.revise import Revision
 from kg_memory.llm import prompts

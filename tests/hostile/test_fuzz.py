@@ -22,9 +22,9 @@ from kg_memory.cli.readers import FORMATS
 from kg_memory.cli.readers import read as read_file
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import prepend_parameters, to_literal
+from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.filter import injection_flags, without_contexts
 from kg_memory.ingestion.receive import measure_depth, parse_at, split_content, validate_episode
-from kg_memory.ingestion.records import to_plain
 from kg_memory.llm import prompts
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
 from kg_memory.llm.prompts import OPTIONAL

@@ -15,7 +15,8 @@ from kg_memory.ingestion import reflect as reflect_step
 from kg_memory.ingestion import resolve as resolve_step
 from kg_memory.ingestion import save as save_step
 from kg_memory.ingestion import summarise as summarise_step
-from kg_memory.ingestion.records import StatedFact, to_plain
+from kg_memory.ingestion.codec import to_plain
+from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import on_state
 from kg_memory.runtime.effects import Now
 from kg_memory.runtime.flow import Every, Flow

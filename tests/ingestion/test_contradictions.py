@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
 from kg_memory.ingestion import dedupe
-from kg_memory.ingestion.records import to_plain
+from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.state import Draft
 from kg_memory.ingestion.verdicts import apply_corrections, find_rejudged, find_verdicts
 from kg_memory.llm.prompts.answers import FactVerdict, FactVerdicts

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kg_memory.ingestion.codec import from_plain
 from kg_memory.ingestion.in_flight import FactsInFlight
-from kg_memory.ingestion.records import CandidateFact, StatedFact, from_plain
+from kg_memory.ingestion.records import CandidateFact, StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END

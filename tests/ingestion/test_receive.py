@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import episodes
+from kg_memory.ingestion.codec import to_plain
 from kg_memory.ingestion.postings import (
     LONG,
     NEAR,
@@ -21,7 +22,6 @@ from kg_memory.ingestion.postings import (
     line,
 )
 from kg_memory.ingestion.receive import local_time, parse_at, split_content, validate_episode
-from kg_memory.ingestion.records import to_plain
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import receive

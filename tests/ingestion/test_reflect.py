@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from kg_memory.ingestion.records import Mention, to_plain
+from kg_memory.ingestion.codec import to_plain
+from kg_memory.ingestion.records import Mention
 from kg_memory.llm.prompts.answers import Reflection
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered, ended, reflect, state
