@@ -148,8 +148,18 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
-    """Return whether *statement* only ends, and another gives a start before that end, or an earlier end."""
-    return statement.only_ends and any(_says_more(source, statement, may_change) for source in statements)
+    """Return whether *statement* only ends, and another gives a start before that end, or an earlier end.
+
+    Or it says without dates what held then by another, whose end stands: it is no return after a rival.
+    """
+    if statement.only_ends:
+        return any(_says_more(source, statement, may_change) for source in statements)
+    return statement.undated and any(_covers(source, statement, may_change) for source in statements)
+
+
+def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
+    stands = source.end_stands and not source.undated and may_change(source, statement)
+    return stands and source.valid_at <= statement.begin < source.invalid_at
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
