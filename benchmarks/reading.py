@@ -203,7 +203,7 @@ def _bears(own: Iterable[str], names: Iterable[str]) -> bool:
 
 
 def _is_of(own: Iterable[str], names: Iterable[str]) -> bool:
-    """Return whether an entity of the graph is named after one of *names* as its owner: "Ann's sister", "安娜的妹妹"."""
+    """Return whether an entity of the graph is named after one of *names*, its owner: "Ann's sister", "安娜的妹妹"."""
     owners = re.compile("|".join(rf"\b{re.escape(plain(name))}(?:['’]s?\b|的)" for name in names))
     return any(owners.match(name) for name in own)
 
@@ -276,8 +276,8 @@ class Score(Counter[str]):
 
 
 COLUMNS = (
-    "stated facts", "annotated", "precision", "recall", "date", "precision of dates", "tense", "false starts", "false ends",
-    "wrong merges", "split", "lost",
+    "stated facts", "annotated", "precision", "recall", "date", "precision of dates", "tense", "false starts",
+    "false ends", "wrong merges", "split", "lost",
 )  # fmt: skip
 
 

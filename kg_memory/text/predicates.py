@@ -17,6 +17,7 @@ from itertools import takewhile
 
 from kg_memory.settings import FactType
 from kg_memory.text.identity import replace_unstorable
+from kg_memory.text.verbs import IRREGULAR, VERBS
 
 DEFAULT_PREDICATE = "RELATES_TO"
 MAX_LENGTH = 64
@@ -59,13 +60,6 @@ _WANTS_TO = re.compile(
 _PLANS = (("PLANS_TO", _PLANS_TO), ("WANTS_TO", _WANTS_TO))
 _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
-_IRREGULAR_FORMS = """
-    LEFT:LEAVE MET:MEET BOUGHT:BUY SOLD:SELL WROTE:WRITE WRITTEN:WRITE MADE:MAKE BUILT:BUILD LED:LEAD KNEW:KNOW
-    KNOWN:KNOW TAUGHT:TEACH LOST:LOSE FOUND:FIND THOUGHT:THINK TOOK:TAKE TAKEN:TAKE GOT:GET BEGAN:BEGIN BEGUN:BEGIN
-    DROVE:DRIVE FLEW:FLY SPOKE:SPEAK SPOKEN:SPEAK SAID:SAY TOLD:TELL SAW:SEE SEEN:SEE CAME:COME HELD:HOLD KEPT:KEEP
-    GAVE:GIVE GIVEN:GIVE WON:WIN BROKE:BREAK BROKEN:BREAK GREW:GROW LEARNT:LEARN DOES:DO DID:DO DONE:DO CAUGHT:CATCH
-    WITHDREW:WITHDRAW BROUGHT:BRING BORN:BEAR HURT:HURT DYING:DIE DIED:DIE DIES:DIE LYING:LIE"""
-_IRREGULAR = dict(pair.split(":") for pair in _IRREGULAR_FORMS.split())
 # Nouns as much as verbs: alone, "order" and "orders" may be fields of a record.
 _NOUNS = frozenset(
     "DATE ORDER PURCHASE LEASE NEED REPORT SUPPORT VIEW DESIGN NOTICE TOUR START END CAUSE FANCY RENT DIVORCE WIN "
@@ -83,20 +77,10 @@ _FIELD_ADJECTIVES = frozenset(
     "EXPECTED LOGISTICS OPERATIONS NEWS CAMPUS VIRUS BUS GAS ANALYSIS".split()
 )
 _VERB_LIKE = re.compile(r"(?:[^S]S|ED|ING)$")
-_VERBS = frozenset(
-    """SPEAK LEARN VISIT TRAVEL MAKE CHANGE SEND SENT SET GET RAISE CUT PAY PAID OWE WRITE READ FOUND FIND BUILT BUILD
-    LEAVE LEFT MEET MET BUY BOUGHT SELL SOLD PLAY TAKE TOOK GIVE GAVE KNOW KNEW LOVE LIKE HATE PREFER USE LIVE WORK RUN
-    RAN START JOIN QUIT LEAD LED MANAGE MOVE MOVED_TO IN AT TO OF FROM WITH FOR BY ON AS AND OR NOT NO HAS HAVE HAD IS
-    ARE WAS WERE BE BEEN WILL WOULD CAN COULD MAY MIGHT WENT SAW SPOKE WROTE LOST WON MADE HOLD HELD KEEP KEPT SHARE
-    SIGN REACH EXCEED LOWER UPDATE REPLACE SWITCH ASSIGN REQUEST ASK TELL TOLD SAY SAID DO DID DOES GREW FLEW DROVE
-    FORMER PREVIOUS PAST OLD INITIAL ORIGINAL EX FAVORITE FAVOURITE NEXT FUTURE""".split()
-)
 _FAVORITE = re.compile(r"^(?:HAS_|HAS_A_)?FAVOU?RITE_([A-Z_]+?)(?:_(?:IS|ARE))?$")
 _OVER = re.compile(r"(?:LIVED|RESIDED|DWELT|WORKED|STUDIED|WAS_(?:EMPLOYED|BASED|MARRIED|DATING|LIVING|WORKING))_")
 _CJK = re.compile(r"[\u3400-\u9fff]")
-_CHINESE_ADVERB = re.compile(
-    r"^(?:现在|現在|目前|如今|正在|一直|已经|已經|仍然|依然|仍|刚刚|刚|最近|主要|经常|常常|都)"
-)
+_CHINESE_ADVERB = re.compile(r"^(?:现在|現在|目前|如今|正在|一直|已经|已經|仍然?|依然|刚刚?|最近|主要|经常|常常|都)")
 _CHINESE_RULES = (
     ("NO_LONGER", re.compile(r"^(?:不再|没再|已经不|已不|早已不|曾经|曾|以前|之前|原来|过去|原先)(?:在)?")),
     ("NEVER", re.compile(r"^(?:从未|从没有?|从来没有?|从来不|从不|未曾)")),
@@ -302,7 +286,7 @@ def _read_inflection(name: str) -> Predicate | None:
         return exact.get(f"IS_{after}") or (progressive if rest[0].endswith("ING") else None)
     if helpers[-1] in ("DO", "DOES", "DID"):
         return exact.get(after) or _table().stems.get(_stem_first(rest))
-    had = _table().stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in _IRREGULAR else None
+    had = _table().stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in IRREGULAR else None
     return exact.get(f"HAS_{after}") or exact.get(after) or had
 
 
@@ -312,7 +296,7 @@ def _stem_first(words: list[str]) -> str:
 
 def _stem(verb: str) -> str:
     """Return the part of an English verb that its tenses share."""
-    verb = _IRREGULAR.get(verb, verb)
+    verb = IRREGULAR.get(verb, verb)
     for ending, instead in (("IES", "Y"), ("IED", "Y"), ("ING", ""), ("ED", ""), ("SSES", "SS"), ("S", "")):
         if verb.endswith(ending) and len(verb) - len(ending) >= 2 and not verb.endswith("SS"):
             verb = verb[: -len(ending)] + instead
@@ -336,7 +320,7 @@ def _read_field(name: str) -> Predicate | None:
     if match is None or match.start() == 0:
         return None
     before = name[: match.start()].split("_")
-    plain = not any(word in _VERBS or (_VERB_LIKE.search(word) and word not in _FIELD_ADJECTIVES) for word in before)
+    plain = not any(word in VERBS or (_VERB_LIKE.search(word) and word not in _FIELD_ADJECTIVES) for word in before)
     return Predicate(name, single_valued=True, family=None) if plain else None
 
 
@@ -405,5 +389,5 @@ def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predi
 
 
 def is_present(name: str) -> bool:
-    """Return whether *name*, a canonical one, is in the present tense: LIVES_IN."""
+    """Return whether the canonical *name* is in the present tense: LIVES_IN."""
     return name.partition("_")[0].endswith("S")

@@ -17,7 +17,8 @@ from kg_memory.falkor.store_schema import ITEMS
 from kg_memory.falkor.wire import Row
 from kg_memory.maintenance.transfer import cypher
 from kg_memory.maintenance.transfer.file import LineWriter, Target, compress, rewritable
-from kg_memory.maintenance.transfer.lines import FORMAT, LINES, RECORDS, Header, Line
+from kg_memory.maintenance.transfer.line import Line
+from kg_memory.maintenance.transfer.lines import FORMAT, LINES, RECORDS, Header
 from kg_memory.models.operations import ExportResult
 
 PAGE = 2_000

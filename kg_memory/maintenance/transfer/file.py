@@ -18,7 +18,8 @@ from typing import IO, Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from kg_memory.errors import InputError
-from kg_memory.maintenance.transfer.lines import FORMAT, LINES, End, Header, Line
+from kg_memory.maintenance.transfer.line import Line
+from kg_memory.maintenance.transfer.lines import FORMAT, LINES, End, Header
 
 if os.name != "nt":
     import fcntl

@@ -18,7 +18,8 @@ from kg_memory.ingestion.postings import index_words
 from kg_memory.ingestion.records import pick
 from kg_memory.ingestion.revise import NewBelief
 from kg_memory.maintenance.transfer.graphiti import Edge, Episode, Graph
-from kg_memory.maintenance.transfer.lines import LINES, Line
+from kg_memory.maintenance.transfer.line import Line
+from kg_memory.maintenance.transfer.lines import LINES
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import Verdict
 from kg_memory.temporal.statements import Statement

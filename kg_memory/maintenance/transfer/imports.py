@@ -27,7 +27,8 @@ from kg_memory.maintenance.transfer.export import PREFIXES, Progress
 from kg_memory.maintenance.transfer.file import Target, open_lines
 from kg_memory.maintenance.transfer.from_graphiti import Conversion
 from kg_memory.maintenance.transfer.graphiti import Graph
-from kg_memory.maintenance.transfer.lines import RECORDS, Entity, Episode, Fact, Header, Item, Line, Verdict
+from kg_memory.maintenance.transfer.line import Line
+from kg_memory.maintenance.transfer.lines import RECORDS, Entity, Episode, Fact, Header, Item, Verdict
 from kg_memory.models.operations import ImportResult
 from kg_memory.runtime.effects import Vector, embed
 from kg_memory.text import tokenise

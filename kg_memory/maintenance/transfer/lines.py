@@ -1,113 +1,28 @@
-"""The lines of an export, validated: one record of a namespace each.
-
-Times are ISO 8601 in UTC, or microseconds since the epoch beyond the calendar; ``null`` is an open end. Fields that a
-line lacks are not stored. Fields that are not listed here are stored as they are: later versions have more.
-"""
+"""The lines of an export, validated: one record of a namespace each."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from datetime import timedelta
-from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field
 
-from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, parse_iso
+from kg_memory.maintenance.transfer.line import (
+    NAME,
+    NOT_STORED,
+    At,
+    Count,
+    Key,
+    Line,
+    Ref,
+    Since,
+    Text,
+    Until,
+    Vector,
+    Whole,
+    Words,
+)
 
 FORMAT = 1
-LONGEST_KEY = 1000
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _validate_storable(text: str) -> str:
-    if _UNSTORABLE.search(text):
-        raise ValueError("the text must have no NUL and no lone surrogate; remove them")
-    return text
-
-
-def _validate_key(text: str) -> str:
-    """Return *text* if the database's indices can find it: they miss empty, padded and very long texts."""
-    if not text or text != text.strip() or len(text.encode()) > LONGEST_KEY:
-        raise ValueError(f"a key must have 1 to {LONGEST_KEY} bytes and no spaces around it; choose another")
-    return _validate_storable(text)
-
-
-def _parse_time(value: object, open_end: int | None = None) -> object:
-    """Return an instant in microseconds, *open_end* for ``None``."""
-    if value is None and open_end is not None:
-        return open_end
-    if isinstance(value, str):
-        try:
-            return parse_iso(value)
-        except (ValueError, OverflowError):
-            raise ValueError("the value must be a time; write it as 2024-05-01T10:00:00Z") from None
-    return value
-
-
-def _format_time(value: int, open_end: int | None = None) -> str | int | None:
-    if value == open_end:
-        return None
-    try:
-        return (EPOCH + timedelta(microseconds=value)).isoformat()
-    except OverflowError:
-        return value
-
-
-def _time_field(open_end: int | None) -> tuple[BeforeValidator, PlainSerializer]:
-    check: Callable[[Any], Any] = partial(_parse_time, open_end=open_end)
-    return BeforeValidator(check), PlainSerializer(partial(_format_time, open_end=open_end))
-
-
-NOT_STORED = "not stored"
-"""Marks a field that is not stored as a property."""
-_WHOLE = Field(ge=-(2**63), lt=2**63)
-Whole = Annotated[int, _WHOLE]
-Text = Annotated[str, AfterValidator(_validate_storable)]
-Key = Annotated[str, AfterValidator(_validate_key)]
-Ref = Annotated[Key, NOT_STORED]
-"""The key of one end of a relation."""
-At = Annotated[int, _WHOLE, *_time_field(None)]
-Since = Annotated[int, _WHOLE, *_time_field(OPEN_START)]
-Until = Annotated[int, _WHOLE, *_time_field(OPEN_END)]
-Scalar = bool | Whole | float | Text
-Plain = Scalar | list[Scalar]
-
-
-class Line(BaseModel):
-    """A line: a node or relation of the graph, of the kind `record`."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False)
-    __pydantic_extra__: dict[str, Plain] = Field(init=False)
-
-    own: ClassVar[frozenset[str]] = frozenset()
-    """The fields that are not stored as properties."""
-
-    record: Annotated[str, NOT_STORED]
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: object) -> None:
-        cls.own = frozenset(name for name, field in cls.model_fields.items() if NOT_STORED in field.metadata)
-
-    def model_post_init(self, _: object) -> None:
-        invalid = [name for name in self.__pydantic_extra__ if not _NAME.fullmatch(name)]
-        if invalid:
-            raise ValueError(f"a field name must have letters, digits and underscores, got {invalid[0]!r:.80}")
-
-    def to_properties(self) -> dict[str, Any]:
-        """Return the properties to store."""
-        names = {*self.model_fields_set, *self.__pydantic_extra__} - self.own
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
-
-
-Count = Annotated[int, Field(ge=0, lt=2**31)] | Annotated[float, Field(ge=0, lt=2**31)]
-"""A number of words; the database turns some into floats."""
-Words = Annotated[dict[Key, Count] | None, NOT_STORED]
-"""The count of each word in the word index; computed from the text if absent."""
-Vector = Annotated[str | Literal[True] | None, NOT_STORED]
-"""The vector as base64 of little-endian single precision numbers; ``true`` to compute it again."""
 
 
 class Entity(Line):
@@ -117,7 +32,7 @@ class Entity(Line):
     key: Key
     name: Text
     type: Text
-    aliases: list[Text] = []
+    aliases: list[Text] = Field(default_factory=list)
     summary: Text = ""
     first_seen: At | None = None
     last_seen: At | None = None
@@ -355,12 +270,12 @@ class Item(Line):
     prefixes: Annotated[list[Key], Field(min_length=1), NOT_STORED]
     key: Text
     value: Text
-    marks: list[Text] = []
+    marks: list[Text] = Field(default_factory=list)
     created_at: At
     updated_at: At
     ttl: Whole | None = None
     expires_at: At | None = None
-    embeddings: Annotated[list[str], NOT_STORED] = []
+    embeddings: Annotated[list[str], NOT_STORED] = Field(default_factory=list)
 
 
 class Header(BaseModel):
@@ -380,7 +295,7 @@ class Header(BaseModel):
     dimension: Annotated[int, Field(gt=0, le=65536)] | None = None
     words: int = 0
     embeddings: bool
-    meta: dict[Annotated[str, Field(pattern=_NAME.pattern + "$")], Whole] = {}
+    meta: dict[Annotated[str, Field(pattern=NAME.pattern + "$")], Whole] = {}
 
 
 class End(BaseModel):
