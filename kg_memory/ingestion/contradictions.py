@@ -28,7 +28,7 @@ from kg_memory.llm.prompts.answers import FactVerdicts
 from kg_memory.runtime.effects import Vector, embed, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, iso_of
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, time_text
 from kg_memory.text import predicates
 from kg_memory.text.identity import canonical_name
 
@@ -170,6 +170,8 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
         stated_by=draft.episode.id,
         arrived_at=draft.episode.created_at,
         kind=fact.kind,
+        precision=fact.precision,
+        end_precision=fact.end_precision,
         beliefs=(Span(fact.valid_at, fact.invalid_at),),
     )
 
@@ -295,9 +297,9 @@ def _show_pairs(new: int, among: Sequence[CandidateFact], facts: Sequence[Stated
         "objects": [entities[place].name for place in fact.objects],
         "sentence": fact.sentence,
         "quote": episode.content[fact.start : fact.end],
-        "said_at": iso_of(episode.at),
-        "valid_at": iso_of(fact.valid_at),
-        "invalid_at": iso_of(fact.invalid_at),
+        "said_at": time_text(episode.at),
+        "valid_at": time_text(fact.valid_at, fact.precision),
+        "invalid_at": time_text(fact.invalid_at, fact.end_precision),
         "kind": fact.kind if fact.kind != "state" else None,
         "one_at_a_time": bool(fact.single_valued),
     }
@@ -324,9 +326,9 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
         "predicate": candidate.predicate,
         "objects": sorted(names.get(id_, name) for id_, name in objects),
         "sentence": candidate.sentence,
-        "said_at": iso_of(candidate.stated_at),
-        "valid_at": iso_of(candidate.valid_at),
-        "invalid_at": iso_of(candidate.invalid_at),
+        "said_at": time_text(candidate.stated_at),
+        "valid_at": time_text(candidate.valid_at, candidate.precision),
+        "invalid_at": time_text(candidate.invalid_at, candidate.end_precision),
         "kind": candidate.kind if candidate.kind != "state" else None,
         "one_at_a_time": bool(single_valued),
     }

@@ -250,6 +250,8 @@ class CandidateFact:
     invalid_at: int | None
     beliefs: tuple[Span, ...] = ()
     kind: str | None = None
+    precision: Precision = "instant"
+    end_precision: Precision = "instant"
     revision: int = 0
     arrived_at: int = 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kg_memory.offline.clauses import NEVER
 from kg_memory.offline.facts import name_key
-from kg_memory.text.dates import find_dates, parse_instant
+from kg_memory.text.dates import find_dates, parse_instant, parse_period
 from kg_memory.text.lexicon import BE, STOP, VERB_FORMS
 from kg_memory.text.sentences import content_words
 
@@ -144,7 +144,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """A fact of the prompt `judge`, its times in ISO 8601."""
+    """A fact of the prompt `judge`, its times as instants in ISO 8601."""
 
     subject: str
     predicate: str
@@ -165,8 +165,8 @@ class JudgedFact:
             tuple(fields["objects"]),
             fields["sentence"],
             fields.get("said_at"),
-            fields.get("valid_at"),
-            fields.get("invalid_at"),
+            _first_instant(fields.get("valid_at")),
+            _first_instant(fields.get("invalid_at")),
             bool(fields.get("one_at_a_time")),
             fields.get("quote") or "",
         )
@@ -180,6 +180,12 @@ class JudgedFact:
     def object_keys(self) -> set[str]:
         """The names of the objects as `name_key` writes them."""
         return {name_key(name) for name in self.objects}
+
+
+def _first_instant(text: str | None) -> str | None:
+    """Return when the period begins that *text* names: "2024-05" is the first of May."""
+    period = parse_period(text)
+    return period.start.isoformat() if period and period.start else None
 
 
 # Denials.

@@ -22,6 +22,8 @@ HOUR = 3600 * 1_000_000
 SESSION_GAP = 6 * HOUR
 """Episodes of a thread that are further apart (microseconds) belong to different sessions, and are no neighbours."""
 _DAY = 24 * HOUR
+_HALF_DAY = timedelta(hours=12)
+_SEASONS = ("winter", "spring", "summer", "autumn")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WIDTH: Mapping[Precision, int] = MappingProxyType(
     {
@@ -88,10 +90,28 @@ def weekday(at: str) -> str | None:
     return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
 
-def iso_of(micros: int | None) -> str | None:
-    """Return the instant of *micros* as prompts have it; an open end is ``None``."""
+def time_text(micros: int | None, precision: Precision = "instant") -> str | None:
+    """Return a time as prompts have it, as exactly as it is known: "2024-05", "about 2024", "by 2024-05-14".
+
+    An open end is ``None``.
+    """
     moment = instant(micros)
-    return None if moment is None else iso(moment)
+    if moment is None or precision == "instant":
+        return None if moment is None else iso(moment)
+    if precision == "by":  # often the time of a message
+        return f"by {moment.date()}"
+    # A day, or a month, may begin in another time zone.
+    first = (min(moment, datetime.max.replace(tzinfo=UTC) - _HALF_DAY) + _HALF_DAY).date()
+    match precision:
+        case "week":
+            year, week, _ = first.isocalendar()
+            return f"{year:04}-W{week:02}"
+        case "season":
+            return f"{first.year:04}-{_SEASONS[first.month % 12 // 3]}"
+        case "about":
+            exact = str(first) if first.day > 1 else str(first)[:7] if first.month > 1 else str(first)[:4]
+            return f"about {exact}"
+    return str(first)[: {"day": 10, "month": 7, "year": 4}[precision]]
 
 
 def iso_or_text(at: object) -> object:

@@ -202,7 +202,7 @@ def _long_facts(fields: Any) -> Any:
     """Tell so much of the first entity that its summary must be asked."""
     first, *others = fields["entities"]
     row = {
-        "predicate": "knows",
+        "predicate": "lives in",
         "quote": "",
         "valid_at": None,
         "invalid_at": None,
@@ -211,7 +211,7 @@ def _long_facts(fields: Any) -> Any:
     }
     return {
         "facts": [
-            {**row, "subject": first["id"], "objects": [item["id"]], "sentence": f"{first['name']} knows {item['name']} " + "well " * 40}
+            {**row, "subject": first["id"], "objects": [item["id"]], "sentence": f"{first['name']} lives in {item['name']} " + "again " * 40}
             for item in others
         ]
     }  # fmt: skip

@@ -82,15 +82,18 @@ WITH new, f, collect(CASE WHEN b.expired_at = {OPEN_END} THEN b {{.valid_at, .in
 OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH new, f, beliefs, min(CASE WHEN x.id = f.told_by THEN st.valid_at END) AS valid_at,
   min(CASE WHEN x.id = f.told_by THEN st.invalid_at END) AS invalid_at,
+  min(CASE WHEN x.id = f.told_by THEN st.precision END) AS precision,
+  min(CASE WHEN x.id = f.told_by THEN st.end_precision END) AS end_precision,
   min(CASE WHEN x.id = f.told_by THEN x.created_at END) AS arrived_at
 MATCH (s)-[:SUBJECT_OF]->(f)
 MATCH (f)-[:OBJECT_IS]->(o)
-WITH new, f, s, beliefs, valid_at, invalid_at, arrived_at,
+WITH new, f, s, beliefs, valid_at, invalid_at, precision, end_precision, arrived_at,
   collect(CASE WHEN o.id <> s.id THEN o.name END) AS objects,
   collect(CASE WHEN o.id <> s.id THEN o.id END) AS object_ids
 RETURN 'candidate' AS kind, new, f {{.id, .kind, .predicate, .sentence, subject: s.name, subject_id: s.id,
   revision: coalesce(s.revision, 0), stated_at: coalesce(f.told_at, f.said_at), stated_by: coalesce(f.told_by, ''),
   only_ends: coalesce(f.told_end, false), arrived_at: coalesce(arrived_at, 0),
+  precision: coalesce(precision, 'instant'), end_precision: coalesce(end_precision, 'instant'),
   valid_at: valid_at, invalid_at: invalid_at, beliefs: beliefs, objects: objects, object_ids: object_ids}} AS value
 """
 
