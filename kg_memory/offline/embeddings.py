@@ -79,12 +79,12 @@ class LocalEmbeddings(Embeddings):
         return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Begin to embed *texts* in a thread of its own.
+        """Begin to embed *texts* in threads of their own.
 
         `embed_documents` takes what is begun by then, and does the rest. The latest are kept until they are asked for.
         """
         with self._loading:
-            self._behind = self._behind or ThreadPoolExecutor(1, "kg-memory-embeddings-ahead")
+            self._behind = self._behind or ThreadPoolExecutor(self._cores, "kg-memory-embeddings-ahead")
             for text in texts:
                 if text not in self._ahead:
                     self._ahead[text] = self._behind.submit(self._encode, [text], "passage")
