@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 LONGEST_SENTENCE = 2000
 MOST_OBJECTS = 50
-TIME_HINT = "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05 or 2024"
+TIME_HINT = (
+    "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05, about 2024 or by 2024-05"
+)
 _HAS_LETTER = re.compile(r"\w")
 
 
