@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from kg_memory.errors import QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.queries.search import vector_search
@@ -216,6 +219,42 @@ def test_migrating_twice_changes_nothing_even_what_was_written_meanwhile(old, da
     database.query(old.key, schema.RAISE_VERSION, {"version": 1}, write=True)
     assert schema.check(database, old.key, 64, "hash")
     assert whole(database, old.key) == before
+
+
+def test_a_migration_that_is_cut_off_anywhere_is_finished_by_the_next(old, database, driver, monkeypatch):
+    requests = database.query
+    attempts = 0
+    while True:
+        attempts += 1
+        left = iter(range(attempts))
+
+        def query(
+            key: str, cypher: str, params: dict[str, Any], *, write: bool, left: Iterator[int] = left
+        ) -> list[dict[str, Any]]:
+            if write and next(left, None) is None:
+                raise QueryError("the server went away")
+            return requests(key, cypher, params, write=write)
+
+        with monkeypatch.context() as patch, suppress(QueryError):
+            patch.setattr(database, "query", query)
+            assert schema.check(database, old.key, 64, "hash")
+            break
+    assert attempts > 20
+    assert as_known(driver, old.namespace) == [PARIS_NOW, OSLO_THEN]
+    assert nearest(old, HashEmbeddings().embed_query("Ann")) == ("Ann", pytest.approx(1.0, abs=1e-6))
+    [row] = database.query(old.key, "MATCH (v:Verdict) RETURN count(v) AS n", {}, write=False)
+    assert row == {"n": 1}
+
+
+def test_facts_of_a_graph_of_version_5_are_states_and_later_ones_have_kinds(old, driver, database, settings):
+    assert schema.check(database, old.key, 64, "hash")
+    database.query(old.key, schema.RAISE_VERSION, {"version": 5}, write=True)
+    graph = build(driver, settings).compile()
+    graph.invoke({"content": "I moved to Rome.", "speaker": "Ann", "at": "2023-01-01", "namespace": old.namespace})
+    assert {fact.kind for fact in driver.run(facts_about("Ann", 10), old.namespace)} == {"state"}
+    [row] = database.query(old.key, "MATCH (f:Fact) RETURN collect(f.kind) AS kinds", {}, write=False)
+    assert row == {"kinds": ["state"]}
+    assert database.query(old.key, schema.READ_META, {}, write=False)[0]["version"] == schema.VERSION
 
 
 def test_eight_that_migrate_at_once_do_it_once(old, database, monkeypatch):
