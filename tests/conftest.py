@@ -74,10 +74,13 @@ def settings(request: pytest.FixtureRequest) -> Settings:
     """Settings with name thresholds that suit the hash embeddings.
 
     Each step asks its own question. A fact that is told without a start begins when it is told, as in the paper, but
-    for tests marked with ``told_starts``.
+    for tests marked with ``told_starts``. What is not sure is served, but for those marked with ``withheld``.
     """
     undated_start = "told" if request.node.get_closest_marker("told_starts") else "reference"
-    return Settings(merge_threshold=0.98, ask_threshold=0.6, plan="thorough", undated_start=undated_start)
+    disputes = "withhold" if request.node.get_closest_marker("withheld") else "serve"
+    return Settings(
+        merge_threshold=0.98, ask_threshold=0.6, plan="thorough", undated_start=undated_start, disputes=disputes
+    )
 
 
 @pytest.fixture

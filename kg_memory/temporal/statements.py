@@ -158,8 +158,10 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 
 
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
-    stands = source.end_stands and not source.undated and may_change(source, statement)
-    return stands and source.valid_at <= statement.begin < source.invalid_at
+    if not source.end_stands or source.only_ends or not may_change(source, statement):
+        return False
+    is_before = not source.undated or source.order < statement.order
+    return is_before and source.begin <= statement.begin < source.invalid_at
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
