@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from kg_memory.falkor.queries.contradictions import RELATED_FACTS
@@ -198,7 +199,8 @@ def pair_facts(draft: Draft, candidates: Sequence[Candidates]) -> Pairs:
     extended = _with_siblings(draft, _without_namesakes(draft, candidates))
     facts = _mark_repeats(draft.facts, extended)
     pairs = {new: _open_pairs(fact, extended[new], draft) for new, fact in enumerate(facts)}
-    among = {new: own for new, own in pairs.items() if own}
+    # In an order that no rounding of vectors changes.
+    among = {new: sorted(own, key=attrgetter("stated_at", "sentence", "id")) for new, own in pairs.items() if own}
     return Pairs(facts, extended, among, {new: _show_pairs(new, own, facts, draft) for new, own in among.items()})
 
 

@@ -88,7 +88,8 @@ def _date_fact(
     invalid_at, end_precision = micros(end.start, default=OPEN_END), end.precision
     window_end = micros(start.end, default=OPEN_END) if WIDTH[precision] else OPEN_END
     if fact.kind == "former" and invalid_at == OPEN_END:
-        invalid_at, end_precision = min(window_end, fact.stated_at), "by"
+        known = fact.stated_at if precision == "about" else min(window_end, fact.stated_at)
+        invalid_at, end_precision = known, "by"
     if invalid_at <= valid_at and valid_at != OPEN_START:
         invalid_at = OPEN_END  # an interval that ends before it begins tells only when it begins
     return replace(

@@ -340,10 +340,10 @@ def test_a_confidence_that_is_no_number_takes_effect_never():
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_fact_that_is_known_and_ends_another_does_so_under_the_known_ones_id(order):
     told = [verdict("duplicate", 0), verdict("supersedes", 1)]
-    result, _ = run([fact()], [stored("same"), stored("gone")], *(told[place] for place in order))
+    result, _ = run([fact()], [stored("same"), stored("taken")], *(told[place] for place in order))
     assert result["facts"][0]["same_as"] == "same"
     [only] = result["verdicts"]
-    assert (only["new"], only["existing"], only["id"]) == ("same", "gone", verdict_id("n", "same", "gone"))
+    assert (only["new"], only["existing"], only["id"]) == ("same", "taken", verdict_id("n", "same", "taken"))
 
 
 def test_a_fact_never_ends_itself():
@@ -365,13 +365,13 @@ def test_what_one_episode_states_together_does_not_contradict_itself():
 
 def test_one_pair_has_one_verdict_the_surest():
     facts = [fact("one"), fact("two", objects=(2,))]
-    found = [stored("same"), stored("gone"), stored("same", 1), stored("gone", 1)]
+    found = [stored("same"), stored("taken"), stored("same", 1), stored("taken", 1)]
     told = [
         verdict("duplicate", 0), verdict("supersedes", 1, sure=0.86),
         verdict("duplicate", 0, new=1), verdict("conflicts", 1, new=1, sure=0.99),
     ]  # fmt: skip
     result, _ = run(facts, found, *told)
-    assert ruled(result) == [("conflicts", "conflicts", "gone")]
+    assert ruled(result) == [("conflicts", "conflicts", "taken")]
 
 
 def test_a_passing_state_ends_with_the_time_in_which_it_lies():
