@@ -168,7 +168,7 @@ def read_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: 
             except (InputError, EpisodeAborted) as error:
                 yield from _read_window(engine, window.take(), namespace, tally)
                 whole = {**state, "namespace": namespace}
-                tally.count((yield from _result_of_failure(engine, whole, (yield from now()), error)))
+                tally.count((yield from result_of_failure(engine, whole, (yield from now()), error)))
                 continue
             if window.holds(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
@@ -225,7 +225,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
     except KGMemoryError as error:
         began = state["episode"]["created_at"] + (not state["new"])
-        return (yield from _result_of_failure(engine, {"saved_id": state["episode"]["id"]}, began, error))
+        return (yield from result_of_failure(engine, {"saved_id": state["episode"]["id"]}, began, error))
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
@@ -242,7 +242,7 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
     try:
         return to_result((yield from run_graph(engine.ingestion, state, context)))
     except KGMemoryError as error:
-        return (yield from _result_of_failure(engine, state, began, error))
+        return (yield from result_of_failure(engine, state, began, error))
 
 
 def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
@@ -278,7 +278,7 @@ def result_of_saving(state: State) -> AddResult:
     return AddResult(episode=state["episode"]["id"], new=state["new"], status=EpisodeStatus(state["status"]))
 
 
-def _result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
+def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
     """Return the result of a dated input that failed with *error* after it was saved, perhaps before *began*.
 
     One that an earlier call saved may also fail by its input, as when a limit was lowered meanwhile.

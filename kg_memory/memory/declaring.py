@@ -12,13 +12,13 @@ from itertools import chain
 from reprlib import repr as short
 from typing import Any, NamedTuple, TypedDict
 
-from kg_memory.errors import InputError
+from kg_memory.errors import EpisodeAborted, InputError
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_content, validate_fact
 from kg_memory.ingestion.receive import validate_episode
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory._verb import Engine
-from kg_memory.memory.adding import State, Tally, finish_received, receive_input, to_result
+from kg_memory.memory.adding import State, Tally, finish_received, receive_input, result_of_failure, to_result
 from kg_memory.memory.mapping import EPISODE_FIELDS, FACT_FIELDS, FactMapping, RecordMapping
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult
@@ -130,19 +130,24 @@ def _declare_window(
 ) -> Flow[InputError | None]:
     """Save each of *window*, then embed what they need at once, and let each pass the other steps.
 
-    Return the error of the first that cannot be saved, such as one whose source id is in use.
+    One that ended the process too often is counted as failed. Return the error of the first that cannot be saved, such
+    as one whose source id is in use.
     """
-    saved: list[State] = []
+    saved: list[State | AddResult] = []
     refused = None
     for declaration in window:
         try:
             saved.append((yield from receive_input(engine, declaration.state, namespace)))
+        except EpisodeAborted as error:
+            whole = {**declaration.state, "namespace": namespace}
+            saved.append((yield from result_of_failure(engine, whole, (yield from now()), error)))
         except InputError as error:
             refused = error
             break
-    yield from embed(list(dict.fromkeys(chain.from_iterable(map(_texts, saved)))))
+    states = (state for state in saved if not isinstance(state, AddResult))
+    yield from embed(list(dict.fromkeys(chain.from_iterable(map(_texts, states)))))
     for state, declaration in zip(saved, window, strict=False):
-        added = yield from finish_received(engine, state)
+        added = state if isinstance(state, AddResult) else (yield from finish_received(engine, state))
         tally.count(added.model_copy(update={"unmapped": declaration.unmapped}))
     return refused
 

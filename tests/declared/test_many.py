@@ -8,6 +8,7 @@ from kg_memory.cli.command import main
 from kg_memory.errors import InputError
 from kg_memory.memory.mapping import RecordMapping
 
+AT = "2025-01-01"
 JOBS = {"subject": "$.employee.name", "predicate": "WORKS_AT", "object": "$.jobs[*].at", "valid_at": "$.jobs[*].from"}
 RECORD = {"id": 7, "employee": {"name": "Dan"}, "jobs": [{"at": "Acme", "from": "2019"}, {"at": "Beta", "from": 2021}]}
 
@@ -182,3 +183,16 @@ def test_the_command_states_one_and_files(server, tmp_path, capsys, namespace):
         code, output = run("--file", table)
         assert (code, problem in output.err) == (1, True), output.err
     assert run("Ann")[0] == 1
+
+
+def test_one_that_ended_the_process_too_often_does_not_stop_the_others(declaring, namespace, database):
+    rows = [
+        ("Ann", "LIKES", "tea"),
+        {"subject": "Ann", "predicate": "LIKES", "object": "figs", "source_id": "1", "at": AT},
+    ]
+    declaring.facts.add_many(rows[1:], namespace=namespace)
+    aborted = "MATCH (e:Episode) SET e.status = 'saved', e.interrupted = 3"
+    database.query(declaring.driver.key(namespace), aborted, {}, write=True)
+    first, second, third = declaring.facts.add_many([rows[0], rows[1], ("Bo", "LIKES", "rice")], namespace=namespace)
+    assert (first.status, second.status, third.status) == ("done", "failed", "done")
+    assert "retry()" in second.error
