@@ -1,0 +1,120 @@
+"""Whether a time that a fact was given is one that its source tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from kg_memory.text.dates import DateMention, parse_period
+
+_NOW = timedelta(days=1, hours=12)
+_DAY = timedelta(days=1)
+_FIGURES = re.compile(r"\d+")
+_VAGUE = re.compile(r"about|around|circa|by|before", re.IGNORECASE)
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_MONTH_WORD = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
+_MONTH_NUMBER = re.compile(r"(?<!\d)(\d{1,2})月|(?<![\d/.])(\d{1,2})[/.](\d{1,2})(?![\d])")
+_WEEKDAY_WORD = re.compile(rf"\b({'|'.join(_WEEKDAYS)})[a-z]*\b|(?:星期|周|礼拜)([一二三四五六日天])", re.IGNORECASE)
+_CHINESE_WEEKDAYS = {char: place for place, char in enumerate("一二三四五六日")} | {"天": 6}
+_FEASTS = (
+    (re.compile(r"\bx-?mas|christmas|圣诞|boxing day|advent|holidays", re.IGNORECASE), (11, 12, 1)),
+    (re.compile(r"\beaster|清明|lent\b|passover", re.IGNORECASE), (3, 4)),
+    (re.compile(r"thanksgiving|black friday", re.IGNORECASE), (11,)),
+    (re.compile(r"halloween|国庆|十一|中秋", re.IGNORECASE), (9, 10, 11)),
+    (re.compile(r"五一|劳动节|may day", re.IGNORECASE), (4, 5)),
+    (re.compile(r"春节|过年|元旦|除夕|new year", re.IGNORECASE), (12, 1, 2)),
+    (re.compile(r"端午|ramadan|eid\b|diwali|hanukkah", re.IGNORECASE), tuple(range(1, 13))),
+)
+_QUARTER = re.compile(r"\bQ([1-4])\b", re.IGNORECASE)
+_UNCLEAR = re.compile(
+    r"\b(?:recently|lately|kid|child|childhood|teen|young|forever|ages|decades?|(?:first|second|other) weekend|soon|"
+    r"school|semester|term|birthday|years?|months?|weeks?)\b|最近|小时候|从小|大学|前几年|好久|刚|学期|生日|年|周",
+    re.IGNORECASE,
+)
+"""Words for a time that is worked out by what else is known."""
+
+
+class Times(NamedTuple):
+    """The times that a text tells: its dates and its numbers."""
+
+    text: str
+    mentions: Sequence[DateMention]
+    numbers: Collection[str]
+
+
+def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
+    """Return whether *time*, as a reader gave it, may be one that one of *sources* tells, written *at* that time."""
+    period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
+    if time is None or period is None or period.start is None:
+        return True
+    start, end = period.start, period.end or period.start
+    if start - _NOW <= at <= end + _NOW:
+        return True
+    return any(_tells(source, time.strip(), start, end, at) for source in sources)
+
+
+def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
+    is_vague = _VAGUE.match(time) is not None
+    slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
+    if any(_meets(mention, start - slack, end + slack) for mention in source.mentions):
+        return True
+    if is_vague and _UNCLEAR.search(source.text):
+        return True
+    figures = [figure.lstrip("0") for figure in _FIGURES.findall(time.rsplit(maxsplit=1)[-1].partition("T")[0])]
+    local = start.astimezone(at.tzinfo)
+    if _is_named(local, end.astimezone(at.tzinfo), at, source.text):
+        return True
+    months = set(_named_months(source.text))
+    is_other_month = len(figures) > 1 and bool(months) and local.month - 1 not in months
+    return not is_other_month and _is_worked_out(figures, local, at, source.numbers)
+
+
+def _meets(mention: DateMention, start: datetime, end: datetime) -> bool:
+    first, last = mention.interval.start or mention.interval.end, mention.interval.end or mention.interval.start
+    return first is not None and last is not None and first <= end and start <= last
+
+
+def _is_worked_out(figures: list[str], local: datetime, at: datetime, numbers: Collection[str]) -> bool:
+    """Return whether the most exact figure of a time stands in the text, or the distance to it."""
+    distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
+    has_figure = bool(figures) and figures[-1] in numbers and (len(figures) != 2 or figures[0] in numbers)
+    return has_figure or not (distances - {"0"}).isdisjoint(numbers)
+
+
+def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
+    """Return whether *text* names the month, the weekday, the quarter or a feast of a time."""
+    months = set(_months(start, end))
+    if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and _is_month(start, end):
+        return True
+    near = abs(start - at) <= 40 * _DAY
+    if near and end - start <= 2 * _DAY and start.weekday() in _named_weekdays(text):
+        return True
+    if any(feast.search(text) and months & set(when) for feast, when in _FEASTS):
+        return True
+    return any((int(quarter[1]) * 3 - 3) < start.month <= int(quarter[1]) * 3 for quarter in _QUARTER.finditer(text))
+
+
+def _is_month(start: datetime, end: datetime) -> bool:
+    return end - start > 2 * _DAY
+
+
+def _months(start: datetime, end: datetime) -> Iterator[int]:
+    yield start.month
+    if end - start < 100 * _DAY:
+        last = max(end - _DAY, start)
+        yield from range(start.month, last.month + 1)
+
+
+def _named_months(text: str) -> Iterator[int]:
+    yield from (_MONTHS.index(match[1].casefold()) for match in _MONTH_WORD.finditer(text))
+    yield from (int(month) - 1 for match in _MONTH_NUMBER.finditer(text) for month in match.groups() if month)
+
+
+def _named_weekdays(text: str) -> set[int]:
+    return {
+        _WEEKDAYS.index(match[1].casefold()) if match[1] else _CHINESE_WEEKDAYS[match[2]]
+        for match in _WEEKDAY_WORD.finditer(text)
+    }

@@ -1,0 +1,101 @@
+"""How well words support a fact: what must always hold, and examples of each check."""
+
+from datetime import UTC, datetime
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_memory.text.passage import Claim, Passage
+from kg_memory.text.support import find_span, locate, measure_support
+
+AT = datetime(2024, 5, 14, 10, tzinfo=UTC)
+WEAK = 0.5
+
+
+def score(sentence, quote, content=None, names=("Ann",), previous=(), predicate="RELATES_TO", **more):
+    """Return the support of a fact that Ann's message is said to state."""
+    before = [(text, AT) for text in previous]
+    claim = Claim(sentence, predicate, [[name] for name in names], quote, **more)
+    return measure_support(claim, Passage(content or quote, AT, "Ann", before)).score
+
+
+@given(st.text(min_size=1, max_size=300).filter(str.strip))
+def test_a_sentence_that_is_the_quote_is_supported_whatever_it_says(text):
+    support = measure_support(Claim(text, "SAYS", [], text), Passage(f"Well. {text} So!", AT))
+    assert support.score >= WEAK
+    assert support == measure_support(Claim(text, "SAYS", [], text), Passage(f"Well. {text} So!", AT))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann wohnt nicht mehr in Köln, seit sie 2019 nach Oslo zog.",
+        "Ana vive en Sevilla y no come carne desde marzo.",
+        "アンは2019年に大阪へ引っ越しました。",
+        "안나는 서울에 살아요.",
+        "Анна не живёт в Омске с 5 мая.",
+        "آن لا تعيش في القاهرة",
+        "安娜不再住在奥斯陆了,2023年3月搬到了卑尔根。",
+        "Ann no longer lives in Oslo; she moved to Bergen on 3 March 2023.",
+    ],
+)
+def test_a_sentence_that_is_the_quote_is_supported_in_any_language(text):
+    assert measure_support(Claim(text, "LIVES_IN", [], text, "former"), Passage(text, AT)).score >= WEAK
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote", "more"),
+    [
+        ("Ann works at Acme", "I got a job at Acme", {"names": ("Ann", "Acme")}),
+        ("Ann smoked cigarettes", "No more cigarettes for me", {"kind": "former"}),
+        ("Ann does not eat meat", "I don't eat meat", {}),
+        ("Ann moved to Oslo", "Moved to Oslo last week!", {"names": ("Ann", "Oslo"), "begin": "2024-W19"}),
+        ("Ann has lived in Oslo since May", "Yes, since May", {"names": ("Ann", "Oslo"), "previous": ["Bo: Do you live in Oslo?"]}),
+        ("Ann adores Rex", "I adore him", {"names": ("Ann", "Rex"), "previous": ["Bo: Rex barked."], "types": ("Person", "Pet")}),
+        ("安娜住在奥斯陆", "我上个月搬到奥斯陆了", {"names": ("奥斯陆",), "begin": "2024-04"}),
+        ("Ann wohnt in Köln", "Ich lebe jetzt in Köln und bin nicht unglücklich", {"names": ("Ann", "Köln")}),
+        ("Ann vive en Sevilla", "Ahora mi casa está en Sevilla", {"names": ("Ann", "Sevilla"), "predicate": "LIVES_IN"}),
+    ],
+)  # fmt: skip
+def test_what_a_reader_may_tell(sentence, quote, more):
+    assert score(sentence, quote, **more) >= WEAK
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote", "more"),
+    [
+        ("Ann works at Interpol", "I joined Interpol", {"content": "I moved to Oslo.", "names": ("Ann", "Interpol")}),
+        ("Ann works at Interpol", "I moved to Oslo.", {"names": ("Ann", "Interpol")}),
+        ("Ann founded Acme", "I work at Acme", {"names": ("Ann", "Acme"), "predicate": "FOUNDED"}),
+        ("Ann has five dogs", "I have three dogs", {}),
+        ("Ann moved to Oslo", "I moved to Oslo on 3 March 2023", {"names": ("Ann", "Oslo"), "begin": "2023-08-03"}),
+        ("Ann eats meat", "I don't eat meat", {}),
+        ("Ann does not eat meat", "I eat meat", {}),
+        ("Ann likes Bergen", "I like Oslo", {"names": ("Ann", "Bergen"), "previous": ["Bo: Bergen is wet."]}),
+        ("安娜住在北京", "我住在奥斯陆", {"names": ("安娜", "北京")}),
+        ("安娜吃肉", "我不吃肉", {}),
+        ("安娜有五只猫", "我有三只猫", {}),
+    ],
+)
+def test_what_a_reader_may_not_tell(sentence, quote, more):
+    assert score(sentence, quote, **more) < WEAK
+
+
+def test_a_quote_that_was_reworded_is_searched_for_by_its_words():
+    content = "So. Last spring I finally moved over to Oslo, and Bo came too."
+    (start, end), share = find_span("I moved to Oslo finally", content)
+    assert content[start:end] == "I finally moved over to Oslo"
+    assert share == 1.0
+    assert find_span("my job at Interpol is secret", content)[0] is None
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 100_000, "not " * 25_000, "不" * 100_000, "I'm 1,1,1." * 10_000, " \n" * 50_000]
+)
+def test_a_huge_text_takes_its_time_and_no_more(text):
+    began = perf_counter()
+    measure_support(Claim(text, "NOT_" * 16, [[text[:512]]], text[:4000] + "?"), Passage(text, AT, "Ann", [(text, AT)]))
+    assert perf_counter() - began < 3
+    assert locate(text[:100] + "?", text) is None
