@@ -166,6 +166,9 @@ class Settings:
     conflict_strategy: ConflictStrategy = "recency"
     """The rule for which of two conflicting facts is believed: the one stated last; or first the more confident one,
     the model's choice or the one of the most trusted episode, and if they are equal the one stated last."""
+    min_support: float = 0.5
+    """The least support of a fact by its quote, from 0 to 1, see `docs/time.md`. One that has less is kept and marked,
+    and refused if its quote is not in the message either; 0 takes all."""
     auto_threshold: float = 0.85
     """Confidence from which a verdict about two facts takes effect at once."""
     review_threshold: float = 0.5
@@ -301,6 +304,7 @@ _LIMITS: Mapping[str, _Limits] = {
     "note_link_threshold": _Limits(0, 1),
     "compare_threshold": _Limits(0, 1),
     "abstain_below": _Limits(0, 1),
+    "min_support": _Limits(0, 1),
     "temporal_decay_rate": _Limits(0, 10),
 }
 

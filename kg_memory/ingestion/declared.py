@@ -288,6 +288,7 @@ def _to_stated(
         stated_at=draft.episode.at,
         confidence=fact.confidence,
         edge_type="semantic",
+        support=1.0,
         is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
         **_date(fact, draft.episode.at, zone),
     )

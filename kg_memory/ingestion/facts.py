@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from kg_memory.ingestion.declared import state_declared
 from kg_memory.ingestion.predicates import Meaning, find_meanings
 from kg_memory.ingestion.records import NamedFact, Piece, ResolvedEntity, StatedFact
 from kg_memory.ingestion.state import Draft, Update, type_fields
+from kg_memory.ingestion.support import UNSUPPORTED, SupportCheck
 from kg_memory.llm.prompts import FACTS
 from kg_memory.llm.prompts.answers import ExtractedFact, ExtractedFacts
 from kg_memory.runtime.effects import ask
@@ -50,8 +50,9 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     else:
         readings = yield from ask_readings(draft, settings, losses)
     meanings, learned = yield from find_meanings(wordings(readings), settings, draft.learned, draft.predicates_at)
+    stated = state_facts(draft, readings, meanings, settings, losses)
     dropped = tuple(dict.fromkeys((*draft.dropped, *losses)))
-    return {"facts": state_facts(draft, readings, meanings), "predicates": learned, "dropped": dropped}
+    return {"facts": stated, "predicates": learned, "dropped": dropped}
 
 
 def ask_readings(draft: Draft, settings: Settings, losses: list[Loss] | None = None) -> Flow[list[Reading]]:
@@ -88,15 +89,31 @@ def wordings(readings: Sequence[Reading]) -> dict[str, str]:
     return {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
 
 
-def state_facts(draft: Draft, readings: Iterable[Reading], meanings: Mapping[str, Meaning]) -> tuple[StatedFact, ...]:
-    """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them."""
+def state_facts(
+    draft: Draft,
+    readings: Iterable[Reading],
+    meanings: Mapping[str, Meaning],
+    settings: Settings,
+    losses: list[Loss] | None = None,
+) -> tuple[StatedFact, ...]:
+    """Return the facts of *readings*, once each, their predicates under the names that *meanings* has for them.
+
+    Those that no words support are left out, and added to *losses*.
+    """
     facts: dict[str, StatedFact] = {}
     ids: dict[tuple[int, int], str] = {}
     premises: dict[str, list[tuple[int, int]]] = {}
-    readings = _with_kinds(readings, meanings)
-    for reading in readings:
-        fact = _state(draft, reading.piece, reading.fact, _find_meaning(reading.fact, meanings))
-        facts.setdefault(fact.id, fact)
+    check = SupportCheck(draft, settings)
+    for reading in _with_kinds(readings, meanings):
+        support = check.measure(reading.piece, reading.fact)
+        if check.refuses(support):
+            if losses is not None:
+                losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
+            continue
+        stated = _state(draft, reading.piece, reading.fact, _find_meaning(reading.fact, meanings))
+        fact = check.mark(stated, support, reading.piece)
+        if fact.id not in facts or facts[fact.id].weak:
+            facts[fact.id] = fact
         ids[reading.piece.start, reading.place] = fact.id
         premises.setdefault(fact.id, []).extend((reading.piece.start, place) for place in reading.fact.rests_on)
     return tuple(replace(fact, premises=_find_premises(fact, premises[fact.id], ids)) for fact in facts.values())
@@ -143,18 +160,6 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
         for name in entity.called:
             places.setdefault(canonical_name(name), place)
     return places
-
-
-def locate(quote: str, content: str) -> tuple[int, int] | None:
-    """Return the place of *quote* in *content*, ignoring case and spaces."""
-    quote = quote.strip()
-    if not quote:
-        return None
-    start = content.find(quote)
-    if start >= 0:
-        return start, start + len(quote)
-    match = re.search(r"\s+".join(map(re.escape, quote.split())), content, re.IGNORECASE)
-    return match.span() if match else None
 
 
 def _ask(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
@@ -218,8 +223,6 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
     objects = _objects(reading, len(entities))
     subject = entities[reading.subject]
     sentence = " ".join(replace_unstorable(reading.sentence).split())
-    span = locate(reading.quote, piece.content)
-    start, end = span or (0, len(piece.content))
     object_keys = [entities[place].key for place in objects]
     return StatedFact(
         id=fact_id(draft.namespace, subject.key, meaning.name, object_keys, sentence),
@@ -233,9 +236,9 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
         objects=tuple(objects),
         object_ids=tuple(entities[place].id for place in objects),
         sentence=sentence,
-        start=piece.start + start,
-        end=piece.start + end,
-        quoted=span is not None,
+        start=piece.start,
+        end=piece.start + len(piece.content),
+        quoted=False,
         stated_from=reading.valid_at,
         stated_until=reading.invalid_at,
         stated_at=draft.episode.at,

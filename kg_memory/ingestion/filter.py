@@ -47,7 +47,8 @@ _ONLY_ADDED = re.compile(rf"(?:(?:{_ADDED})(?:\s+|$))*")
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
 """Pictures that say yes or no."""
 _ZEPH = re.compile(
-    rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d(?:, (?:not reviewed|disputed))?\)(?:\n|$))+",
+    rf"^{re.escape(ZEPH_HEAD)}(?:- [^\n]*\(confidence: \d\.\d\d"
+    r"(?:, (?:not reviewed|disputed|not confirmed by its words))?\)(?:\n|$))+",
     re.MULTILINE,
 )
 """A context in the layout of Zep."""

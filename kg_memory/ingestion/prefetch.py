@@ -288,7 +288,7 @@ def _state_facts(turns: Sequence[Turn], settings: Settings) -> Flow[None]:
         predicates = wordings(own).keys()
         turn.learned = tuple(predicate for predicate in learned if predicate.name in predicates)
         if predicates <= meanings.keys():
-            facts = state_facts(turn.draft, own, meanings)
+            facts = state_facts(turn.draft, own, meanings, settings)
             turn.add({"facts": date_facts(facts, turn.draft.episode, settings)})
 
 

@@ -90,7 +90,7 @@ def prepare_later_questions(draft: Draft, settings: Settings) -> Flow[LaterQuest
     predicates = wordings(readings)
     lookup = yield from look_up(predicates, settings, draft.learned, draft.predicates_at)
     plain = [reading for reading in readings if predicate_name(reading.fact.predicate) in lookup.meanings]
-    facts = date_facts(state_facts(draft, plain, lookup.meanings), draft.episode, settings)
+    facts = date_facts(state_facts(draft, plain, lookup.meanings, settings), draft.episode, settings)
     related = yield from find_related(facts, settings)
     pairs = pair_facts(draft.with_records(facts=facts), related.candidates)
     return LaterQuestions(

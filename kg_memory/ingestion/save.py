@@ -206,5 +206,5 @@ def _statement_row(fact: StatedFact) -> JSON:
     # The last instant at which it may have begun, for finding the period that it belongs to.
     latest = fact.valid_at if fact.valid_at == OPEN_START else fact.valid_at + WIDTH[fact.precision]
     row = pick(fact, "start", "end", "valid_at", "invalid_at", "precision", "end_precision")
-    row |= pick(fact, "confidence", "corrects", "refuted")
+    row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
     return {**row, "fact": fact.stored_id, "latest": latest}

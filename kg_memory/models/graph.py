@@ -172,7 +172,9 @@ class Fact(Value):
     link (semantic, causal, temporal, hierarchical, co_occurrence). `trust` is that of the most trusted episode that
     states it. A fact that is not `reviewed` waits for review and is not believed yet. The ids of other facts:
     `supersedes` those that this one ended, `superseded_by` those that ended it, and `disputed_by` those that it may
-    contradict, until a person decides.
+    contradict, until a person decides. `support`, 0 to 1, is how well the best of its quotes supports it; None if that
+    is unknown. One that is not `confirmed` has no quote that supports it well enough. `voices` counts
+    those who told it independently: speakers, and texts without one.
     """
 
     id: str
@@ -192,6 +194,9 @@ class Fact(Value):
     expired_at: datetime | None = None
     confidence: float = 1.0
     trust: float = 1.0
+    support: float | None = None
+    confirmed: bool = True
+    voices: int = 0
     reviewed: bool = True
     sources: tuple[Source, ...] = ()
     supersedes: tuple[str, ...] = ()
@@ -201,10 +206,15 @@ class Fact(Value):
 
     @property
     def mark(self) -> str:
-        """The word that contexts and lists put behind it, if any: ``not reviewed`` or ``disputed``."""
+        """The words that contexts and lists put behind it, if any.
+
+        They are ``not reviewed``, ``disputed``, or ``not confirmed by its words``.
+        """
         if not self.reviewed:
             return "not reviewed"
-        return "disputed" if self.disputed_by else ""
+        if self.disputed_by:
+            return "disputed"
+        return "" if self.confirmed else "not confirmed by its words"
 
 
 class Community(Value):

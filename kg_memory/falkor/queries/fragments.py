@@ -22,7 +22,8 @@ FACT_MAP = (
 )
 
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
-  .said_at, reviewed: type(h) = 'HELD', trust: trust}"""
+  .said_at, reviewed: type(h) = 'HELD', trust: trust, support: support.best,
+  confirmed: support.confirmed, voices: voices}"""
 """A belief ``b`` of a fact by the relation ``h``: held, or proposed for review. Use it behind `TOLD`."""
 
 
@@ -61,6 +62,13 @@ _TRUST = """CASE WHEN size(stating) = 0 THEN 1.0
       CASE WHEN each.x.trust <= best THEN best ELSE coalesce(each.x.trust, 1.0) END)
   END"""
 
+_SUPPORT = """{
+    best: reduce(best = NULL, each IN stating |
+      CASE WHEN best IS NULL OR each.st.support > best THEN each.st.support ELSE best END),
+    confirmed: size([each IN stating WHERE each.st.weak = true]) < size(stating) OR size(stating) = 0
+  }"""
+"""The best support among statements, and whether one of them is not weak: one without support is of an older graph."""
+
 # As for `search._WITH_NEIGHBOURS`, no WHERE stands behind OPTIONAL MATCH: here and below.
 TOLD = f"""
 MATCH (s)-[:SUBJECT_OF]->(f)
@@ -68,8 +76,10 @@ MATCH (f)-[:OBJECT_IS]->(o)
 WITH f, h, b, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.name END) AS objects
 OPTIONAL MATCH (x)-[st:STATES]->(f)
 WITH f, h, b, s, objects, x, st ORDER BY x.at, x.created_at, x.id
-WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating
-WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust
+WITH f, h, b, s, objects, collect(CASE WHEN {_BELONGS} THEN {{x: x, st: st}} END) AS stating,
+  collect(DISTINCT CASE WHEN ({_BELONGS}) AND coalesce(st.weak, false) = false
+    THEN coalesce(x.speaker, x.id) END) AS voices
+WITH f, h, b, s, objects, {_SOURCES} AS sources, {_TRUST} AS trust, {_SUPPORT} AS support, size(voices) AS voices
 """
 """The ends of a fact, the statements in the period of its belief, and the highest trust of these.
 
@@ -78,7 +88,7 @@ A fact about one entity is stored with that entity as its object, so that each f
 
 _LINKED = """
 OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
-WITH f, h, b, s, objects, sources, trust, collect(
+WITH f, h, b, s, objects, sources, trust, support, voices, collect(
   CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN ['supersedes', 'waiting']
     AND c.created_at < b.expired_at AND c.expired_at > b.created_at
   THEN {id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at} END) AS linked

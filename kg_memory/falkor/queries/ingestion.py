@@ -21,6 +21,9 @@ CALL {{{{
   WITH e, collect(f) AS said
   WITH e, said[0..$latest] AS latest, size(said) AS total
   UNWIND latest AS f
+  MATCH ()-[s:STATES]->(f)
+  WHERE s.weak IS NULL OR s.weak = false
+  WITH DISTINCT e, total, f
   MATCH (f)-[:HELD]->(b)
   WHERE b.expired_at = {OPEN_END} AND b.known_from <= $now
   WITH e, total, f, max(b.said_at) AS said_at, max(b.invalid_at) AS until
@@ -99,7 +102,6 @@ CALL {
     f.sentence = row.sentence, f.confidence = row.confidence, f.edge_type = row.edge_type,
     f.embedding = vecf32(row.embedding), f.created_at = $now, f.said_at = $at, f.n = row.n,
     f.told_at = $at, f.told_by = e.id, f.told_end = row.told_end
-  ON MATCH SET f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END
   MERGE (s)-[:SUBJECT_OF]->(f)
   WITH f, row
   UNWIND row.objects AS key
@@ -145,10 +147,12 @@ CALL {
   MATCH (f:Fact {id: row.fact})
   MERGE (e)-[s:STATES {start: row.start, end: row.end, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
   ON CREATE SET s.latest = row.latest, s.precision = row.precision, s.confidence = row.confidence,
-    s.corrects = row.corrects, s.refuted = row.refuted, s.end_precision = row.end_precision
-  WITH f
-  WHERE f.said_at < $at
-  SET f.said_at = $at
+    s.corrects = row.corrects, s.refuted = row.refuted, s.end_precision = row.end_precision,
+    s.support = row.support, s.weak = row.weak
+  WITH f, row
+  WHERE f.said_at < $at OR f.confidence < row.confidence
+  SET f.said_at = CASE WHEN f.said_at < $at THEN $at ELSE f.said_at END,
+    f.confidence = CASE WHEN f.confidence < row.confidence THEN row.confidence ELSE f.confidence END
 }
 CALL {
   WITH e

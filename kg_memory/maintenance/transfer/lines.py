@@ -115,6 +115,8 @@ class Statement(Line):
     end: Whole
     valid_at: Since
     invalid_at: Until
+    support: Annotated[float, Field(ge=0, le=1)] | None = None
+    weak: bool | None = None
 
 
 class Premise(Line):

@@ -1,0 +1,96 @@
+"""Facts and the words that are to support them: refused, marked, told again, exported."""
+
+import pytest
+
+from kg_memory.memory.memory import GraphMemory
+from tests.scripted import HashEmbeddings, Scripted
+
+AT = "2024-05-14T10:00:00Z"
+
+
+def told(subject, object_, sentence, quote, confidence=1.0, predicate="WORKS_AT"):
+    return {
+        "subject": subject, "predicate": predicate, "objects": [object_], "sentence": sentence, "quote": quote,
+        "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": confidence,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def reading(standard):
+    """Open a memory whose reader finds just these facts in any message."""
+
+    def open_memory(*facts, min_support=0.5) -> GraphMemory:
+        names = dict.fromkeys(name for fact in facts for name in (fact["subject"], *fact["objects"]))
+        answer = {"entities": [{"name": name, "type": "Entity"} for name in names], "facts": list(facts)}
+        return standard(Scripted(read=lambda _: answer), min_support=min_support)
+
+    return open_memory
+
+
+INVENTED = told("Ann", "Interpol", "Ann works at Interpol", "I joined Interpol as a spy")
+TWISTED = told("Ann", "Interpol", "Ann works at Interpol", "I moved to Oslo")
+TRUE = told("Ann", "Oslo", "Ann moved to Oslo", "I moved to Oslo", predicate="MOVED_TO")
+
+
+def test_an_invented_fact_is_refused_and_told(reading, namespace):
+    added = reading(INVENTED, TRUE).add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    assert added.facts == ("Ann moved to Oslo",)
+    assert [(loss.kind, loss.text) for loss in added.dropped] == [("fact", "Ann works at Interpol")]
+    assert "quote is not in the message" in added.dropped[0].reason
+
+
+def test_a_fact_that_its_quote_does_not_say_is_marked_and_less_sure(reading, namespace):
+    memory = reading(TWISTED, TRUE)
+    memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    facts = {fact.sentence: fact for fact in memory.facts.about("Ann", namespace=namespace)}
+    weak, true = facts["Ann works at Interpol"], facts["Ann moved to Oslo"]
+    assert (weak.confirmed, weak.voices, weak.confidence == weak.support < 0.5) == (False, 0, True)
+    assert (true.confirmed, true.voices, true.support, true.confidence) == (True, 1, 1.0, 1.0)
+    context = memory.context("Ann", namespace=namespace)
+    assert "Ann works at Interpol (since 14 May 2024 10:00, not confirmed by its words)" in context
+    assert "Ann moved to Oslo (since 14 May 2024 10:00)" in context
+    [summary] = [entity.summary for entity in memory.entities.list(namespace=namespace) if entity.name == "Ann"]
+    assert summary == "Ann moved to Oslo."  # what is confirmed alone
+
+
+def test_without_a_threshold_all_is_taken_as_it_was_read(reading, namespace):
+    memory = reading(INVENTED, TWISTED | {"sentence": "Ann is at Interpol"}, min_support=0.0)
+    assert len(memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace).facts) == 2
+    assert all(fact.confirmed for fact in memory.facts.about("Ann", namespace=namespace))
+
+
+def test_a_fact_told_again_keeps_the_higher_confidence_and_counts_its_voices(standard, namespace):
+    sure = iter((0.6, 0.9, 0.7))
+    names = [{"name": "Ann", "type": "Person"}, {"name": "Acme", "type": "Organization"}]
+    quote = "Ann works at Acme"
+    model = Scripted(read=lambda _: {"entities": names, "facts": [told("Ann", "Acme", quote, quote, next(sure))]})
+    memory = standard(model)
+    confidences = []
+    for number, speaker in enumerate(("Bo", "Cid", "Bo"), start=1):
+        memory.add(f"{quote}, {number}.", speaker=speaker, at=f"2024-05-1{number}", namespace=namespace)
+        [fact] = memory.facts.about("Ann", namespace=namespace)
+        confidences.append((fact.confidence, fact.voices))
+    assert confidences == [(0.6, 1), (0.9, 2), (0.9, 2)]
+
+
+def test_support_is_exported_and_a_graph_without_it_is_served_as_before(reading, namespace, tmp_path, database, server):
+    memory = reading(TWISTED)
+    memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    file = tmp_path / "out.jsonl"
+    memory.data.export(file, namespace=namespace)
+    with GraphMemory(memory.settings, model=Scripted(), embeddings=HashEmbeddings()) as other:
+        other.data.import_(file, namespace=f"{namespace}-copy")
+        [copied] = other.facts.about("Ann", namespace=f"{namespace}-copy")
+        database.query(
+            other.driver.key(namespace), "MATCH ()-[s:STATES]->() SET s.support = NULL, s.weak = NULL", {}, write=True
+        )
+        [unknown] = other.facts.about("Ann", namespace=namespace)
+    assert (copied.confirmed, copied.support is not None) == (False, True)
+    assert (unknown.confirmed, unknown.support) == (True, None)
+
+
+def test_declared_facts_are_supported(standard, namespace):
+    memory = standard(Scripted(), min_support=1.0)
+    memory.facts.add("Ann", "ENJOYS", "chess", namespace=namespace)
+    [fact] = memory.facts.about("Ann", namespace=namespace)
+    assert (fact.support, fact.confirmed) == (1.0, True)
