@@ -1,0 +1,214 @@
+"""Fabrications of a reader that are told as true: ``python -m benchmarks.fabrications [--half open|closed|both] [-v]``.
+
+A scripted reader tells of each annotated message (`reading_data`) what the annotation has, and beside it facts that the
+message does not state, made by the rules of `fabrications_data`. All go through `GraphMemory.add_many`. A fact is
+*refused* (`AddResult.dropped`), *marked* ("not confirmed by its words"), or told as *true*. The check was tuned on the
+messages of one half, by a hash of their ids; the other half is reported beside it.
+
+    python -m benchmarks.fabrications --offline [--locomo FILE.json]
+
+counts what is refused and marked of what the offline reader finds in the same messages, and in 300 of LoCoMo's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from benchmarks.conversations import locomo_conversations
+from benchmarks.database import fresh_database
+from benchmarks.fabrications_data import Planted, Scene, plant
+from benchmarks.reading import DATA, Conversation
+from kg_memory import GraphMemory, Settings
+from kg_memory.offline.model import OfflineModel
+from kg_memory.runtime.effects import Ask
+
+JSON = dict[str, Any]
+HONEST = "honest"
+OUTCOMES = ("refused", "marked", "true")
+"""A fact that is left out for its form, or merged with another one, is neither."""
+
+
+class Reader(OfflineModel):
+    """A model that tells of each message the facts that it is given, by its content; the rest is done by rules."""
+
+    name = "scripted"
+
+    def __init__(self, readings: Mapping[str, JSON]) -> None:
+        self._readings = readings
+
+    def answer(self, ask: Ask) -> BaseModel:
+        """Return the typed answer to *ask*."""
+        fields: JSON = {}
+        for part in ask.prompt.parts or (ask.prompt,):
+            fields.update(self._tell(part.name, ask))
+        answer: BaseModel = ask.prompt.answer.model_validate(fields)
+        return answer
+
+    async def aanswer(self, ask: Ask) -> BaseModel:
+        """Return the typed answer to *ask*."""
+        return self.answer(ask)
+
+    def _tell(self, prompt: str, ask: Ask) -> JSON:
+        match prompt:
+            case "read":
+                return self._readings[ask.fields["episode"]["content"].strip()]
+            case "judge":
+                return {"verdicts": []}
+            case "resolve":
+                return {"resolutions": []}
+            case "predicates":
+                names = [each["name"] for each in ask.fields["predicates"]]
+                return {"predicates": [{"name": each, "canonical": each, "one_at_a_time": False} for each in names]}
+        return {"summaries": []}
+
+
+def is_held_out(message: str) -> bool:
+    """Return whether a message was not looked at when the check was tuned."""
+    return hashlib.sha256(message.encode()).digest()[0] % 2 == 1
+
+
+def load(half: str) -> list[Conversation]:
+    """Return the annotated conversations of a half whose words can be checked, but for records."""
+    halves = json.loads((DATA / "set" / "halves.json").read_text(encoding="utf-8"))
+    names = halves["open"] + halves["closed"] if half == "both" else halves[half]
+    conversations = map(Conversation.load, sorted((DATA / "set").glob("*.jsonl")))
+    return [each for each in conversations if each.name in names and each.kind != "json" and each.name != "other1"]
+
+
+def language_of(conversation: Conversation) -> str:
+    """Return the language of a conversation: those whose names begin with zh are Chinese."""
+    return "zh" if conversation.name.startswith("zh") else "en"
+
+
+def list_cases(conversations: Sequence[Conversation]) -> list[Planted]:
+    """Return the honest facts of all messages, and what is planted among them."""
+    honest = [
+        Planted(HONEST, language_of(each), message["id"], told, [])
+        for each in conversations
+        for place, message in enumerate(each.messages)
+        for _, told in Scene(each, language_of(each), place).honest()
+    ]
+    planted = plant(conversations, {each.name: language_of(each) for each in conversations})
+    taken = {(case.message, case.fact["sentence"]) for case in planted}
+    return [case for case in honest if (case.message, case.fact["sentence"]) not in taken] + planted
+
+
+def to_readings(conversation: Conversation, cases: Iterable[Planted]) -> dict[str, JSON]:
+    """Return what is read in each message, by its content."""
+    by_message = defaultdict[str, list[JSON]](list)
+    for case in cases:
+        by_message[case.message].append(case.fact)
+    readings: dict[str, JSON] = {}
+    for place, (message, episode) in enumerate(zip(conversation.messages, conversation.episodes(), strict=True)):
+        scene, facts = Scene(conversation, language_of(conversation), place), by_message[message["id"]]
+        names = dict.fromkeys(name for fact in facts for name in (fact["subject"], *fact["objects"]))
+        speaker = [{"name": message["speaker"], "type": "Person"}] if message["speaker"] else []
+        others = [{"name": name, "type": scene.type_of(name)} for name in names if name != message["speaker"]]
+        readings[episode["content"].strip()] = {"entities": speaker + others, "facts": facts}
+    return readings
+
+
+def run(conversation: Conversation, cases: Iterable[Planted], url: str, folder: Path) -> dict[tuple[str, str], str]:
+    """Return the outcome of each sentence of each message; of one that is left out for its form, the reason."""
+    reader = Reader(to_readings(conversation, cases))
+    settings = Settings(url=url, plan="standard", max_facts=1000, max_entities=1000, read_all=True)
+    target = folder / f"{conversation.name}.jsonl"
+    with GraphMemory.open(settings=settings, model=reader, embeddings="offline") as memory:
+        added = memory.add_many(conversation.episodes(), namespace=conversation.name)
+        failed = [result.error for result in added if result.error]
+        if failed:
+            raise SystemExit(f"{conversation.name}: {len(failed)} messages could not be read: {failed[0]}")
+        memory.data.export(target, namespace=conversation.name, embeddings=False)
+    outcomes: dict[tuple[str, str], str] = {}
+    for message, result in zip(conversation.messages, added, strict=True):
+        losses = ((loss.text, loss.reason) for loss in getattr(result, "dropped", ()) if loss.kind == "fact")
+        outcomes |= {(message["id"], text): "refused" if "quote" in reason else reason for text, reason in losses}
+    return outcomes | {key: "true" if confirmed else "marked" for key, confirmed in list_stored(target)}
+
+
+def list_stored(path: Path) -> Iterator[tuple[tuple[str, str], bool]]:
+    """Yield the sentences of an export, each with its message, and whether it is confirmed."""
+    lines = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+    messages = {line["id"]: line.get("source_id") or "" for line in lines if line["record"] == "episode"}
+    sentences = {line["id"]: line["sentence"] for line in lines if line["record"] == "fact"}
+    for line in lines:
+        if line["record"] == "statement":
+            yield (messages[line["episode"]], sentences[line["fact"]]), not line.get("weak")
+
+
+def count(
+    cases: Iterable[Planted], outcomes: Mapping[tuple[str, str], str], *, verbose: bool
+) -> dict[Any, Counter[str]]:
+    """Return the outcomes by kind of fact, language, and whether the message was held out."""
+    table = defaultdict[Any, Counter[str]](Counter)
+    for case in cases:
+        outcome = outcomes.get((case.message, " ".join(case.fact["sentence"].split())), "merged")
+        if outcome not in OUTCOMES:
+            outcome = "neither"
+        kinds = (case.kind, "all fabrications") if case.kind != HONEST else (HONEST,)
+        for kind in kinds:
+            table[kind, case.language, is_held_out(case.message)][outcome] += 1
+        if verbose and (outcome in ("true", "neither")) == (case.kind != HONEST):
+            print(f"{case.kind}, {case.message}, {outcome}: {case.fact['sentence']} | {case.fact['quote']}")
+    return table
+
+
+def print_table(table: Mapping[Any, Counter[str]]) -> None:
+    """Print the outcomes, by kind, of the messages that the check was tuned on, and of the others."""
+    print("| kind | tuned on: refused | marked | true | held out: refused | marked | true | of them Chinese, true |")
+    print("|" + " --- |" * 8)
+    for kind in dict.fromkeys(kind for kind, _, _ in table):
+        halves = [sum((table[kind, language, half] for language in ("en", "zh")), Counter()) for half in (False, True)]
+        cells = [str(half[outcome]) for half in halves for outcome in OUTCOMES]
+        chinese = table[kind, "zh", True]
+        print(f"| {kind} | {' | '.join(cells)} | {chinese['true']} of {chinese.total()} |")
+
+
+def count_offline(episodes: Sequence[Any], url: str, name: str) -> None:
+    """Print what is refused and marked of what the offline reader finds in *episodes*."""
+    with GraphMemory.open(settings=Settings(url=url), model="offline", embeddings="offline") as memory:
+        added = memory.add_many(episodes, namespace=name)
+        refused = [loss for result in added for loss in result.dropped if "quote" in loss.reason]
+        target = Path(tempfile.mkdtemp()) / "out.jsonl"
+        memory.data.export(target, namespace=name, embeddings=False)
+    stored = list(list_stored(target))
+    weak = [sentence for (_, sentence), confirmed in stored if not confirmed]
+    print(f"{name}: {len(episodes)} messages, {len(stored)} facts, {len(refused)} refused, {len(weak)} marked")
+    for sentence in [loss.text for loss in refused] + weak:
+        print(f"  {sentence}")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--half", default="open", choices=("open", "closed", "both"))
+    parser.add_argument("--offline", action="store_true", help="check what the offline reader finds")
+    parser.add_argument("--locomo", type=Path, help="a file of LoCoMo, with --offline")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list what came out wrong")
+    chosen = parser.parse_args()
+    with fresh_database() as url, tempfile.TemporaryDirectory(prefix="kg-fabrications-") as folder:
+        if chosen.offline:
+            halves = json.loads((DATA / "set" / "halves.json").read_text(encoding="utf-8"))["open"]
+            own = map(Conversation.load, sorted((DATA / "set").glob("*.jsonl")))
+            count_offline([episode for each in own if each.name in halves for episode in each.episodes()], url, "set")
+            if chosen.locomo:
+                count_offline(locomo_conversations(chosen.locomo)[0].episodes[:300], url, "locomo")
+            return
+        conversations = load(chosen.half)
+        cases, outcomes = list_cases(conversations), dict[tuple[str, str], str]()
+        for conversation in conversations:
+            outcomes |= run(conversation, cases, url, Path(folder))
+    print_table(count(cases, outcomes, verbose=chosen.verbose))
+
+
+if __name__ == "__main__":
+    main()
