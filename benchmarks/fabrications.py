@@ -3,7 +3,8 @@
 A scripted reader tells of each annotated message (`reading_data`) what the annotation has, and beside it facts that the
 message does not state, made by the rules of `fabrications_data`. All go through `GraphMemory.add_many`. A fact is
 *refused* (`AddResult.dropped`), *marked* ("not confirmed by its words"), or told as *true*. The check was tuned on the
-messages of one half, by a hash of their ids; the other half is reported beside it.
+messages of one half, by a hash of their ids; the other half is reported beside it. With ``--min-support 0`` nothing is
+checked, as before there was a check.
 
     python -m benchmarks.fabrications --offline [--locomo FILE.json]
 
@@ -117,10 +118,14 @@ def to_readings(conversation: Conversation, cases: Iterable[Planted]) -> dict[st
     return readings
 
 
-def run(conversation: Conversation, cases: Iterable[Planted], url: str, folder: Path) -> dict[tuple[str, str], str]:
+def run(
+    conversation: Conversation, cases: Iterable[Planted], url: str, folder: Path, min_support: float
+) -> dict[tuple[str, str], str]:
     """Return the outcome of each sentence of each message; of one that is left out for its form, the reason."""
     reader = Reader(to_readings(conversation, cases))
-    settings = Settings(url=url, plan="standard", max_facts=1000, max_entities=1000, read_all=True)
+    settings = Settings(
+        url=url, plan="standard", min_support=min_support, max_facts=1000, max_entities=1000, read_all=True
+    )
     target = folder / f"{conversation.name}.jsonl"
     with GraphMemory.open(settings=settings, model=reader, embeddings="offline") as memory:
         added = memory.add_many(conversation.episodes(), namespace=conversation.name)
@@ -191,6 +196,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", default="open", choices=("open", "closed", "both"))
+    parser.add_argument("--min-support", type=float, default=Settings().min_support)
     parser.add_argument("--offline", action="store_true", help="check what the offline reader finds")
     parser.add_argument("--locomo", type=Path, help="a file of LoCoMo, with --offline")
     parser.add_argument("-v", "--verbose", action="store_true", help="list what came out wrong")
@@ -206,7 +212,7 @@ def main() -> None:
         conversations = load(chosen.half)
         cases, outcomes = list_cases(conversations), dict[tuple[str, str], str]()
         for conversation in conversations:
-            outcomes |= run(conversation, cases, url, Path(folder))
+            outcomes |= run(conversation, cases, url, Path(folder), chosen.min_support)
     print_table(count(cases, outcomes, verbose=chosen.verbose))
 
 
