@@ -19,11 +19,12 @@ from the message alone, without sight of the annotation or of who read it (`judg
 | date | right facts with a told start or end: the share whose dates lie within the told stretch |
 | precision of dates | of these, the share with the same precision |
 | tense | right facts: past, present or planned as told |
-| false starts | of all stated facts, those with a start where none is told |
+| false starts | of all stated facts, those with a start where none is told; not the date of an event beside a state |
 | false ends | of the states that hold to the end by the annotations, those that the graph ended or refuted |
-| wrong merges | entities of the graph that have, by a name of each, the facts of two of the annotation |
+| wrong merges | entities of the graph that have, by a name of each, the facts of two of the annotation of one type |
 | split | entities of the annotation that are several in the graph |
-| lost | entities of asked-for facts that the graph does not link to their message |
+| not linked | entities of asked-for facts that the graph does not link to their message |
+| silently lost | names that the reader gave for a message, and that are no entity and not reported as dropped |
 """
 
 from __future__ import annotations
@@ -107,6 +108,8 @@ class Graph:
     facts: dict[str, JSON] = field(default_factory=dict)
     statements: dict[str, list[JSON]] = field(default_factory=lambda: defaultdict(list))
     current: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)
+    """The names that were reported as dropped."""
 
     @classmethod
     def load(cls, path: Path) -> Graph:
@@ -271,13 +274,14 @@ class Score(Counter[str]):
             f"{ratio(self['false_ends'], self['lasting'])} ({self['false_ends']})",
             str(self["merged"]),
             str(self["split"]),
-            str(self["lost"]),
+            str(self["not_linked"]),
+            str(self["silently_lost"]),
         ]
 
 
 COLUMNS = (
     "stated facts", "annotated", "precision", "recall", "date", "precision of dates", "tense", "false starts",
-    "false ends", "wrong merges", "split", "lost",
+    "false ends", "wrong merges", "split", "not linked", "silently lost",
 )  # fmt: skip
 
 
@@ -297,14 +301,14 @@ def score(conversation: Conversation, graph: Graph, judged: Judged, explain: lis
         for fact, statement in pairs:
             statement_of[fact["id"]] = statement
             _note_identities(conversation, graph, fact, statement, keys_of, ids_of)
-        counts["lost"] += len(list(_lost(conversation, graph, message, explain)))
+        counts["not_linked"] += len(list(_not_linked(conversation, graph, message, explain)))
     for id_ in conversation.final_states() & statement_of.keys():
         counts["lasting"] += 1
         if statement_of[id_]["fact"] not in graph.current:
             counts["false_ends"] += 1
             explain.append(f"{id_} false end: {graph.facts[statement_of[id_]['fact']]['sentence']}")
     for entity, keys in keys_of.items():
-        if len(keys) > 1:
+        if len({conversation.entities[key]["type"] for key in keys}) < len(keys):
             counts["merged"] += 1
             explain.append(f"{conversation.name} merged: {sorted(graph.names[entity])} is {sorted(keys)}")
     for key, ids in ids_of.items():
@@ -347,7 +351,9 @@ def _count_facts(
         if not right:
             tense = tense_of(statement, graph.facts[statement["fact"]], said_at)
             explain.append(f"{fact['id']} tense {tense}, not {fact['tense']}: {sentence}")
-        if statement["valid_at"] is not None and fact["start"] is None:
+        stored_kind = graph.facts[statement["fact"]].get("kind")
+        is_same_kind = stored_kind is None or (stored_kind == "state") == (fact["kind"] in ("state", "habit"))
+        if statement["valid_at"] is not None and fact["start"] is None and is_same_kind:
             counts["false_starts"] += 1
             explain.append(f"{fact['id']} false start {statement['valid_at']}: {sentence}")
         _count_dates(counts, fact, statement, said_at, sentence, explain)
@@ -381,10 +387,12 @@ def _note_identities(
     """Note which entities of the graph stand for the ends of *fact*."""
     stored = graph.facts[statement["fact"]]
     ends = [stored["subject"], *stored["objects"]]
-    for key in filter(None, (fact["subject"], fact["object"])):
+    for place, key in enumerate((fact["subject"], fact["object"])):
+        if key is None:
+            continue
         names = conversation.entities[key]["names"]
         likely = [id_ for id_ in ends if may_be(graph.names[id_], names) and not _is_of(graph.names[id_], names)]
-        likely.sort(key=lambda id_: not _bears(graph.names[id_], names))
+        likely.sort(key=lambda id_: ((id_ == stored["subject"]) != (place == 0), not _bears(graph.names[id_], names)))
         if likely:
             if _bears(graph.names[likely[0]], names):
                 keys_of[likely[0]].add(key)
@@ -392,14 +400,14 @@ def _note_identities(
             ends.remove(likely[0])
 
 
-def _lost(conversation: Conversation, graph: Graph, message: JSON, explain: list[str]) -> Iterator[str]:
+def _not_linked(conversation: Conversation, graph: Graph, message: JSON, explain: list[str]) -> Iterator[str]:
     """Yield the entities of asked-for facts that the graph does not link to their message."""
     mentioned = [graph.names[id_] for id_ in graph.mentions[message["id"]]]
     asked = [fact for fact in message["facts"] if not fact.get("optional") and not fact.get("repeats")]
     for key in sorted({key for fact in asked for key in (fact["subject"], fact["object"]) if key}):
         names = conversation.entities[key]["names"]
         if not any(may_be(own, names) for own in mentioned):
-            explain.append(f"{message['id']} lost entity: {key}")
+            explain.append(f"{message['id']} not linked: {key}")
             yield key
 
 
@@ -424,6 +432,17 @@ def list_unjudged(conversation: Conversation, graph: Graph, judged: Judged) -> I
                 yield {"message": message["id"], "text": texts[place], "before": before, "sentence": sentence}
 
 
+def _silently_lost(recordings: Recordings | None, graphs: Iterable[Graph], explain: list[str]) -> Iterator[str]:
+    """Yield the names that the reader gave, and that are no entity of the graphs and were not reported as dropped."""
+    kept = {name for graph in graphs for names in (*graph.names.values(), graph.dropped) for name in names}
+    for answer in recordings.used_answers() if recordings else ():
+        names = (entity.get("name") for entity in answer.get("entities", ()) if isinstance(entity, dict))
+        for name in filter(None, names):
+            if plain(name) not in kept:
+                explain.append(f"silently lost: {name}")
+                yield name
+
+
 # Running
 
 
@@ -445,7 +464,9 @@ def run(conversation: Conversation, plan: str, url: str, base_url: str | None, f
             raise SystemExit(f"{conversation.name}: {len(failed)} messages could not be read: {failed[0]}")
         target = folder / f"{namespace}.jsonl"
         memory.data.export(target, namespace=namespace, embeddings=False)
-    return Graph.load(target)
+    graph = Graph.load(target)
+    graph.dropped = {plain(loss.text) for result in added for loss in result.dropped if loss.kind == "entity"}
+    return graph
 
 
 def main() -> None:
@@ -469,7 +490,7 @@ def main() -> None:
         for plan in chosen.plans.split(","):
             explain: list[str] = []
             total, by_name = Score(), {}
-            with _model(plan, chosen.recordings, chosen.hand) as base_url:
+            with _model(plan, chosen.recordings, chosen.hand) as (base_url, recordings):
                 read = partial(run, plan=plan, url=url, base_url=base_url, folder=Path(name))
                 with ThreadPoolExecutor(len(conversations) if chosen.hand else 1) as pool:
                     graphs = list(pool.map(read, conversations))
@@ -477,6 +498,7 @@ def main() -> None:
                 by_name[conversation.name] = score(conversation, graph, judged, explain)
                 unjudged += list_unjudged(conversation, graph, judged)
                 total.update(by_name[conversation.name])
+            total["silently_lost"] = len(list(_silently_lost(recordings, graphs, explain)))
             totals[plan] = total
             messages = sum(len(one.messages) for one in conversations)
             print(f"| {plan} | {messages} | {' | '.join(total.table_row())} |", flush=True)
@@ -499,12 +521,13 @@ def _choose(folder: Path, half: str, only: str | None) -> list[Conversation]:
 
 
 @contextmanager
-def _model(plan: str, recordings: Path, hand: Path | None) -> Iterator[str | None]:
+def _model(plan: str, folder: Path, hand: Path | None) -> Iterator[tuple[str | None, Recordings | None]]:
     if plan == "offline":
-        yield None
+        yield None, None
         return
-    with serve(Recordings(recordings / f"{plan}.jsonl", hand)) as base_url:
-        yield base_url
+    recordings = Recordings(folder / f"{plan}.jsonl", hand)
+    with serve(recordings) as base_url:
+        yield base_url, recordings
 
 
 if __name__ == "__main__":

@@ -65,6 +65,10 @@ class Recordings:
         self.used.add(entry["key"])
         return json.dumps(recorded["answer"], ensure_ascii=False)
 
+    def used_answers(self) -> list[Any]:
+        """Return the answers that were given."""
+        return [self._entries[key]["answer"] for key in sorted(self.used)]
+
     def _add(self, recorded: dict[str, Any]) -> None:
         with self._lock:
             self._entries[recorded["key"]] = recorded

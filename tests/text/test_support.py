@@ -95,5 +95,7 @@ def test_a_quote_that_was_reworded_is_searched_for_by_its_words():
 )
 @pytest.mark.timeout(60)
 def test_a_huge_text_is_checked(text):
-    assert measure_support(Claim(text, "NOT_" * 16, [[text[:512]]], text[:4000] + "?"), Passage(text, AT, "Ann", [(text, AT)]))
+    assert measure_support(
+        Claim(text, "NOT_" * 16, [[text[:512]]], text[:4000] + "?"), Passage(text, AT, "Ann", [(text, AT)])
+    )
     assert locate(text[:100] + "?", text) is None
