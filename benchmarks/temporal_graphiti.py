@@ -106,7 +106,9 @@ class Reader(LLMClient):
         return None
 
 
-class _Embedder(EmbedderClient):
+class GraphitiEmbedder(EmbedderClient):
+    """The embeddings of the tests, as Graphiti asks for them."""
+
     def __init__(self, embeddings: HashEmbeddings) -> None:
         self.embeddings = embeddings
 
@@ -178,7 +180,8 @@ async def _ingest(
 ) -> tuple[list[Edge], list[datetime]]:
     """Return the edges about whom *scenario* is about, and the instants between the arrivals."""
     driver = await connected(socket, group)
-    graphiti = Graphiti(graph_driver=driver, llm_client=model, embedder=_Embedder(embeddings), cross_encoder=_Ranker())
+    embedder = GraphitiEmbedder(embeddings)
+    graphiti = Graphiti(graph_driver=driver, llm_client=model, embedder=embedder, cross_encoder=_Ranker())
     clock = [datetime.now(UTC)]
     for each in scenario.said:
         model.said = each
@@ -189,7 +192,7 @@ async def _ingest(
         clock.append(datetime.now(UTC))
     rows, _, _ = await driver.execute_query(EDGES, subject=scenario.subject)
     await graphiti.close()
-    return [_edge(row) for row in rows if row["fact"] not in ended(scenario)], clock
+    return [to_edge(row) for row in rows if row["fact"] not in ended(scenario)], clock
 
 
 def ends_another(scenario: Scenario, said: Said, told: Told) -> bool:
@@ -239,7 +242,8 @@ def _right(scenario: Scenario, point: Point) -> Iterator[frozenset[str]]:
         yield frozenset({first: second, second: first}.get(each, each) for each in point.expect)
 
 
-def _edge(row: dict[str, Any]) -> Edge:
+def to_edge(row: dict[str, Any]) -> Edge:
+    """Return the edge of a row of `EDGES`."""
     times = (_moment(row[name]) for name in ("valid_at", "invalid_at", "created_at", "expired_at", "said_at"))
     valid_at, invalid_at, created_at, expired_at, said_at = times
     return Edge(

@@ -164,3 +164,21 @@ def test_conflicts_of_records_wait_and_ingest_and_stats_say_so(run: Run, tmp_pat
     _, out, _ = run("conflicts", *name)
     assert "by ann, " in out
     assert "Bergen. (not believed)" in out
+
+
+def test_consequences_lists_what_rests_on_a_fact_and_its_doubts(run: Run) -> None:
+    home = "consequences"
+    run("declare", "Polaris", "has an office in", "Oslo", "--at", "2024-01-01", "-n", home)
+    (office,) = result(run, "facts", "Polaris", "-n", home)
+    rests = ("--rests-on", office["id"])
+    run("declare", "Ann", "commutes to", "Oslo", "--at", "2024-02-01", *rests, "-n", home)
+    end = ("--invalid-at", "2024-05-03", "--at", "2024-06-01")
+    run("declare", "Polaris", "has an office in", "Oslo", *end, "-n", home)
+    (resting,) = result(run, "consequences", office["id"], "-n", home)
+    assert resting["fact"]["doubtful_since"].startswith("2024-05-03")
+    _, out, _ = run("consequences", office["id"], "-n", home)
+    assert "(doubtful since 2024-05-03)" in out
+    _, out, _ = run("consequences", office["id"], "--on", "2024-04-01", "-n", home)
+    assert "doubtful" not in out
+    _, out, _ = run("consequences", resting["fact"]["id"], "-n", home)
+    assert "Nothing rests on this fact." in out

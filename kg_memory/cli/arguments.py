@@ -161,11 +161,8 @@ def _add_reading(command: Command) -> None:
 def _add_declare(command: Command) -> None:
     made = command("declare", "declare:declare", "state facts that you know, without a model", texts.DECLARE)
     made.add_argument("words", nargs="*", metavar="WORD", help="SUBJECT PREDICATE, and any number of OBJECTs")
-    made.add_argument(
-        "--file", type=Path, metavar="FILE", help="state the facts of a CSV, TSV, JSON Lines or JSON file"
-    )
-    about = "a JSON file that says which facts each record of the file states"
-    made.add_argument("--mapping", type=Path, metavar="FILE", help=about)
+    made.add_argument("--file", type=Path, metavar="FILE", help="state the facts of a CSV, TSV, JSONL or JSON file")
+    made.add_argument("--mapping", type=Path, metavar="FILE", help="JSON that says which facts a record of it states")
     made.add_argument("--valid-at", metavar="TIME", help="since when it is so: 2024-05-01, 2024-05, 2024")
     made.add_argument("--invalid-at", metavar="TIME", help="when it ceased to be so")
     made.add_argument("--at", metavar="TIME", help="when it was stated (default: now)")
@@ -174,8 +171,9 @@ def _add_declare(command: Command) -> None:
     made.add_argument("--source-id", metavar="ID", help="its id there; the same id is stored once")
     made.add_argument("--confidence", type=float, metavar="N", help="how sure it is, 0 to 1 (default: 1)")
     made.add_argument("--trust", type=float, metavar="N", help="how far its source is believed, 0 to 1 (default: 1)")
-    made.add_argument("--subject-type", metavar="TYPE", help="what the subject is, such as Person")
-    made.add_argument("--object-type", metavar="TYPE", help="what the objects are")
+    for name, what in (("subject", "the subject is, such as Person"), ("object", "the objects are")):
+        made.add_argument(f"--{name}-type", metavar="TYPE", help=f"what {what}")
+    made.add_argument("--rests-on", action="append", metavar="FACT_ID", help="a fact without which it is doubtful")
 
 
 def _add_ask(command: Command) -> None:
@@ -247,17 +245,19 @@ def _add_look_back(command: Command) -> None:
     history.add_argument("predicate", nargs="?", help='only this relation, in any wording: "lives in", RESIDES_IN')
     about = "list what began and ended, earliest first"
     command("timeline", "show:timeline", about, texts.TIMELINE, _name(), _believed(), _limit("periods"))
-    about = "list what was learned, ended, corrected, retracted and restored"
+    about = "list what was learned, ended, corrected, retracted, restored or doubted"
     changes = command("changes", "show:changes", about, texts.CHANGES, _limit("changes", 1000))
     changes.add_argument("--since", metavar="TIME", help="from this time on (default: a week ago)")
     changes.add_argument("--until", metavar="TIME", help="before this time (default: now)")
-    about = "list what took the place of what, around one fact"
-    evolution = command("evolution", "verdicts:evolution", about, texts.EVOLUTION, _ids())
-    evolution.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
+    evolution = command("evolution", "verdicts:evolution", "list what took the place of what", texts.EVOLUTION, _ids())
+    about, made = "list what rests on a fact, with its doubts", (_believed(), _limit("facts", 1000), _ids())
+    resting = command("consequences", "verdicts:consequences", about, texts.CONSEQUENCES, *made)
+    resting.add_argument("--on", "--as-of", dest="on", metavar="TIME", help="how it stood then (default: now)")
+    for of_one in (evolution, resting):
+        of_one.add_argument("fact", metavar="FACT_ID", help="the id of a fact: kg-memory facts NAME --ids shows them")
     about = "list the facts that cannot both be true, and how that was settled"
     command("conflicts", "verdicts:conflicts", about, "", _limit("conflicts"))
-    about = "list what was judged of facts, and why"
-    verdicts = command("verdicts", "verdicts:verdicts", about, "", _limit("verdicts"))
+    verdicts = command("verdicts", "verdicts:verdicts", "list what was judged of facts", "", _limit("verdicts"))
     verdicts.add_argument("fact", metavar="FACT_ID", nargs="?", help="only verdicts about this fact")
     about = "follow what comes, waits, fails and is learned, live"
     watch = command("watch", "watch:watch", about, texts.WATCH, _limit("episodes that are not read, at first", 10))

@@ -19,7 +19,7 @@ from kg_memory.cli.readers.reading import check, lines_of, whole_text
 from kg_memory.errors import InputError
 from kg_memory.models.operations import AddResult
 
-_OPTIONS = "valid_at invalid_at sentence source source_id confidence trust at subject_type object_type".split()
+_OPTIONS = "valid_at invalid_at sentence source source_id confidence trust at subject_type object_type rests_on".split()
 _NUMBERS = ("confidence", "trust")
 _SHOWN = 10
 _HEADINGS = {

@@ -53,6 +53,7 @@ All rows are checked before the first is saved. The same file again states nothi
 examples:
   kg-memory declare Ann WORKS_AT Acme --valid-at 2024-05
   kg-memory declare Ann "is retired" --valid-at 2024
+  kg-memory declare Ann "commutes to" Oslo --rests-on 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
   kg-memory declare --file people.csv --source crm
   kg-memory declare --file employees.jsonl --mapping mapping.json
 """
@@ -147,6 +148,11 @@ EVOLUTION = """\
 example:
   kg-memory facts Ann --ids
   kg-memory evolution 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
+"""
+CONSEQUENCES = """\
+example:
+  kg-memory facts Polaris --ids
+  kg-memory consequences 0b1f6d0e-6d0c-5d5e-9d5c-2f1f0c9d1b11
 """
 WATCH = """\
 examples:

@@ -161,7 +161,8 @@ FACT_STYLES = ("bold", "green", "yellow", "", "dim")
 
 def fact_row(fact: Fact) -> tuple[Cell, ...]:
     """Return a row of a table with the columns `FACTS`."""
-    return mark_unreviewed(fact, relation(fact)), since(fact), until(fact), first_quote(fact), source(fact)
+    text = mark_doubtful(fact, mark_unreviewed(fact, relation(fact)))
+    return text, since(fact), until(fact), first_quote(fact), source(fact)
 
 
 def with_ids(
@@ -181,6 +182,13 @@ def relation(fact: Fact) -> str:
 def mark_unreviewed(fact: Fact, text: str) -> str:
     """Return *text*, which tells *fact*, with a mark where it waits for review or is disputed."""
     return f"{text} ({fact.mark})" if fact.mark else text
+
+
+def mark_doubtful(fact: Fact, text: str) -> str:
+    """Return *text*, which tells *fact*, with a mark where it is doubtful, or nothing took its place."""
+    if fact.doubtful_since is None:
+        return f"{text} (nothing known in its place)" if fact.absent else text
+    return f"{text} (doubtful since {date_in_figures(fact.doubtful_since, fact.doubtful_precision)})"
 
 
 def since(fact: Fact) -> str:

@@ -19,6 +19,19 @@ def evolution(arguments: Namespace, screen: Screen) -> int:
     return 0
 
 
+def consequences(arguments: Namespace, screen: Screen) -> int:
+    """List what rests on a fact, the nearest first, with the way to it and since when it is doubtful."""
+    times = {"as_of": arguments.on, "believed_at": arguments.believed_at, "limit": arguments.limit}
+    with open_memory(arguments, screen) as memory:
+        resting = memory.facts.consequences(arguments.fact, namespace=namespace_of(arguments), **times)
+    facts_ = [one.fact for one in resting]
+    ways = [" > ".join(step.sentence for step in one.path[:-1]) for one in resting]
+    table = [(len(one.path), *fact_row(one.fact)[:3], way) for one, way in zip(resting, ways, strict=True)]
+    columns, rows = with_ids(("steps", *FACTS[:3], "by way of"), table, facts_, ids=arguments.ids)
+    screen.values(resting, columns, rows, ("cyan", *FACT_STYLES), empty="Nothing rests on this fact.")
+    return 0
+
+
 def conflicts(arguments: Namespace, screen: Screen) -> int:
     """List the facts that cannot both be true, settled or waiting, with why."""
     with open_memory(arguments, screen) as memory:

@@ -18,8 +18,11 @@ def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
 
 
 def to_fact(row: Row, score: float | None = None) -> Fact:
-    """Return the fact of a row with `fact`, one `belief` about it, `objects`, `sources` and `linked`."""
-    fact, belief = row["fact"], row["belief"]
+    """Return the fact of a row with `fact`, one `belief` about it, `objects`, `sources` and `linked`.
+
+    `doubt` and `absent` are those that `retrieval.standing` adds.
+    """
+    fact, belief, doubt = row["fact"], row["belief"], row.get("doubt")
     return Fact(
         id=fact["id"],
         kind=fact.get("kind") or "state",
@@ -44,6 +47,8 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         expired_at=instant(belief["expired_at"]),
         sources=tuple(map(to_source, row["sources"])),
         **_find_links(belief, row["linked"]),
+        **({} if doubt is None else _to_doubt(doubt)),
+        absent=row.get("absent", False),
         score=score,
     )
 
@@ -64,6 +69,11 @@ def _find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]
         elif rival["known_from"] > belief["known_from"] and belief["invalid_at"] < OPEN_END:
             links["superseded_by"][rival["id"]] = None
     return {name: tuple(ids) for name, ids in links.items()}
+
+
+def _to_doubt(doubt: Row) -> dict[str, Any]:
+    names = {"doubtful_precision": doubt["precision"], "doubtful_because": doubt["because"]}
+    return {"doubtful_since": to_datetime(doubt["since"]), **names}
 
 
 def to_datetime(at: int) -> datetime:

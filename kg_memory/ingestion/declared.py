@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 LONGEST_SENTENCE = 2000
 MOST_OBJECTS = 50
+MOST_PREMISES = 50
+LONGEST_ID = 100
 TIME_HINT = (
     "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05, about 2024 or by 2024-05"
 )
@@ -58,6 +60,7 @@ class DeclaredFact:
     confidence: float = 1.0
     subject_type: str | None = None
     object_type: str | None = None
+    rests_on: tuple[str, ...] = ()
 
     def row(self) -> JSON:
         """Return the fact as the content of an episode has it, without what is not set."""
@@ -65,7 +68,7 @@ class DeclaredFact:
         for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default:
-                row[field.name] = list(value) if field.name == "objects" else value
+                row[field.name] = list(value) if isinstance(value, tuple) else value
         return row
 
 
@@ -95,6 +98,7 @@ def validate_fact(row: Row) -> DeclaredFact:
         1.0 if confidence is None else validate_number("confidence", confidence, 0, 1),
         _validate_type("subject_type", row.get("subject_type")),
         _validate_type("object_type", row.get("object_type")),
+        _validate_premises(row.get("rests_on")),
     )
     _check_order(fact)
     return fact
@@ -153,6 +157,19 @@ def _validate_predicate(value: object) -> str:
     if not _HAS_LETTER.search(text) or len(text) > MAX_LENGTH:
         raise InputError(f"predicate must be words of at most {MAX_LENGTH} characters, got {short(value)}; name it so")
     return replace_unstorable(text)
+
+
+def _validate_premises(value: object) -> tuple[str, ...]:
+    """Return the ids of the facts that one rests on; one that is not there by now, as it was forgotten, is left out."""
+    ids = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(ids, list | tuple) or len(ids) > MOST_PREMISES or not all(map(_is_id, ids)):
+        what = f"a list of at most {MOST_PREMISES} ids of facts"
+        raise InputError(f"rests_on must be {what}, got {short(value)}; take the ids of memory.facts.about(...)")
+    return tuple(dict.fromkeys(ids))
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_ID and value.isprintable() and value == value.strip()
 
 
 def _validate_type(name: str, value: object) -> str | None:
@@ -290,6 +307,7 @@ def _to_stated(
         edge_type="semantic",
         support=1.0,
         is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
+        premises=fact.rests_on,
         **_date(fact, draft.episode.at, zone),
     )
 

@@ -12,6 +12,7 @@ from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.bounds import log_losses
 from kg_memory.ingestion.postings import to_terms
+from kg_memory.ingestion.premises import premise_rows, rule_rows
 from kg_memory.ingestion.receive import FINISHED
 from kg_memory.ingestion.records import JSON, NewPredicate, NewVerdict, ResolvedEntity, StatedFact, pick
 from kg_memory.ingestion.revise import revive
@@ -106,7 +107,8 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         ],
         entities=_entity_rows(draft, vectors),
         **_fact_rows(worded, draft.entities, vectors),
-        premises=_premise_rows(draft.facts),
+        premises=premise_rows(draft.facts),
+        **rule_rows(draft.facts),
         statements=list(map(_statement_row, draft.facts)),
         verdicts=list(map(NewVerdict.row, draft.verdicts)),
         rejudged=list(map(NewVerdict.row, draft.rejudged)),
@@ -193,13 +195,6 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
     return {"facts": fresh, "retold": restated, "fact_terms": terms}
-
-
-def _premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return which stored facts rest on which."""
-    stored = {fact.id: fact.stored_id for fact in facts}
-    pairs = {(fact.stored_id, stored[premise]) for fact in facts for premise in fact.premises}
-    return [{"fact": fact, "premise": premise} for fact, premise in sorted(pairs) if fact != premise]
 
 
 def _statement_row(fact: StatedFact) -> JSON:

@@ -254,9 +254,9 @@ WITH f, sum(CASE
   END) AS telling, sum(CASE WHEN type(h) = 'PROPOSED' AND b.expired_at = {OPEN_END} THEN 1 ELSE 0 END) AS proposed
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 WITH f, telling, proposed, sum(CASE WHEN v.ruling = 'waiting' THEN 1 ELSE 0 END) AS judged
-WITH f, telling, proposed + judged AS waiting
-WITH f, waiting = 0 AND telling = 0 AND f.said_at <= $before AND f.created_at <= $before AS over, waiting"""
-"""Whether a fact is ``over``: it tells nothing of any time since ``$before``, also by what was believed since then."""
+WITH f, proposed + judged AS waiting, telling + proposed + judged + indegree(f, 'RESTS_ON') = 0
+  AND f.said_at <= $before AND f.created_at <= $before AS over"""
+"""Whether a fact is ``over``: it tells nothing since ``$before``, by what was believed then too; none rests on it."""
 
 FACTS_OVER = f"""
 MATCH (f:Fact)

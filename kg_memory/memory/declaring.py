@@ -13,6 +13,7 @@ from reprlib import repr as short
 from typing import Any, NamedTuple, TypedDict
 
 from kg_memory.errors import EpisodeAborted, InputError
+from kg_memory.falkor.queries.premises import STORED
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_content, validate_fact
 from kg_memory.ingestion.receive import validate_episode
@@ -22,7 +23,7 @@ from kg_memory.memory.adding import State, Tally, finish_received, receive_input
 from kg_memory.memory.mapping import EPISODE_FIELDS, FACT_FIELDS, FactMapping, RecordMapping
 from kg_memory.models.graph import EpisodeKind
 from kg_memory.models.operations import AddResult
-from kg_memory.runtime.effects import embed, now, run_graph, without_model
+from kg_memory.runtime.effects import embed, now, read, run_graph, without_model
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant, iso_or_text
@@ -39,6 +40,7 @@ class FactRow(TypedDict, total=False):
     """A fact that an application states; only `subject` and `predicate` are needed.
 
     `valid_at` and `invalid_at` are when it begins and ends in the world, `at` is when it is stated: now if left out.
+    `rests_on` are the ids of facts without which it would be doubtful.
     """
 
     subject: str
@@ -54,6 +56,7 @@ class FactRow(TypedDict, total=False):
     at: datetime | str | None
     subject_type: str | None
     object_type: str | None
+    rests_on: Sequence[str] | None
 
 
 class Declaration(NamedTuple):
@@ -61,6 +64,7 @@ class Declaration(NamedTuple):
 
     state: State
     unmapped: tuple[str, ...] = ()
+    premises: tuple[str, ...] = ()
 
 
 def count_rows(rows: Iterable[Any]) -> int | None:
@@ -75,7 +79,9 @@ def count_rows(rows: Iterable[Any]) -> int | None:
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
     """State the fact of *row*; it is saved first, and whatever fails later, `resume` finishes it."""
-    return _add_declaration(engine, _from_row(row, engine), namespace)
+    declaration = _from_row(row, engine)
+    yield from _check_premises([declaration])
+    return (yield from _add_declaration(engine, declaration, namespace))
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
@@ -92,6 +98,7 @@ def declare_many(
     Errors: `InputError` names the rows that are no facts; then nothing is saved.
     """
     declarations = _validate_rows(rows, mapping, engine)
+    yield from _check_premises(declarations)
     refused = None
     for start in range(0, len(declarations), WINDOW):
         refused = yield from _declare_window(engine, declarations[start : start + WINDOW], namespace, tally)
@@ -122,6 +129,7 @@ def add_record(
     except (ValueError, RecursionError, TypeError) as error:
         raise InputError(f"content must be JSON where there is a mapping, got {short(content)} ({error})") from None
     declaration = _map_record(record, RecordMapping(mapping), episode, engine)
+    yield from _check_premises([declaration])
     return (yield from _add_declaration(engine, declaration, namespace))
 
 
@@ -188,7 +196,9 @@ def _from_row(row: Any, engine: Engine) -> Declaration:
         raise InputError(f"a fact must have only the fields {valid}, got {sorted(map(str, unknown))}; rename them")
     fact = validate_fact(row)
     _check_types(fact, engine.settings)
-    return Declaration(_to_state([fact], None, {name: row.get(name) for name in EPISODE_FIELDS}, engine))
+    return Declaration(
+        _to_state([fact], None, {name: row.get(name) for name in EPISODE_FIELDS}, engine), (), fact.rests_on
+    )
 
 
 def _map_record(record: Any, mapping: RecordMapping, episode: Row, engine: Engine) -> Declaration:
@@ -196,7 +206,18 @@ def _map_record(record: Any, mapping: RecordMapping, episode: Row, engine: Engin
     for fact in mapped.facts:
         _check_types(fact, engine.settings)
     fields = {**mapped.episode, **{name: value for name, value in episode.items() if value is not None}}
-    return Declaration(_to_state(mapped.facts, record, fields, engine), mapped.unmapped)
+    premises = tuple(chain.from_iterable(fact.rests_on for fact in mapped.facts))
+    return Declaration(_to_state(mapped.facts, record, fields, engine), mapped.unmapped, premises)
+
+
+def _check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
+    """Raise an `InputError` where a declaration rests on a fact that is not stored."""
+    ids = list(dict.fromkeys(chain.from_iterable(declaration.premises for declaration in declarations)))
+    if not ids:
+        return
+    stored = {row["id"] for row in (yield from read(STORED, ids=ids))}
+    if missing := [id_ for id_ in ids if id_ not in stored]:
+        raise InputError(f"rests_on must be the ids of stored facts, got {short(missing[0])}; state that fact first")
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:

@@ -18,6 +18,7 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.facts import NAME_HINT, During, Time, belief_params, read_times
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
+from kg_memory.retrieval.standing import add_standing, point_of
 from kg_memory.retrieval.time_window import Window
 from kg_memory.runtime.effects import in_step, now, read
 from kg_memory.runtime.flow import Flow
@@ -222,7 +223,8 @@ def read_neighbourhood(
             **beliefs,
         )  # fmt: skip
         new: dict[str, Fact] = {}
-        for row in stated:  # of a fact with several periods, the latest comes first
+        standing = yield from add_standing(stated, point_of(window, beliefs["believed_at"]))
+        for row in standing:  # of a fact with several periods, the latest comes first
             new.setdefault(row["fact"]["id"], rows.to_fact(row))
         facts |= new
         ends = yield from read(queries.ENTITIES_OF_FACTS, ids=list(new))

@@ -13,10 +13,12 @@ from kg_memory.falkor.rows import Row
 from kg_memory.maintenance.review.reviews import require_fact, validate_fact
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.adding import Progress, Tally
+from kg_memory.memory.consequences import read_consequences, read_doubt_changes
 from kg_memory.memory.declaring import FactRow, FactTime, count_rows, declare_many, declare_one
 from kg_memory.memory.mapping import FactMapping
-from kg_memory.models.graph import SOURCES, Change, Fact, Source, TimelineEvent
+from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
+from kg_memory.retrieval.standing import add_standing, point_of
 from kg_memory.retrieval.time_window import EVER, Window, parse_moment, parse_window
 from kg_memory.runtime.effects import now, read
 from kg_memory.runtime.flow import Flow
@@ -63,19 +65,22 @@ class Facts(Group):
         namespace: str = DEFAULT_NAMESPACE,
         subject_type: str | None = None,
         object_type: str | None = None,
+        rests_on: Sequence[str] | None = None,
     ) -> Flow[AddResult]:
         """State a fact that you know; no model is asked. See `docs/declared.md`.
 
         *object* is a name, several for a fact about more than two entities, or ``None`` for one about the subject
         alone. *valid_at* and *invalid_at* are when it began and ended, as exactly as you know: a datetime, or text such
-        as ``"2024-05"``. *at* is when it was stated, now if left out. It ends or corrects what is
-        known by the same rules as a message; the same fact again is another source of it.
+        as ``"2024-05"``. *at* is when it was stated, now if left out. *rests_on* are the ids of facts that are its
+        reason or condition: when one of them ends, it is doubtful. It ends or corrects what is known by the same rules
+        as a message; the same fact again is another source of it.
         ``privacy.forget(episode=result.episode)`` takes it back. Errors: `InputError`, `DatabaseError`,
         `EmbeddingError`.
         """
         row: dict[str, Any] = {"subject": subject, "predicate": predicate, "object": object, "sentence": sentence}
         row |= {"valid_at": valid_at, "invalid_at": invalid_at, "confidence": confidence, "trust": trust, "at": at}
         row |= {"source": source, "source_id": source_id, "subject_type": subject_type, "object_type": object_type}
+        row["rests_on"] = rests_on
         return declare_one(self._engine, row, namespace)
 
     add, aadd = verb(_add)
@@ -150,9 +155,10 @@ class Facts(Group):
     def _changes(
         self, since: Time, until: Time | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 1000
     ) -> Flow[list[Change]]:
-        """Return what was learned, ended, corrected, retracted and restored in ``[since, until)``, earliest first.
+        """Return what was learned, ended, corrected, retracted, restored, or became doubtful or sure, earliest first.
 
-        These are times of the system's clock: when the memory came to believe it.
+        It is what changed in ``[since, until)``, which are times of the system's clock: when the memory came to believe
+        it.
         """
         time = yield from now()
         end = None if until is None else parse_moment("until", until, time)
@@ -180,6 +186,25 @@ class Facts(Group):
 
     sources, asources = verb(_sources)
 
+    def _consequences(
+        self,
+        fact: str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        limit: int = 1000,
+        as_of: Time | None = None,
+        believed_at: Time | None = None,
+    ) -> Flow[list[Consequence]]:
+        """Return what rests on the fact with that id, the nearest first, over any number of steps, each with the way.
+
+        Those that are doubtful then tell since when, and because of what. At most *limit*. Errors: `InputError` when
+        there is no such fact.
+        """
+        window, believed = yield from read_times(as_of, None, believed_at)
+        return (yield from read_consequences(fact, limit, window, believed))
+
+    consequences, aconsequences = verb(_consequences)
+
 
 def read_times(
     as_of: Time | None, during: During | None, believed_at: Time | None
@@ -199,7 +224,8 @@ def facts_about(
     relation = None if predicate is None else (yield from _canonical_predicate(predicate))
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
     facts = yield from read(queries.FACTS_ABOUT, alias=alias, limit=limit, sources=SOURCES, predicate=relation, **seen)
-    return [rows.to_fact(row) for row in facts]
+    standing = yield from add_standing(facts, point_of(window, seen["believed_at"]))
+    return [rows.to_fact(row) for row in standing]
 
 
 def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]]:
@@ -219,6 +245,7 @@ def read_changes(since: int, until: int | None, limit: int) -> Flow[list[Change]
         for instant in sorted(instants):
             if since <= instant < end:
                 changes += _changes_at(own, instant)
+    changes += yield from read_doubt_changes([row["id"] for row in changed], since, end, limit)
     changes.sort(key=lambda change: (change.at, change.kind, _sentence(change)))
     return changes[:limit]
 

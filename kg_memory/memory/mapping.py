@@ -18,7 +18,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import DeclaredFact, validate_fact
 
 FACT_FIELDS = frozenset(
-    "subject predicate object valid_at invalid_at sentence confidence subject_type object_type".split()
+    "subject predicate object valid_at invalid_at sentence confidence subject_type object_type rests_on".split()
 )
 """The fields of a fact."""
 EPISODE_FIELDS = frozenset("source source_id trust at".split())

@@ -162,6 +162,14 @@ class Entity(Value):
     score: float | None = None
 
 
+class Premise(Value):
+    """A fact on the way from a doubtful fact to the one that its doubt comes from: that has ended, or is `refuted`."""
+
+    id: str
+    sentence: str
+    refuted: bool = False
+
+
 class Fact(Value):
     """A belief about the world, with two time axes (Zep 2.2.3).
 
@@ -175,6 +183,10 @@ class Fact(Value):
     contradict, until a person decides. `support`, 0 to 1, is how well the best of its quotes supports it; None if that
     is unknown. One that is not `confirmed` has no quote that supports it well enough. `voices` counts
     those who told it independently: speakers, and texts without one.
+
+    A fact is doubtful while a premise of it has ended or is refuted and it was not stated again: `doubtful_since` the
+    end, as exactly as `doubtful_precision` says, or since the refutation was believed. `doubtful_because` is the way to
+    that premise, which is the last. `absent`: it has ended, and nothing is known in its place.
     """
 
     id: str
@@ -202,6 +214,10 @@ class Fact(Value):
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
     disputed_by: tuple[str, ...] = ()
+    doubtful_since: datetime | None = None
+    doubtful_precision: Precision = "instant"
+    doubtful_because: tuple[Premise, ...] = ()
+    absent: bool = False
     score: float | None = None
 
     @property
@@ -215,6 +231,13 @@ class Fact(Value):
         if self.disputed_by:
             return "disputed"
         return "" if self.confirmed else "not confirmed by its words"
+
+
+class Consequence(Value):
+    """A fact that rests on another one, in so many steps as `path` has facts; the last of them is `fact` itself."""
+
+    fact: Fact
+    path: tuple[Premise, ...]
 
 
 class Community(Value):
@@ -271,11 +294,12 @@ class Change(Value):
     """A change of beliefs `at` that time of the system's clock.
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: its dates were. ``retracted``: it is no
-    longer believed. ``restored``: it is believed again. `before` and `after` are the beliefs.
+    longer believed. ``restored``: it is believed again. ``doubtful``: a premise of it ended or was refuted. ``sure``:
+    it is doubtful no more. `before` and `after` are the beliefs.
     """
 
     at: datetime
-    kind: Literal["learned", "ended", "corrected", "retracted", "restored"]
+    kind: Literal["learned", "ended", "corrected", "retracted", "restored", "doubtful", "sure"]
     before: Fact | None = None
     after: Fact | None = None
 

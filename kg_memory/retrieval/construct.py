@@ -12,7 +12,7 @@ from kg_memory.falkor.queries import facts as beliefs
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.rows import Row
 from kg_memory.models import filters
-from kg_memory.models.graph import KINDS, SOURCES, Episode, Kind, Remark, Value
+from kg_memory.models.graph import KINDS, SOURCES, Episode, Fact, Kind, Remark, Value
 from kg_memory.models.results import Context, Explanation, Hit, SearchResults
 from kg_memory.retrieval.context.lines import id_of, text_of
 from kg_memory.retrieval.context.render import abstain, render
@@ -20,6 +20,7 @@ from kg_memory.retrieval.context.templates import find_template
 from kg_memory.retrieval.fuse import RETRIEVERS, ids_of
 from kg_memory.retrieval.plugins import ServedReranker
 from kg_memory.retrieval.records import Ranked, Request, Search
+from kg_memory.retrieval.standing import add_standing, point_of, read_absent
 from kg_memory.runtime.effects import in_step, read
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
@@ -42,6 +43,8 @@ READERS: Mapping[Kind, Reader] = {
 }
 HAVE_SAVE_TIME: tuple[Kind, ...] = ("entities", "episodes")
 """The kinds whose nodes have the time when they were saved."""
+BEFORE_ABSENT = 3
+"""The facts that come before those that have ended with nothing in their place."""
 FURTHER = 50
 """The candidates of each kind behind the results that are explained, at most."""
 GONE: Mapping[Kind, str] = {
@@ -56,6 +59,7 @@ Texts = Mapping[Kind, Mapping[str, str]]
 RowsById = dict[str, list[Row]]
 """Rows by id: of a fact one for each of its periods that fit, the latest first."""
 Remarks = dict[str, list[Remark]]
+Winners = tuple[dict[Kind, RowsById], Remarks, list[Fact]]
 
 
 def construct_context(request: Request, search: Search, ranked: Ranked, settings: Settings) -> Flow[Context]:
@@ -64,12 +68,13 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     Errors: `InputError` for the name of a template that does not exist.
     """
     form = request.template and find_template(request.template)
-    stored, remarks = yield from _read_winners(request, search, ranked)
+    stored, remarks, absent = yield from _read_winners(request, search, ranked)
     values: dict[Kind, Any] = {kind: _values(kind, stored[kind], ranked, request.limit) for kind in KINDS}
     values["episodes"] = yield from _add_remarks(values["episodes"], remarks, request, search)
     results = SearchResults(question=request.question, time=search.time, relevance=search.relevance, **values)
     if search.past or _filters_episodes_or_facts(request):
         results = _without_summaries(results)
+    results = _with_absent(results, absent)
     context = render(results, request.max_tokens, form) if request.max_tokens else Context(results=results)
     if results.relevance is not None and results.relevance < settings.abstain_below:
         context = abstain(context)
@@ -83,16 +88,18 @@ def construct_context(request: Request, search: Search, ranked: Ranked, settings
     return context
 
 
-def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[tuple[dict[Kind, RowsById], Remarks]]:
-    """Return the rows of the winners, and the remarks on those that are episodes, all at once.
+def _read_winners(request: Request, search: Search, ranked: Ranked) -> Flow[Winners]:
+    """Return the rows of the winners, the remarks on those that are episodes, and what is absent, all at once.
 
     For an explanation, those behind the winners have rows too.
     """
     most = request.limit + (FURTHER if request.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
     reads = [_read_rows(kind, ids[kind], search) for kind in KINDS]
-    *answers, disputed, ended = yield from in_step([*reads, *_read_remarks(ids["episodes"][: request.limit], search)])
-    return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended)
+    episodes = ids["episodes"][: request.limit]
+    flows = [*reads, *_read_remarks(episodes, search), _read_absent(episodes, request, search)]
+    *answers, disputed, ended, absent = yield from in_step(flows)
+    return dict(zip(KINDS, answers, strict=True)), _join(disputed, ended), absent
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]:
@@ -102,11 +109,28 @@ def _read_rows(kind: Kind, ids: Sequence[str], search: Search) -> Flow[RowsById]
     reader, instants = READERS[kind], search.instants
     extra = {**instants.params, "sources": SOURCES} if kind == "facts" else {}
     answers = yield from read(reader.query, ids=list(ids), **extra)
+    stored: Sequence[Row] = answers
+    if kind == "facts":
+        stored = yield from add_standing(answers, point_of((instants.since, instants.until), instants.believed_at))
     by_id: RowsById = {}
-    for row in reversed(answers):
+    for row in reversed(stored):
         if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:
             by_id.setdefault(row[reader.name]["id"], []).append(row)
     return by_id
+
+
+def _read_absent(episodes: Sequence[str], request: Request, search: Search) -> Flow[list[Fact]]:
+    """Return what has ended with nothing in its place, if the question is about one instant, such as the present."""
+    instants = search.instants
+    if not request.max_tokens or request.where or instants.until - instants.since > 1:
+        return []
+    point = point_of((instants.since, instants.until), instants.believed_at)
+    return (yield from read_absent(episodes, request.question, point))
+
+
+def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
+    facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
+    return results.model_copy(update={"facts": facts}) if absent else results
 
 
 def _values(kind: Kind, stored: RowsById, ranked: Ranked, limit: int) -> tuple[Any, ...]:

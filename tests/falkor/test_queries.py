@@ -18,6 +18,7 @@ from kg_memory.falkor.queries import (
     features,
     identities,
     ingestion,
+    premises,
     search,
     usage,
 )
@@ -30,7 +31,18 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from tests.scripted import HashEmbeddings, Scripted
 
-MODULES = (communities, contradictions, episodes, facts, features, identities, ingestion, search, usage)
+MODULES = (
+    communities,
+    contradictions,
+    episodes,
+    facts,
+    features,
+    identities,
+    ingestion,
+    premises,
+    search,
+    usage,
+)
 QUERIES = {
     **{f"{module.__name__.rpartition('.')[2]}.{name}": text
        for module in MODULES for name, text in vars(module).items() if name.isupper() and name[0] != "_"},
@@ -50,6 +62,7 @@ QUERIES = {
     if isinstance(text, str)
     and re.search("RETURN|SET|MERGE", text)
     and text != usage.COUNT_EPISODES  # which no index serves
+    and name != "premises.LINK_PREMISES"  # a part of ingestion.SAVE
 }
 
 SCANS = {
@@ -117,6 +130,10 @@ PARAMS: dict[str, Any] = {
         }
     ],
     "premises": [{"fact": ID, "premise": ID}],
+    "ended": [{"id": ID, "until": 1}],
+    "single": ["LIVES_IN"],
+    "as_of": 1_700_000_000_000_000,
+    **{each: [{"fact": ID, "of": ["A"], "first": ["B"], "second": ["C"]}] for each in ("placed", "shared")},
     "retold": [
         {
             "id": ID,

@@ -145,7 +145,7 @@ def test_nothing_is_shown_as_of_before_anything_was_saved(returned):
 # How it is fetched and told
 
 
-def test_all_is_fetched_in_one_round_trip_and_one_more_for_what_a_remark_points_to(returned):
+def test_all_is_fetched_in_one_round_trip_and_more_for_what_ended_and_for_what_a_remark_points_to(returned):
     asked = []
 
     def perform(effect):
@@ -160,8 +160,8 @@ def test_all_is_fetched_in_one_round_trip_and_one_more_for_what_a_remark_points_
     state = returned.memory.graphs.retrieval.invoke(given)
     told = run(construct(state, Settings()), perform)
     assert told["context"] == state["context"]
-    assert [type(each) for each in asked] == [Reads, Reads]
-    assert [len(each.queries) for each in asked] == [5, 3]
+    assert [type(each) for each in asked] == [Reads, Reads, Reads]
+    assert [len(each.queries) for each in asked] == [6, 1, 3]  # the second, whether anything came after what has ended
 
 
 def test_the_template_is_chosen_by_its_name(returned):

@@ -43,7 +43,8 @@ def _fact(ids: Mapping[str, int], said: Said, told: Told) -> dict[str, Any]:
     return {
         "subject": ids[told.subject], "predicate": told.predicate, "objects": [ids[told.object]],
         "sentence": told.sentence, "quote": told.quote, "valid_at": since, "invalid_at": until,
-        "edge_type": "semantic", "confidence": told.confidence,
+        "edge_type": "semantic", "confidence": told.confidence, "kind": told.kind,
+        "rests_on": [place for place, each in enumerate(said.facts) if each.sentence in told.because],
     }  # fmt: skip
 
 
@@ -74,9 +75,13 @@ def _later(fact: Fields, old: Fields) -> bool:
 
 
 def _resolve(fields: Fields) -> Any:
-    return {
-        "resolutions": [{"entity": each["id"], "same_as": None, "name": each["name"]} for each in fields["entities"]]
-    }
+    """Take each for the known one of its name, which the joint question of the plan ``standard`` offers too."""
+    known = [
+        next((one["id"] for one in each.get("candidates", ()) if one["name"] == each["name"]), None)
+        for each in fields["entities"]
+    ]
+    resolved = zip(fields["entities"], known, strict=True)
+    return {"resolutions": [{"entity": each["id"], "same_as": id_, "name": each["name"]} for each, id_ in resolved]}
 
 
 def _summarise(fields: Fields) -> Any:

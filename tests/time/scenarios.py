@@ -6,10 +6,11 @@ The tables are in `changes` (what ends what), `corrected` (what was wrong), `bes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from kg_memory.models.graph import VerdictKind
+from kg_memory.models.graph import FactKind, VerdictKind
 
 WHEN_SAID = "when it was said"
 """The start of what is told in the present tense."""
@@ -17,7 +18,10 @@ WHEN_SAID = "when it was said"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A fact as a model writes it: dates in ISO text of reduced precision, *words* those of the episode that state it."""
+    """A fact as a model writes it: dates in ISO text of reduced precision, *words* those of the episode that state it.
+
+    *because* are the sentences of the facts of its episode that it rests on.
+    """
 
     subject: str
     predicate: str
@@ -27,6 +31,8 @@ class Told:
     until: str | None = None
     confidence: float = 1.0
     words: str | None = None
+    kind: FactKind = "state"
+    because: tuple[str, ...] = ()
 
     @property
     def quote(self) -> str:
@@ -73,11 +79,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is true *as_of* an instant (``None`` is now), as believed after so many episodes (``None`` is all)."""
+    """What is true *as_of* an instant (``None`` is now), as believed after so many episodes (``None`` is all).
+
+    *doubtful* is what of it is no longer sure.
+    """
 
     as_of: str | None
     expect: frozenset[str]
     believed_after: int | None = None
+    doubtful: frozenset[str] = frozenset()
 
     @property
     def instant(self) -> datetime | None:
@@ -140,9 +150,9 @@ def said(at: str, *facts: Told) -> Said:
     return Said(at, facts)
 
 
-def at(as_of: str | None, *expect: str, after: int | None = None) -> Point:
-    """Return the point at which *expect* is true."""
-    return Point(as_of, frozenset(expect), after)
+def at(as_of: str | None, *expect: str, after: int | None = None, doubtful: Iterable[str] = ()) -> Point:
+    """Return the point at which *expect* is true, of which *doubtful* is no longer sure."""
+    return Point(as_of, frozenset(expect), after, frozenset(doubtful))
 
 
 def each_pair(kind: VerdictKind, *sentences: str, confidence: float = 0.95) -> tuple[Verdict, ...]:
@@ -155,5 +165,6 @@ def each_pair(kind: VerdictKind, *sentences: str, confidence: float = 0.95) -> t
 def _first(date: str | None, zone: tzinfo | None) -> datetime | None:
     if date is None:
         return None
+    date = date.removeprefix("about ").removeprefix("by ")
     moment = datetime.fromisoformat(date + "-01" * (len(date.split("-")) < 3) + "-01" * (len(date) == 4))
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)

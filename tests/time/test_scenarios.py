@@ -17,11 +17,11 @@ from kg_memory.models.graph import Fact, VerdictKind
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import instant
 from tests.scripted import HashEmbeddings, Scripted
-from tests.time import beside, changes, corrected, dating
+from tests.time import beside, changes, corrected, dating, resting
 from tests.time.reader import reader
 from tests.time.scenarios import Point, Said, Scenario
 
-SCENARIOS = (*changes.SCENARIOS, *corrected.SCENARIOS, *beside.SCENARIOS, *dating.SCENARIOS)
+SCENARIOS = (*changes.SCENARIOS, *corrected.SCENARIOS, *beside.SCENARIOS, *dating.SCENARIOS, *resting.SCENARIOS)
 NAMES = [scenario.name for scenario in SCENARIOS]
 
 
@@ -46,6 +46,14 @@ class Run:
             self.scenario.subject, namespace=self.namespace, as_of=as_of or datetime.now(UTC), believed_at=believed_at
         )
         return self._plain(facts)
+
+    def doubtful(self, point: Point) -> frozenset[str]:
+        """Return what of it is doubtful."""
+        facts = self.memory.facts.about(
+            self.scenario.subject, namespace=self.namespace, as_of=point.instant or datetime.now(UTC),
+            believed_at=self.believed_at(point),
+        )  # fmt: skip
+        return self._plain(fact for fact in facts if fact.doubtful_since)
 
     def searched(self, point: Point) -> frozenset[str]:
         results = self.memory.search(
@@ -154,6 +162,15 @@ def test_at_every_point_of_both_clocks_just_what_was_true_is_served(scenario, as
     run = as_said(scenario)
     served = {point: run.holding(point.instant, run.believed_at(point)) for point in scenario.points}
     assert served == {point: run.expected(point) for point in scenario.points}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)
+def test_at_every_point_of_both_clocks_just_what_lost_its_reason_is_doubtful(scenario, arrived):
+    run = arrived(scenario, scenario.said)
+    assert {point: run.doubtful(point) for point in scenario.points} == {p: p.doubtful for p in scenario.points}
+    for order in () if scenario.in_order else orders(scenario):
+        run = arrived(scenario, order)
+        assert {point: run.doubtful(point) for point in run.settled()} == {p: p.doubtful for p in run.settled()}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=NAMES)

@@ -217,6 +217,18 @@ Among the latter an episode that states when the next fact began is best, then o
 that states the end itself has no row.
 """
 
+ENDED_FACTS = f"""
+UNWIND $ids AS id
+MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+WITH DISTINCT f
+MATCH (f)-[h:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at <= $as_of
+WITH f, h, b ORDER BY b.invalid_at DESC LIMIT $limit
+{part.TELL_FACTS}
+ORDER BY belief.invalid_at DESC, fact.id
+"""
+"""The periods of facts that episodes state which have ended by then, the latest first."""
+
 FACTS_AROUND = f"""
 UNWIND $ids AS id
 MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)

@@ -17,9 +17,8 @@ _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen,
 ENTITY_MAP, KNOWN_MAP = f"e {{{_ENTITY}}}", f"e {{{_ENTITY}, .evicted}}"
 """An entity ``e``, and the same with its eviction."""
 
-FACT_MAP = (
-    """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name, subject_id: s.id}"""
-)
+FACT_MAP = """f {.id, .kind, .predicate, .wording, .sentence, .confidence, .edge_type, subject: s.name,
+  subject_id: s.id, premises: outdegree(f, 'RESTS_ON')}"""
 
 BELIEF_MAP = """b {.id, .valid_at, .invalid_at, .precision, .end_precision, .known_from, .created_at, .expired_at,
   .said_at, reviewed: type(h) = 'HELD', trust: trust, support: support.best,
@@ -174,3 +173,54 @@ CALL {
 """
 )
 """The fragment that keeps apart entities of one name, and lets those wait for review that may be one."""
+
+
+def _link(name: str, other: str) -> str:
+    """Return the fragment that lets facts rest on two others, where these and they are so at the same time.
+
+    Each row of the parameter *name* has a stated fact, which may be any of the three, and the predicates of all; the
+    pattern *other* binds the second premise ``b``. ``e`` is the episode.
+    """
+    overlap = " AND ".join(
+        f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"
+        for one, two in (("held", "first"), ("held", "second"), ("first", "second"))
+    )
+    return f"""
+CALL {{
+  WITH e
+  UNWIND ${name} AS row
+  MATCH (x:Fact {{id: row.fact}})
+  MATCH (x)-[:SUBJECT_OF|OBJECT_IS]-(end:Entity)
+  MATCH (end)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+  WHERE f.predicate IN row.of
+  WITH DISTINCT e, row, x, f
+  MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+  MATCH (f)-[:OBJECT_IS]->(o:Entity)
+  MATCH (s)-[:SUBJECT_OF]->(a:Fact)
+  WHERE a.predicate IN row.first
+  MATCH (a)-[:OBJECT_IS]->(m:Entity)
+  MATCH {other}
+  WHERE b.predicate IN row.second AND x.id IN [f.id, a.id, b.id] AND a.id <> b.id
+  MATCH (f)-[:HELD]->(held:Belief)
+  MATCH (a)-[:HELD]->(first:Belief)
+  MATCH (b)-[:HELD]->(second:Belief)
+  WHERE held.expired_at = {OPEN_END} AND first.expired_at = {OPEN_END} AND second.expired_at = {OPEN_END}
+    AND {overlap}
+  WITH DISTINCT e, f, a, b
+  MERGE (f)-[:RESTS_ON {{episode: e.id}}]->(a)
+  MERGE (f)-[:RESTS_ON {{episode: e.id}}]->(b)
+}}"""
+
+
+LINK_PREMISES = (
+    """
+CALL {
+  WITH e
+  UNWIND $premises AS row
+  MATCH (f:Fact {id: row.fact}), (premise:Fact {id: row.premise})
+  MERGE (f)-[:RESTS_ON {episode: e.id}]->(premise)
+}"""
+    + _link("placed", "(m)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(o)")
+    + _link("shared", "(o)-[:SUBJECT_OF]->(b:Fact)-[:OBJECT_IS]->(m)")
+)
+"""The fragment that links facts to their premises: those that are stated, and those that the vocabulary knows of."""

@@ -231,6 +231,22 @@ CALL {
 }
 CALL {
   WITH e
+  UNWIND $statements AS row
+  MATCH (old:Fact {id: row.origin})-[r:RESTS_ON {episode: row.episode}]->(premise)
+  MATCH (f:Fact {id: row.fact})
+  MERGE (f)-[:RESTS_ON {episode: row.episode}]->(premise)
+  DELETE r
+}
+CALL {
+  WITH e
+  UNWIND $statements AS row
+  MATCH (resting)-[r:RESTS_ON {episode: row.episode}]->(old:Fact {id: row.origin})
+  MATCH (f:Fact {id: row.fact})
+  MERGE (resting)-[:RESTS_ON {episode: row.episode}]->(f)
+  DELETE r
+}
+CALL {
+  WITH e
   UNWIND $evidence AS row
   MATCH (f:Fact {id: row.id})
   SET f += row

@@ -110,13 +110,6 @@ CALL {
 }
 CALL {
   WITH e
-  UNWIND $premises AS row
-  MATCH (f:Fact {id: row.fact}), (premise:Fact {id: row.premise})
-  MERGE (f)-[r:RESTS_ON]->(premise)
-  ON CREATE SET r.episode = e.id
-}
-CALL {
-  WITH e
   UNWIND $retold AS row
   MATCH (f:Fact {id: row.id})
   OPTIONAL MATCH (:Term)-[old:IN_FACT]->(f)
@@ -189,6 +182,7 @@ CALL {
 }
 """
     + part.REVISE
+    + part.LINK_PREMISES
     + part.KEEP_APART
     + JOIN
     + f"""
@@ -288,7 +282,6 @@ MATCH (e:Entity {{id: id}})
 WHERE e.evicted > {OPEN_START}
 RETURN 'entity' AS kind, e.id AS id, [e.name] + e.aliases AS texts
 """
-
 
 _MEANS = "\n  MERGE (d)-[:MEANS]->(v:Meaning)\n  SET v.embedding = vecf32(row.embedding)"
 

@@ -35,7 +35,7 @@ def _to_kind(value: Any) -> Any:
 
 def _to_places(value: Any) -> Any:
     """Return *value* as places in a list; none where it is something else."""
-    items = value if isinstance(value, list) else [value]
+    items = value if isinstance(value, list | tuple) else [value]
     return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
 
 

@@ -211,6 +211,19 @@ def _replace_terms(label: str, node: str) -> str:
   SET q.f = term.f"""
 
 
+def _unlink(name: str, row: str, id_: str) -> str:
+    """Return the part of a query that parts facts from their premises where the episodes *name* alone say so."""
+    states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT {row}, f"
+    return _for_each(name, f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r", row)
+
+
+_BLANK_PREMISE = """
+  MATCH (f:Fact)-[r:RESTS_ON]->(:Fact {id: id})
+  WITH DISTINCT id, r.episode AS episode
+  MATCH (x:Episode {id: episode})
+  SET x.content = replace(x.content, id, '00000000-0000-0000-0000-000000000000')"""
+"""The part of a query that takes the id of a fact, which is a hash of its text, from the episodes that declare it."""
+
 _CORRECT = "".join(
     (
         _for_each("links", "MATCH (p:Episode {id: row.before}), (n:Episode {id: row.after}) MERGE (p)-[:NEXT]->(n)"),
@@ -245,6 +258,9 @@ _CORRECT = "".join(
         _for_each("unnamed", "MATCH (a:Alias {key: row.alias})-[r:NAMES]->(n:Entity {key: row.key}) DELETE r"),
         _for_each("scrubbed", "MATCH (v:Verdict {id: row.id}) SET v.reason = row.reason, v.episode = row.episode"),
         _for_each("scrubbed_identities", "MATCH (i:Identity {id: id}) SET i.reason = '', i.undone_reason = ''", "id"),
+        _for_each("gone_facts", _BLANK_PREMISE, "id"),
+        _unlink("gone_episodes", "id", "id"),
+        _unlink("redacted", "row", "row.id"),
         _for_each("unread", "MATCH (x:Episode {id: id}) SET x.status = 'saved'", "id"),
         """
 CALL {

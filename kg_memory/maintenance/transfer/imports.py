@@ -52,7 +52,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """The fields that identify a record: no two may share a value."""
 REFERENCES = (
     *("episode", "before", "after", "entity", "other", "subject", "fact", "new", "known", "holds", "refused"),
-    *("told_by", "cause", "verdict", "origin", "second"),
+    *("told_by", "cause", "verdict", "origin", "second", "premise"),
 )
 """The fields that may hold the id of an entity, an episode, a fact or a verdict."""
 NumberedLine = tuple[int, Line]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 
-from kg_memory.models.graph import Community, Entity, Episode, Fact, Precision, Remark, Value
+from kg_memory.models.graph import Community, Entity, Episode, Fact, Precision, Premise, Remark, Value
 from kg_memory.text.tokenise import terms
 
 LONGEST_TEXT = 500
@@ -33,7 +33,8 @@ _DAY = timedelta(days=1)
 class FactLine:
     """The parts of a fact's line: `when` it is so, in words, from `begin` to `end`; its `sources` by reference.
 
-    `mark` is ``disputed``, ``not reviewed`` or empty.
+    `mark` is ``disputed``, ``not reviewed`` or empty. `standing` tells that it is doubtful, or ended with nothing in
+    its place; `when` has it too.
     """
 
     text: str
@@ -43,6 +44,7 @@ class FactLine:
     sources: tuple[str, ...]
     confidence: float
     mark: str
+    standing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,17 @@ class LineMaker:
         sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
-        confidence = round(first.confidence, 2)
-        return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark)
+        confidence, standing = round(first.confidence, 2), self._standing(first)
+        when = f"{when}; {standing}" if standing else when
+        return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
+
+    def _standing(self, fact: Fact) -> str:
+        """Return since when *fact* is doubtful and why, or that nothing is known in its place; else ""."""
+        if fact.doubtful_since is None or not fact.doubtful_because:
+            return "nothing known in its place" if fact.absent else ""
+        premise = fact.doubtful_because[-1]
+        since = date_in_words(fact.doubtful_since, fact.doubtful_precision)
+        return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _episode(self, first: Episode, group: Iterable[Episode]) -> EpisodeLine:
         sources = (self._reference(episode.source_id, episode.id) for episode in group)
@@ -122,6 +133,11 @@ class LineMaker:
 
     def _clean(self, text: str) -> str:
         return self.escape(one_line(text, self.words))
+
+
+def describe_end(premise: Premise) -> str:
+    """Return what became of the *premise* that a doubt comes from."""
+    return "was not so" if premise.refuted else "ended"
 
 
 def id_of(value: Value) -> str:

@@ -131,7 +131,11 @@ PLAIN = Template(
 
 
 def _zep_fact(line: FactLine) -> str:
-    return f"{line.text} (Date range: {line.begin} - {line.end}{', ' * bool(line.mark)}{line.mark})"
+    return f"{line.text} (Date range: {line.begin} - {line.end}{_append(line)})"
+
+
+def _append(line: FactLine) -> str:
+    return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)
 
 
 ZEP = Template(
@@ -215,7 +219,7 @@ JSON = Template(
 
 
 def _zeph_fact(line: FactLine) -> str:
-    return f"- {line.text} (confidence: {line.confidence:.2f}{', ' * bool(line.mark)}{line.mark})"
+    return f"- {line.text} (confidence: {line.confidence:.2f}{_append(line)})"
 
 
 def _drop_brackets(text: str) -> str:

@@ -1,0 +1,86 @@
+"""Queries about what facts rest on, what rests on them, and what came after those that ended."""
+
+from __future__ import annotations
+
+GROUNDS = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+OPTIONAL MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
+WITH f, collect(b {.valid_at, .invalid_at, .known_from, .said_at, .created_at, .expired_at,
+    end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}) AS beliefs
+OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
+WITH f, beliefs, collect({stated_at: x.at, saved_at: x.created_at, valid_at: st.valid_at,
+    invalid_at: st.invalid_at}) AS tellings
+OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
+OPTIONAL MATCH (v)<-[:JUDGED]-(other:Fact)
+OPTIONAL MATCH (y:Episode)-[t:STATES]->(other)
+WITH f, beliefs, tellings, collect(CASE WHEN other.id <> f.id AND v.ruling IN ['supersedes', 'conflicts']
+    THEN {ruling: v.ruling, stated_at: y.at, saved_at: y.created_at, valid_at: t.valid_at,
+    invalid_at: t.invalid_at} END) AS rivals
+OPTIONAL MATCH (f)-[r:RESTS_ON]->(p:Fact)
+WITH f, beliefs, tellings, rivals, p, r.episode AS episode
+OPTIONAL MATCH (d:Episode {id: episode})
+WITH f, beliefs, tellings, rivals, collect({id: p.id, saved_at: d.created_at}) AS premises
+RETURN f {.id, .kind, .sentence, .evicted} AS fact, beliefs, tellings, rivals, premises
+"""
+"""Facts with all that was ever believed of them, who states them and their rivals, and what they rest on."""
+
+RESTING = """
+UNWIND $ids AS id
+MATCH (p:Fact {id: id})
+MATCH (f:Fact)-[:RESTS_ON]->(p)
+RETURN DISTINCT p.id AS premise, f.id AS id
+ORDER BY id, premise LIMIT $limit
+"""
+"""The facts that rest on others, each with the one that it rests on."""
+
+RESTATED = """
+MATCH (e:Episode)
+WHERE e.created_at >= $since AND e.created_at < $until
+MATCH (e)-[:STATES]->(f:Fact)
+WHERE outdegree(f, 'RESTS_ON') > 0
+RETURN DISTINCT f.id AS id
+ORDER BY id LIMIT $limit
+"""
+"""The facts with premises that episodes of that time state."""
+
+STORED = """
+UNWIND $ids AS id
+MATCH (f:Fact {id: id})
+RETURN f.id AS id, f.sentence AS sentence
+"""
+
+SUPERSEDED = """
+UNWIND $ended AS row
+MATCH (f:Fact {id: row.id})
+MATCH (f)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
+  AND b.valid_at <= $as_of
+RETURN DISTINCT row.id AS id, row.until AS until
+UNION
+UNWIND $ended AS row
+MATCH (f:Fact {id: row.id})
+MATCH (f)-[:JUDGED]->(v:Verdict)
+WHERE v.ruling = 'supersedes' AND v.created_at <= $believed_at
+MATCH (v)<-[:JUDGED]-(other:Fact)
+WHERE other.id <> f.id
+MATCH (other)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at > row.until
+  AND b.valid_at <= $as_of
+RETURN DISTINCT row.id AS id, row.until AS until
+"""
+"""The ended facts that were so again, or that another one took the place of."""
+
+SUCCESSORS = """
+UNWIND $ended AS row
+MATCH (f:Fact {id: row.id})
+MATCH (s:Entity)-[:SUBJECT_OF]->(f)
+MATCH (s)-[:SUBJECT_OF]->(other:Fact)
+WHERE (other.predicate = f.predicate OR (other.family = f.family AND other.predicate IN $single))
+  AND coalesce(other.kind, 'state') = 'state'
+MATCH (other)-[:HELD]->(b:Belief)
+WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.valid_at <= $as_of
+  AND (b.known_from >= row.until OR (other.predicate = f.predicate AND b.invalid_at > row.until))
+RETURN DISTINCT row.id AS id, row.until AS until
+"""
+"""The ended facts with one value at a time whose subject has another value of the kind since then."""

@@ -1,0 +1,204 @@
+"""What rests on a fact becomes doubtful with it, on both clocks, until it is said again."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from kg_memory.errors import InputError
+from kg_memory.runtime.effects import write
+from kg_memory.temporal.interval import micros
+
+OFFICE, COMMUTE, SHOES = "Polaris has_an_office_in Oslo", "Ann commutes_to Oslo", "Ann needs Boots"
+
+
+@pytest.fixture
+def told(world):
+    """Ann commutes to Oslo as Polaris is there, and needs boots as she commutes."""
+    world.add(OFFICE, "2024-01-01")
+    world.add(COMMUTE, "2024-02-01", OFFICE)
+    world.add(SHOES, "2024-03-01", COMMUTE)
+    return world
+
+
+def leave(world, since="2024-05-03", at="2024-06-01"):
+    return world.add(OFFICE, at, invalid_at=since)
+
+
+def test_the_end_of_a_premise_makes_what_rests_on_it_doubtful_over_any_number_of_steps(told):
+    before = told.now()
+    leave(told)
+    commute, shoes = told.fact(COMMUTE), told.fact(SHOES)
+    assert (told.doubt(COMMUTE), told.doubt(SHOES), told.doubt(OFFICE)) == ("2024-05-03", "2024-05-03", None)
+    assert [step.sentence for step in shoes.doubtful_because] == [commute.sentence, "Polaris has an office in Oslo"]
+    assert (shoes.invalid_at, shoes.doubtful_precision) == (None, "day")
+    assert told.doubt(SHOES, as_of="2024-05-02T12:00Z") is None
+    assert told.doubt(SHOES, as_of="2024-05-04") == "2024-05-03"
+    assert told.doubt(SHOES, believed_at=before) is None
+
+
+def test_what_is_said_again_is_sure_and_so_is_what_rests_on_it(told):
+    leave(told)
+    told.add(COMMUTE, "2024-07-01")
+    assert (told.doubt(COMMUTE), told.doubt(SHOES)) == (None, None)
+    assert told.doubt(COMMUTE, as_of="2024-05-04") is None  # it was so in spite of it, as is known now
+
+
+def test_a_premise_that_holds_again_removes_the_doubt(told):
+    leave(told)
+    told.add(OFFICE, "2024-08-01", valid_at="2024-08-01")
+    assert told.doubt(SHOES) is None
+    assert told.doubt(SHOES, as_of="2024-07-01") == "2024-05-03"
+
+
+def test_what_ended_itself_is_ended_and_not_doubtful(told):
+    leave(told)
+    told.add(COMMUTE, "2024-09-01", invalid_at="2024-06-15")
+    assert told.doubt(COMMUTE) is None
+    assert told.doubt(COMMUTE, as_of="2024-06-01") is None  # to tell its later end is to say that it was so until then
+    assert told.doubt(SHOES) == "2024-06-15"  # it rests on what ended then
+
+
+def test_a_refuted_premise_makes_it_doubtful_since_that_was_believed_at_any_time(told):
+    before = told.now()
+    refute(told)
+    commute = told.fact(COMMUTE)
+    assert commute.doubtful_because[-1].refuted
+    assert before < commute.doubtful_since < told.now()
+    assert told.doubt(COMMUTE, as_of="2024-02-15") is not None
+    assert told.doubt(COMMUTE, believed_at=before) is None
+
+
+def refute(world):
+    """Close the belief in the office, as a person's decision does: it was never in Oslo."""
+    close = "MATCH (f:Fact {id: $id})-[:HELD]->(b:Belief) SET b.expired_at = $at RETURN f.id AS id"
+    params = {"id": world.fact(OFFICE).id, "at": micros(world.now(), default=0)}
+    world.memory.driver.run(write(close, **params), world.namespace)
+
+
+def test_facts_that_rest_on_each_other_are_sure_until_something_ends(told):
+    told.add(OFFICE, "2024-03-02", SHOES)
+    assert told.doubt(SHOES) is None
+    told.add("Ann owns Skis", "2024-03-03", SHOES)
+    told.add(SHOES, "2024-03-04", "Ann owns Skis")
+    leave(told)
+    assert {told.doubt(each) for each in (COMMUTE, SHOES, "Ann owns Skis")} == {"2024-05-03"}
+    told.add(COMMUTE, "2024-06-02")
+    assert {told.doubt(each) for each in (COMMUTE, SHOES, "Ann owns Skis")} == {None}
+
+
+def test_consequences_are_those_over_any_steps_with_the_way_to_each(told):
+    office = told.fact(OFFICE).id
+    ask = told.memory.facts.consequences
+    assert [one.fact.doubtful_since for one in ask(office, namespace=told.namespace)] == [None, None]
+    before = told.now()
+    leave(told)
+    commute, shoes = ask(office, namespace=told.namespace)
+    assert [step.sentence for step in shoes.path] == ["Ann commutes to Oslo", "Ann needs Boots"]
+    assert (commute.fact.sentence, f"{commute.fact.doubtful_since:%d %B}") == ("Ann commutes to Oslo", "03 May")
+    for times in ({"as_of": "2024-04-01"}, {"believed_at": before}):
+        asked = ask(office, namespace=told.namespace, **times)
+        assert [one.fact.doubtful_since for one in asked] == [None, None]
+    assert ask(shoes.fact.id, namespace=told.namespace) == []
+    with pytest.raises(InputError, match="has no fact"):
+        ask("nothing", namespace=told.namespace)
+
+
+async def test_the_async_form_says_the_same(told):
+    office = told.fact(OFFICE).id
+    leave(told)
+    there = await told.memory.facts.aconsequences(office, namespace=told.namespace)
+    assert there == told.memory.facts.consequences(office, namespace=told.namespace)
+
+
+def test_changes_tell_when_facts_became_doubtful_and_sure_again(told):
+    begin = told.now()
+    leave(told)
+    middle = told.now()
+    told.add(COMMUTE, "2024-07-01")
+
+    def kinds(*times):
+        changes = told.memory.facts.changes(*times, namespace=told.namespace)
+        return [(each.kind, each.after.sentence) for each in changes if each.kind in ("doubtful", "sure")]
+
+    both = ["Ann commutes to Oslo", "Ann needs Boots"]
+    assert sorted(kinds(begin, middle)) == [("doubtful", each) for each in both]
+    assert sorted(kinds(middle)) == [("sure", each) for each in both]
+    doubtful = next(
+        each for each in told.memory.facts.changes(begin, middle, namespace=told.namespace) if each.kind == "doubtful"
+    )
+    assert (doubtful.before.doubtful_since, f"{doubtful.after.doubtful_since:%Y-%m-%d}") == (None, "2024-05-03")
+
+
+def test_contexts_and_explanations_say_since_when_and_why(told):
+    leave(told)
+    question = "Why does Ann commute to Oslo?"
+    context = told.memory.context(question, namespace=told.namespace)
+    mark = 'doubtful since 3 May 2024: "Polaris has an office in Oslo" ended'
+    assert f"Ann commutes to Oslo (said on 1 February 2024; {mark})" in context
+    found = told.memory.search(question, namespace=told.namespace, explain=True)
+    assert mark in next(each.text for each in found.explanations if "commutes" in each.text and each.kind == "facts")
+    for template in ("zep", "xml", "json"):
+        assert "doubtful since 3 May 2024" in told.memory.context(question, namespace=told.namespace, template=template)
+
+
+def test_the_order_of_arrival_changes_nothing(world):
+    """The premise comes first in each order, as what is declared names it; its end and the rest come as they like."""
+    steps = {
+        "rest": lambda: world.add(COMMUTE, "2024-02-01", OFFICE),
+        "end": lambda: leave(world),
+        "again": lambda: world.add(COMMUTE, "2024-07-01"),
+    }
+    namespace = world.namespace
+    for number, order in enumerate(permutations(steps)):
+        world.namespace = f"{namespace} {number}"
+        world.add(OFFICE, "2024-01-01")
+        for step in order:
+            steps[step]()
+        assert world.doubt(COMMUTE) is None, order
+    for number, order in enumerate(permutations(("rest", "end"))):
+        world.namespace = f"{namespace} again {number}"
+        world.add(OFFICE, "2024-01-01")
+        for step in order:
+            steps[step]()
+        assert world.doubt(COMMUTE) == "2024-05-03", order
+
+
+def test_an_end_that_is_only_roughly_known_is_over_for_who_knows_of_it(told):
+    told.add(OFFICE, "2024-05-20", invalid_at="2024-05")
+    assert told.fact(COMMUTE).doubtful_precision == "month"
+    told.add(COMMUTE, "2024-05-10")  # in that month, before it was told
+    assert told.doubt(COMMUTE) == "2024-05-01"
+    told.add(COMMUTE, "2024-05-21")  # the day after
+    assert told.doubt(COMMUTE) is None
+
+
+@pytest.mark.parametrize("premises", ["nothing", ["nothing"], [""], [" x"], 7, [7], ["x"] * 51, {"a": 1}])
+def test_a_premise_must_be_a_stored_fact(told, premises):
+    before = told.memory.stats(namespace=told.namespace)
+    with pytest.raises(InputError, match="rests_on must be"):
+        told.memory.facts.add("Ann", "likes", "Bob", rests_on=premises, namespace=told.namespace)
+    assert told.memory.stats(namespace=told.namespace) == before
+
+
+def test_many_facts_and_records_may_rest_on_others(told):
+    office = told.fact(OFFICE).id
+    added = told.memory.facts.add_many(
+        [{"subject": "Bo", "predicate": "likes", "object": "Oslo", "rests_on": [office], "at": "2024-02-01"}],
+        namespace=told.namespace,
+    )
+    mapping = {
+        "subject": "$.name",
+        "predicate": "trusts",
+        "object": "Oslo",
+        "rests_on": "$.because",
+        "at": "2024-02-01",
+    }
+    added += told.memory.facts.add_many(
+        [{"name": "Cy", "because": [office]}], mapping=mapping, namespace=told.namespace
+    )
+    assert [each.error for each in added] == [None, None]
+    leave(told)
+    resting = told.memory.facts.consequences(office, namespace=told.namespace)
+    assert {one.fact.subject for one in resting if one.fact.doubtful_since} == {"Ann", "Bo", "Cy"}

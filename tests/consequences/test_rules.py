@@ -1,0 +1,63 @@
+"""Premises that the vocabulary knows of, and those that were read; whatever comes first."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+PLACED = ("Ann works_at Polaris", "Polaris is_located_in Oslo", "Ann commutes_to Oslo")
+SHARED = ("Ann works_at Polaris", "Bo works_at Polaris", "Ann reports_to Bo")
+
+
+@pytest.mark.parametrize("facts", [PLACED, SHARED], ids=["placed", "shared"])
+def test_the_vocabulary_finds_premises_in_any_order_of_arrival(world, facts):
+    namespace = world.namespace
+    for number, order in enumerate(permutations(range(3))):
+        world.namespace = f"{namespace} {number}"
+        for place in order:
+            world.add(facts[place], f"2024-0{place + 1}-01")
+        resting = [
+            one.fact.sentence
+            for premise in facts[:2]
+            for one in world.memory.facts.consequences(world.fact(premise).id, namespace=world.namespace)
+        ]
+        assert resting == [facts[2].replace("_", " ")] * 2, order
+        world.add(facts[number % 2], "2024-06-01", invalid_at="2024-05-03")
+        assert world.doubt(facts[2]) == "2024-05-03", order
+
+
+def test_the_vocabulary_links_nothing_that_was_so_at_other_times_or_elsewhere(world):
+    world.add("Ann works_at Polaris", "2024-01-01", valid_at="2019", invalid_at="2021")
+    world.add("Polaris is_located_in Oslo", "2024-01-01")
+    world.add("Vega is_located_in Bergen", "2024-01-01")
+    world.add("Ann commutes_to Oslo", "2024-02-01", valid_at="2022")
+    world.add("Ann lives_in Oslo", "2024-02-01")
+    world.add("Bo works_at Vega", "2024-02-01")
+    world.add("Bo commutes_to Oslo", "2024-02-01")
+    for fact in ("Ann works_at Polaris", "Polaris is_located_in Oslo", "Bo works_at Vega"):
+        assert world.memory.facts.consequences(world.fact(fact).id, namespace=world.namespace) == []
+
+
+def test_what_is_read_because_of_another_fact_rests_on_it(memory, model, namespace):
+    model.rules["extract_message"] = lambda _: {
+        "entities": [{"name": name, "type": "Entity"} for name in ("Ann", "Oslo", "Polaris")]
+    }
+    ids = {"Ann": 0, "Oslo": 1, "Polaris": 2}
+
+    def facts(fields):
+        names = {each["name"]: each["id"] for each in fields["entities"]} or ids
+        base = {"quote": fields["episode"]["content"], "edge_type": "semantic", "confidence": 1.0, "kind": "state"}
+        office = base | {"subject": names["Polaris"], "predicate": "HAS_OFFICE_IN", "objects": [names["Oslo"]]}
+        office |= {"sentence": "Polaris has its office in Oslo", "valid_at": None, "invalid_at": None}
+        if "left" in fields["episode"]["content"]:
+            return {"facts": [office | {"kind": "former", "invalid_at": "2024-05-03"}]}
+        lives = base | {"subject": names["Ann"], "predicate": "LIVES_IN", "objects": [names["Oslo"]]}
+        lives |= {"sentence": "Ann lives in Oslo", "valid_at": None, "invalid_at": None, "rests_on": [1]}
+        return {"facts": [lives, office]}
+
+    model.rules["facts"] = facts
+    for said, at in (("I live in Oslo because Polaris is there.", "2024-01-01"), ("Polaris left Oslo.", "2024-06-01")):
+        assert memory.add(said, speaker="Ann", at=at, namespace=namespace).error is None
+    lives = next(each for each in memory.facts.about("Ann", namespace=namespace) if each.predicate == "LIVES_IN")
+    assert f"{lives.doubtful_since:%Y-%m-%d}" == "2024-05-03"
