@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from kg_memory.falkor.queries import facts
@@ -91,21 +92,27 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 def _to_grounded(row: Row) -> Grounded:
     fact, evicted = row["fact"], row["fact"]["evicted"] is not None
-    rivals = [rival for rival in row["rivals"] if rival["saved_at"] is not None]
+    ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
+    refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
+    premises = tuple((premise["id"], premise["saved_at"] or 0) for premise in row["premises"] if premise["id"])
     return Grounded(
         fact["id"],
         fact["kind"] or "state",
-        tuple(Held(**belief) for belief in row["beliefs"]),
+        tuple(map(_to_held, row["beliefs"])),
         () if evicted else _to_tellings(row["tellings"]),
-        _to_tellings(rival for rival in rivals if rival["ruling"] == "supersedes"),
-        _to_tellings(rival for rival in rivals if rival["ruling"] == "conflicts"),
-        tuple((premise["id"], premise["saved_at"] or 0) for premise in row["premises"] if premise["id"]),
+        _to_tellings(ending),
+        _to_tellings(refuting),
+        premises,
     )
 
 
+def _to_held(row: Row) -> Held:
+    return Held(**row)
+
+
 def _to_tellings(rows: Iterable[Row]) -> tuple[Telling, ...]:
-    names = ("stated_at", "saved_at", "valid_at", "invalid_at")
-    return tuple(Telling(*(row[name] for name in names)) for row in rows if row["saved_at"] is not None)
+    values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at")
+    return tuple(Telling(*values(row)) for row in rows if row["saved_at"] is not None)
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:

@@ -113,11 +113,11 @@ def locate(quote: str, content: str) -> tuple[int, int] | None:
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
     """Return how far each of the entities is named, or referred to."""
     types = chain(claim.types, repeat(""))
-    ratings = (
-        max((_rate_name(name, kind.casefold(), claim, source, passage) for name in names), default=1.0)
-        for names, kind in zip(claim.names, types, strict=False)
-    )
-    return min(ratings, default=1.0)
+    least = 1.0
+    for names, kind in zip(claim.names, types, strict=False):
+        ratings = (_rate_name(name, kind.casefold(), claim, source, passage) for name in names)
+        least = min(least, max(ratings, default=1.0))
+    return least
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
