@@ -172,9 +172,11 @@ def _write_fact(
     planned = dict(zip(spans, inside, strict=True)) if statement.change == "plans" else {}
     over = end is not None and end <= at
     is_former = statement.kind == "state" and (over or (statement.tense == "past" and begin is None))
-    edge_type = "co_occurrence" if statement.predicate == GENERAL else "semantic"
+    is_general = statement.predicate == GENERAL
+    kind = "state" if is_general and begin is None else statement.kind
+    edge_type = "co_occurrence" if is_general else "semantic"
     return {
-        "kind": "former" if is_former else statement.kind,
+        "kind": "former" if is_former else kind,
         "sentence": write_sentence(statement, content, speaker, over=over, dates=spans, planned=planned)[:2000],
         "quote": content[start:stop][:4000],
         "valid_at": _write_date(begin, dates, at),
