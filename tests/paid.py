@@ -48,7 +48,7 @@ def opened_memories(server: Server, paid: Paid) -> Iterator[Open]:
     with ExitStack() as stack:
 
         def open_(budget: Budget = Budget(), at: int = NOON, **given: Any) -> GraphMemory:  # noqa: B008 - frozen
-            settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, budget=budget)
+            settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, min_support=0, budget=budget)
             memory = GraphMemory(settings.with_(**given), model=paid, embeddings=HashEmbeddings())
             clock = iter(range(at, at + DAY))
             memory.driver.clock = lambda: next(clock)

@@ -46,7 +46,7 @@ def withhold(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def memory(home: Path) -> Iterator[GraphMemory]:
     """A memory with an unsure model in the home of the command; it keeps the server running."""
-    settings = Settings(data_dir=home, idle_seconds=0, undated_start="reference", disputes="withhold")
+    settings = Settings(data_dir=home, idle_seconds=0, undated_start="reference", disputes="withhold", min_support=0)
     with GraphMemory.open(settings=settings, model=Scripted(judge=unsure), embeddings="offline") as opened:
         yield opened
 

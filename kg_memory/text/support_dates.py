@@ -51,7 +51,7 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
     if time is None or period is None or period.start is None:
         return True
     start, end = period.start, period.end or period.start
-    if start - _NOW <= at <= end + _NOW:
+    if start - at <= _NOW and at - end <= _NOW:
         return True
     return any(_tells(source, time.strip(), start, end, at) for source in sources)
 
@@ -59,22 +59,30 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
 def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
     is_vague = _VAGUE.match(time) is not None
     slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
-    if any(_meets(mention, start - slack, end + slack) for mention in source.mentions):
+    if any(_meets(mention, start, end, slack) for mention in source.mentions):
         return True
     if is_vague and _UNCLEAR.search(source.text):
         return True
     figures = [figure.lstrip("0") for figure in _FIGURES.findall(time.rsplit(maxsplit=1)[-1].partition("T")[0])]
-    local = start.astimezone(at.tzinfo)
-    if _is_named(local, end.astimezone(at.tzinfo), at, source.text):
+    local, last = _to_local(start, at), _to_local(end, at)
+    if _is_named(local, last, at, source.text):
         return True
     months = set(_named_months(source.text))
     is_other_month = len(figures) > 1 and bool(months) and local.month - 1 not in months
     return not is_other_month and _is_worked_out(figures, local, at, source.numbers)
 
 
-def _meets(mention: DateMention, start: datetime, end: datetime) -> bool:
+def _to_local(moment: datetime, at: datetime) -> datetime:
+    """Return *moment* by the clock of *at*; as it is at the ends of the calendar."""
+    try:
+        return moment.astimezone(at.tzinfo)
+    except OverflowError:
+        return moment
+
+
+def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelta) -> bool:
     first, last = mention.interval.start or mention.interval.end, mention.interval.end or mention.interval.start
-    return first is not None and last is not None and first <= end and start <= last
+    return first is not None and last is not None and first - end <= slack and start - last <= slack
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, numbers: Collection[str]) -> bool:

@@ -48,5 +48,10 @@ def all_in_place(name: str, context: Context) -> None:
         case "zeph":
             first, *lines = text.split("\n")
             assert (first, lines) == ("[knowledge graph]", [line.text for line in context.lines])
-            assert all(re.fullmatch(r"- .* \(confidence: \d\.\d\d(, not reviewed)?\)", line) for line in lines)
+            assert all(
+                re.fullmatch(
+                    r"- .* \(confidence: \d\.\d\d(, (not reviewed|disputed|not confirmed by its words))?\)", line
+                )
+                for line in lines
+            )
             assert not set("<>") & set(text)

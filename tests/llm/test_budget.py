@@ -187,7 +187,9 @@ def test_an_answer_is_not_mended_where_there_is_no_room_for_that_and_the_episode
 ) -> None:
     requests: list[str] = []
     with chat_server(lambda name, _: requests.append(name) or "no JSON") as url:
-        settings = Settings(url=server.url, model="m", base_url=url, merge_threshold=0.98, ask_threshold=0.6)
+        settings = Settings(
+            url=server.url, model="m", base_url=url, merge_threshold=0.98, ask_threshold=0.6, min_support=0
+        )
         with GraphMemory(settings, embeddings=HashEmbeddings(), budget=calls_of(2)) as memory:
             with pytest.raises(BudgetSpent, match="2 of 2 calls"):
                 memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)

@@ -325,7 +325,7 @@ def test_the_state_tells_the_time_as_plain_json(story: Talk) -> None:
     state = story.ask("Where did Ann live in 2022?")
     assert state["time"] == state["results"]["time"]
     assert state["time"]["words"] == "in 2022"
-    assert "Ann lives in Bergen (no longer so: from 1 January 2022 to 1 May 2023)" in state["context"]
+    assert "Ann lives in Bergen (no longer so: from 1 January 2022 to 1 May 2023" in state["context"]
 
 
 def test_what_has_no_date_may_have_been_so_already_where_only_words_ask(story: Talk) -> None:
